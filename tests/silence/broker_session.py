@@ -14,10 +14,12 @@ import json
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tests.kafka.judge import Asked
 from tests.silence.broker_steps import Steps
@@ -26,9 +28,10 @@ from tests.support.broker import Broker
 from tests.support.dice import Dice
 from tests.support.oracle import Oracle
 
-LIVES = 3
-ROUNDS = 12  # of each life
+LIVES = 4
+ROUNDS = 8  # of each life
 STEPS_OF_ROUND = 6
+STARTING_MS, STOPPING_MS = 12_000, 2_000
 OLD_METADATA = (21, 16, 7)  # 4.0, 3.7, 3.3; the older two have no transaction version 1, none has 2
 _SKIPPED = re.compile("Couldn't find leader endpoint for partitions (.*?) while trying to send transaction markers")
 
@@ -93,10 +96,10 @@ class Session:
         """Live several times over the same directories."""
         for life in range(LIVES):
             end = self.dice.choose((signal.SIGKILL, signal.SIGTERM))
-            with contextlib.ExitStack() as stack:
-                bootstrap = ",".join([stack.enter_context(broker.running(end)) for broker in self.brokers])
-                work = stack.enter_context(Asked(self.oracle, self.place, "BrokerWork", bootstrap))
-                pool = stack.enter_context(ThreadPoolExecutor(1))
+            with ThreadPoolExecutor(1) as pool, contextlib.ExitStack() as stack:
+                starting = pool.submit(self._start, stack, end)
+                yield from self._meanwhile(starting, STARTING_MS)
+                work = starting.result()
                 if life == 0:
                     for step in self.steps.first():
                         self._do(work, step)
@@ -107,7 +110,19 @@ class Session:
                     yield from self._taken(self.dice.choose(("live", "as killed")))
                     done.result()
                     yield from self._taken("as killed")
+                yield from self._meanwhile(pool.submit(stack.close), STOPPING_MS)
             yield from self._taken("killed" if end is signal.SIGKILL else "stopped")
+
+    def _start(self, stack: contextlib.ExitStack, end: signal.Signals) -> Asked:
+        bootstrap = ",".join([stack.enter_context(broker.running(end)) for broker in self.brokers])
+        return stack.enter_context(Asked(self.oracle, self.place, "BrokerWork", bootstrap))
+
+    def _meanwhile(self, doing: Future[Any], limit_ms: int) -> Iterator[Snapshot]:
+        """A copy at some moment while brokers start or stop."""
+        time.sleep(self.dice.below(limit_ms) / 1000)
+        if not doing.done():
+            yield from self._taken("as killed")
+        doing.result()
 
     def _kill_one(self) -> None:
         """The one that is no controller: it is behind, and what is made again meanwhile is stray in its next life."""
@@ -139,6 +154,6 @@ class Session:
     def _unmarked(self) -> frozenset[str]:
         """What brokers said of partitions, in all their lives so far."""
         for broker in self.brokers:
-            for told in _SKIPPED.findall(broker.log.read_text()):
+            for told in _SKIPPED.findall(broker.log.read_text() if broker.log.exists() else ""):
                 self._skipped.update(re.findall(r"[\w-]+-\d+", told))
         return frozenset(self._skipped)
