@@ -221,8 +221,8 @@ class StatePartition:
         """
         transactional_id = decided.transactional_id
         completed = prepare_complete(decided, now_ms=self._store.now_ms())
-        # It need not be durable: without it the same markers are written again. But before version 2 a later transaction
-        # may have the same epoch, and these markers would decide it too.
+        # It need not be durable: without it the same markers are written again. But before version 2 a later
+        # transaction may have the same epoch, and these markers would decide it too.
         needs_sync = not supports_epoch_bump(decided.client_transaction_version)
         try:
             failure = self._markers.write_all(self.table, decided)
