@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.crash.interrupt_runs import Runs
 from tests.crash.reentrant_calls import REENTRANT
-
-
-@pytest.fixture(scope="module")
-def runs() -> Iterator[Runs]:
-    """The process in which the calls are made, and may hang."""
-    made = Runs()
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize("name", REENTRANT)

@@ -9,7 +9,6 @@ signals; `make prove-interrupts` takes every line and 100,000 signals.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -22,14 +21,6 @@ STEP = case_count("LOGSTORE_INTERRUPT_STEP", sample=180, whole=90)
 START = int(os.environ.get("LOGSTORE_INTERRUPT_SEED") or Random(seed_of("INTERRUPT")).randrange(STEP))
 SHORT = ("log append", "send at once", "send cold", "send with")
 SIGNAL_COUNT = case_count("LOGSTORE_INTERRUPT_SIGNALS", sample=100, whole=1000)
-
-
-@pytest.fixture(scope="module")
-def runs() -> Iterator[Runs]:
-    """The process in which calls are interrupted."""
-    made = Runs()
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -14,8 +14,6 @@ import pytest
 
 from logstore.disk.seam import Seam
 from logstore.errors import LogstoreError
-from logstore.log.config import parse_config
-from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
 from logstore.log.load.recovered import as_json
 from tests.crash.lossy_disk import LossyDisk, write_survivor
@@ -55,14 +53,7 @@ CASES = [
 
 
 def recover(directory: Path, chosen: Case, seam: Seam) -> Answer:
-    settings = LoadSettings(
-        was_clean=False,
-        recovery_point=chosen.recovery_point,
-        log_start_offset=chosen.log_start,
-        now_ms=chosen.now,
-        config=parse_config(chosen.config),
-    )
-    state = as_json(recover_partition(str(directory), settings, seam))
+    state = as_json(recover_partition(str(directory), chosen.settings(), seam))
     del state["repaired"]
     return {"state": state, "files": files(directory)}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,6 @@ import pytest
 from logstore.audit.partition import open_partition
 from logstore.audit.verify import verify_partition
 from logstore.errors import LogstoreError, UsageError
-from logstore.log.config import parse_config
-from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
 from logstore.log.salvage.salvage import salvage
 from tests.recovery.cases import Case, damaged_cases
@@ -37,13 +36,10 @@ def rules_of(directory: Path) -> set[str]:
     return {finding.rule for finding in verify_partition(open_partition(str(directory))).findings}
 
 
-def settings(case: Case) -> LoadSettings:
-    return LoadSettings(False, 0, case.log_start, case.now, parse_config(case.config))
-
-
 @pytest.fixture(scope="module")
 def cases(golden: Golden) -> list[Case]:
-    return [case for case in damaged_cases(SEED, golden, CASE_COUNT) if case.golden != BROKEN_WRAPPERS]
+    drawn = [case for case in damaged_cases(SEED, golden, CASE_COUNT) if case.golden != BROKEN_WRAPPERS]
+    return [replace(case, clean=False, recovery_point=0) for case in drawn]
 
 
 def laid_out(cases: list[Case], golden: Golden, place: Path) -> Iterator[tuple[Case, Path]]:
@@ -61,7 +57,7 @@ def test_recovered_directories_are_clean(cases: list[Case], golden: Golden, tmp_
     found, recovered_count = [], 0
     for case, directory in laid_out(cases, golden, tmp_path):
         try:
-            recover_partition(str(directory), settings(case), UnsyncedSeam())
+            recover_partition(str(directory), case.settings(), UnsyncedSeam())
         except LogstoreError:
             continue  # damage with which no broker starts
         recovered_count += 1
@@ -76,7 +72,7 @@ def test_damage_that_recovery_cuts_is_found_before(cases: list[Case], golden: Go
     for case, directory in laid_out(cases, golden, tmp_path):
         before = rules_of(directory)
         try:
-            repairs = recover_partition(str(directory), settings(case), UnsyncedSeam()).repairs
+            repairs = recover_partition(str(directory), case.settings(), UnsyncedSeam()).repairs
         except LogstoreError as error:
             repairs, cut = (), [str(error)]
         else:
@@ -94,12 +90,12 @@ def test_salvaged_directories_are_clean(cases: list[Case], golden: Golden, tmp_p
     for case, directory in laid_out(cases, golden, tmp_path / "damaged"):
         if any(directory.glob("*.log.swap")):
             with pytest.raises(UsageError, match="in the place of segments"):
-                salvage(str(directory), str(tmp_path / directory.name), settings(case))
+                salvage(str(directory), str(tmp_path / directory.name), case.settings())
             continue
         rescued = tmp_path / "rescued" / directory.name
         rescued.parent.mkdir(parents=True)
         shutil.copy(directory.parent / CHECKPOINT, rescued.parent)
-        salvage(str(directory), str(rescued), settings(case), seam=UnsyncedSeam())
+        salvage(str(directory), str(rescued), case.settings(), seam=UnsyncedSeam())
         if rules := rules_of(rescued) - {"log-leader-epoch", "leader-epochs"}:
             found.append((case, rules))
         shutil.rmtree(rescued.parent)

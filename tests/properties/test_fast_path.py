@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import struct
 import subprocess
@@ -33,7 +32,7 @@ from tests.kafka.append_cases import NOW, Case, random_case
 from tests.support.clock import Clock
 from tests.support.fast_and_slow import CONFIGS, START_MS, open_fast_or_slow
 from tests.support.sampling import examples
-from tests.support.seams import FullDisk, WritingSeam
+from tests.support.seams import FullDisk, OtherSystem, WritingSeam
 
 ROOT = Path(__file__).parents[2]
 ITEMS = st.one_of(st.none(), st.binary(max_size=40))
@@ -48,21 +47,15 @@ STEPS = st.tuples(
 )
 
 
-class LazySystem(Seam):
+class LazySystem(OtherSystem):
     """Of three calls of the system's write one fails, and one takes a part."""
 
-    def __init__(self) -> None:
-        self.call_count = 0
-        prototype = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
-        self._write = prototype(self._some)
+    call_count = 0
 
-    def write_address(self) -> int:
-        return ctypes.cast(self._write, ctypes.c_void_p).value or 0
-
-    def _some(self, descriptor: int, data: int, size: int) -> int:
+    def system_write(self, descriptor: int, data: bytes) -> int:
         self.call_count += 1
         part = self.call_count % 3
-        return os.write(descriptor, ctypes.string_at(data, size * part // 2)) if part else -1
+        return os.write(descriptor, data[: len(data) * part // 2]) if part else -1
 
 
 def run(
@@ -242,10 +235,10 @@ def test_append_counts_what_was_written_though_the_list_grows_meanwhile(tmp_path
     """Other threads run while the system writes."""
     values: list[bytes | None] = [b"v"]
 
-    class Meddling(LazySystem):
-        def _some(self, descriptor: int, data: int, size: int) -> int:
+    class Meddling(OtherSystem):
+        def system_write(self, descriptor: int, data: bytes) -> int:
             values.append(b"w")
-            return os.write(descriptor, ctypes.string_at(data, size))
+            return super().system_write(descriptor, data)
 
     log = open_fast_or_slow(tmp_path / "t-0", {}, Clock(START_MS), is_fast=True, seam=Meddling())
     log.append_records([b"first"])

@@ -21,6 +21,7 @@ from tests.naive import offset_map as naive
 from tests.naive.record import BrokenRecordError, Context, Record, read_plain
 from tests.properties.kernel_inputs import CRC_AT, batch_values, damaged
 from tests.support.encoder import LOG_APPEND_TIME, Batch, Rec
+from tests.support.kernel_decode import record_at
 from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
 
@@ -169,15 +170,6 @@ def message(status: int, state: Int64Array) -> str | None:
     if status == decode_batches.BAD_COUNT:
         return f"count {state[decode.DETAIL]}"
     return None if status == decode.OK else record_error(status, state).message
-
-
-def record_at(table: RecordTable, row: int) -> Record:
-    return Record(
-        *(int(column[row]) for column in (table.offset, table.timestamp, table.sequence)),
-        table.key(row),
-        table.value(row),
-        table.headers(row),
-    )
 
 
 @settings(max_examples=examples(60))

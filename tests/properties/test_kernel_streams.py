@@ -23,6 +23,7 @@ from tests.naive import lz4, snappy
 from tests.naive.record import BrokenRecordError, Context, Record, read_stream
 from tests.properties.kernel_inputs import record_streams
 from tests.support.encoder import LOG_APPEND_TIME, Batch
+from tests.support.kernel_decode import record_at
 from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
 
@@ -196,15 +197,6 @@ def expected_records(parts: list[tuple[tuple[bytes, int], Batch]]) -> tuple[list
         except BrokenRecordError as error:
             return found, str(error)
     return found, None
-
-
-def record_at(table: RecordTable, row: int) -> Record:
-    return Record(
-        *(int(column[row]) for column in (table.offset, table.timestamp, table.sequence)),
-        table.key(row),
-        table.value(row),
-        table.headers(row),
-    )
 
 
 @settings(max_examples=examples(40))

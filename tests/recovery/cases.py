@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from logstore.log.config import parse_config
+from logstore.log.load.loader import LoadSettings
 from tests.conformance.damage import KINDS, batch_positions, damaged
 from tests.golden.archive import GOLDEN, NAMES
 from tests.support.dice import Dice
@@ -51,6 +53,10 @@ class Case:
     def of(cls, row: dict[str, Any]) -> Case:
         """The case that `row` describes."""
         return cls(**{**row, "damages": tuple(tuple(damage) for damage in row["damages"])})
+
+    def settings(self) -> LoadSettings:
+        """How the directory is opened."""
+        return LoadSettings(self.clean, self.recovery_point, self.log_start, self.now, parse_config(self.config))
 
     def row(self) -> dict[str, Any]:
         """The case as JSON can hold it."""

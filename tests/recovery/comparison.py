@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from logstore.errors import LogstoreError
-from logstore.log.config import parse_config
-from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
 from logstore.log.load.recovered import as_json
 from tests.recovery.cases import Case
@@ -24,17 +22,7 @@ INDEX_SIZES = (65_536, 10_485_760)  # of the configurations in `cases`
 def answer(case: Case, directory: Path) -> Answer:
     """Recovers `directory`, where the case is laid out; in the form of LogCheck's answers."""
     try:
-        recovered = recover_partition(
-            str(directory),
-            LoadSettings(
-                was_clean=case.clean,
-                recovery_point=case.recovery_point,
-                log_start_offset=case.log_start,
-                now_ms=case.now,
-                config=parse_config(case.config),
-            ),
-            UnsyncedSeam(),
-        )
+        recovered = recover_partition(str(directory), case.settings(), UnsyncedSeam())
     except LogstoreError as error:
         return {"error": f"{error.java_class}: {error.message}".replace(str(directory), "@DIR@")}
     state = as_json(recovered)

@@ -37,14 +37,15 @@ class DecodedBatch:
             end = int(self.state[decode.END_POSITION])
             status = run_both(decode.decode_records, self.data, self.state, matrix, capacity, read_limit=end)
             row_count = int(self.state[decode.ROW_COUNT])
-            found += [_record(RecordTable(self.data, matrix, row_count), row) for row in range(row_count)]
+            found += [record_at(RecordTable(self.data, matrix, row_count), row) for row in range(row_count)]
             if status != decode.OK:
                 return found, record_error(status, self.state).message
             assert row_count == capacity or self.state[decode.RECORD_INDEX] == self.state[decode.RECORD_COUNT]
         return found, None
 
 
-def _record(table: RecordTable, row: int) -> Record:
+def record_at(table: RecordTable, row: int) -> Record:
+    """A row of a record table as the twin has it."""
     offset, timestamp, sequence = (int(column[row]) for column in (table.offset, table.timestamp, table.sequence))
     key, value = table.key(row), table.value(row)
     assert int(table.key_size[row]) == (-1 if key is None else len(key))

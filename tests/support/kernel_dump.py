@@ -17,7 +17,8 @@ from logstore.kernels.dump.text import SLACK_SIZE
 from logstore.kernels.scan import batches as scan
 from tests.naive import dump_text as naive
 from tests.naive.batch import Row
-from tests.naive.record import Record, as_long
+from tests.naive.record import as_long
+from tests.support.kernel_decode import record_at
 from tests.support.kernel_forms import run_both
 
 POOL = np.frombuffer(dump_lines.LITERALS, np.uint8)
@@ -165,12 +166,6 @@ def printed_text(data: bytes) -> bytes:
 def printed_number(value: int) -> bytes:
     """How an offset is printed."""
     return printed(b"", [(0, 0)], value, contents=False).removeprefix(b"| offset: ").partition(b" ")[0]
-
-
-def record_at(chunk: RecordTable, row: int) -> Record:
-    """A row of a record table as the twin has it."""
-    offset, timestamp, sequence = (int(column[row]) for column in (chunk.offset, chunk.timestamp, chunk.sequence))
-    return Record(offset, timestamp, sequence, chunk.key(row), chunk.value(row), chunk.headers(row))
 
 
 def table_of(rows: list[Row]) -> npt.NDArray[np.int64]:

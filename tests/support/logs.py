@@ -49,6 +49,11 @@ def records_of(log: ReadableLog, start_offset: int | None = None, **options: Any
     return [record for chunk in log.records(start_offset, **options).chunks() for record in chunk.to_records()]
 
 
+def numbered_values(log: ReadableLog) -> list[tuple[int, bytes | None]]:
+    """Offset and value of each record."""
+    return [(record.offset, record.value) for record in records_of(log)]
+
+
 def batches_of(log: PartitionLog) -> Batches:
     """All batches of the log's files, as they stand there."""
     found = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 
@@ -25,6 +26,24 @@ class WritingSeam(UnsyncedSeam):
     def write(self, descriptor: int, data: Writable) -> None:
         """As the system's."""
         super().write(descriptor, data)
+
+
+class OtherSystem(UnsyncedSeam):
+    """A system whose `write` a test says, which kernels call by its address."""
+
+    def __init__(self) -> None:
+        prototype = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
+        self._function = prototype(
+            lambda descriptor, address, size: self.system_write(descriptor, ctypes.string_at(address, size))
+        )
+
+    def write_address(self) -> int:
+        """As the product's seam says."""
+        return ctypes.cast(self._function, ctypes.c_void_p).value or 0
+
+    def system_write(self, descriptor: int, data: bytes) -> int:
+        """Write some of the data; how many bytes, or -1 for a failure."""
+        return os.write(descriptor, data)
 
 
 class FullDisk(UnsyncedSeam):

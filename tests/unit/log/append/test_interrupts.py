@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Callable
 from functools import partial
@@ -20,19 +19,15 @@ from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.support.encoder import SOME_TIME
 from tests.support.interrupts import interrupted_at
-from tests.support.logs import open_partition_log, records_of
-from tests.support.seams import UnsyncedSeam, WritingSeam
+from tests.support.logs import numbered_values, open_partition_log
+from tests.support.seams import OtherSystem, UnsyncedSeam, WritingSeam
 
 
-class LazySystem(UnsyncedSeam):
+class LazySystem(OtherSystem):
     """A system whose write takes half."""
 
-    def __init__(self) -> None:
-        prototype = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
-        self._write = prototype(lambda descriptor, data, size: os.write(descriptor, ctypes.string_at(data, size // 2)))
-
-    def write_address(self) -> int:
-        return ctypes.cast(self._write, ctypes.c_void_p).value or 0
+    def system_write(self, descriptor: int, data: bytes) -> int:
+        return os.write(descriptor, data[: len(data) // 2])
 
 
 def producer(number: int, *, is_transactional: bool = False) -> dict[str, Any]:
@@ -79,10 +74,6 @@ CASES = [
 
 def opened(path: Path, *, was_clean: bool = True, seam: Seam | None = None) -> PartitionLog:
     return open_partition_log(path, {"index.interval.bytes": "0"}, was_clean=was_clean, seam=seam)
-
-
-def numbered_values(log: PartitionLog) -> list[tuple[int, bytes | None]]:
-    return [(record.offset, record.value) for record in records_of(log)]
 
 
 @pytest.mark.parametrize(("kind", "state", "seam"), CASES)

@@ -14,7 +14,7 @@ from logstore.folds.producer_update import ProducerUpdate
 from logstore.folds.segment_indexes import SegmentIndexes
 from logstore.log.partition_log import PartitionLog
 from tests.support.encoder import SOME_TIME
-from tests.support.logs import open_partition_log, records_of
+from tests.support.logs import numbered_values, open_partition_log
 
 
 class Clock:
@@ -55,10 +55,6 @@ def refusing(error: BaseException) -> Callable[..., Any]:
         raise error
 
     return refuse
-
-
-def numbered_values(log: PartitionLog) -> list[tuple[int, bytes | None]]:
-    return [(record.offset, record.value) for record in records_of(log)]
 
 
 def test_a_bind_that_fails_is_tried_again(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from logstore.log.cleaner import map_building
 from logstore.log.cleaner.cleaned_files import CleanedFiles
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.cleaning_cases import opened
+from tests.support.logs import records_of
 from tests.support.seams import UnsyncedSeam
 from tests.unit.log.cleaner.short_logs import CLEAN_TIME, clean, keyed, opened_case, plain_case
 
@@ -44,10 +45,6 @@ def at_file(log: PartitionLog, name: str, change: Callable[[], object]) -> None:
 
 def has_left_overs(log: PartitionLog) -> bool:
     return any(".cleaned" in name or ".swap" in name for name in os.listdir(log.directory.path))
-
-
-def records_of(log: PartitionLog) -> list[tuple[int, bytes | None]]:
-    return [(record.offset, record.key) for chunk in log.records().chunks() for record in chunk.to_records()]
 
 
 def test_a_log_that_begins_anew_is_not_cleaned_on(tmp_path: Path) -> None:
@@ -85,7 +82,7 @@ def test_segments_that_are_deleted_meanwhile_are_not_replaced(tmp_path: Path) ->
     with pytest.raises(LogCleaningAbortedError, match="Log t-0 lost segments while they were cleaned") as caught:
         clean(log, CLEAN_TIME)
     assert (caught.value.expected, caught.value.found) == ([2], [4, 6, 8, 10, 12])
-    assert [offset for offset, _ in records_of(log)] == list(range(4, 13))
+    assert [record.offset for record in records_of(log)] == list(range(4, 13))
     assert not has_left_overs(log)
     assert log.failure.error is None
     log.close()
@@ -99,7 +96,7 @@ def test_a_group_of_several_segments_is_replaced_whole_or_not(tmp_path: Path) ->
     with pytest.raises(LogCleaningAbortedError, match="lost segments") as caught:
         clean(log, CLEAN_TIME)
     assert (caught.value.expected, caught.value.found) == ([0, 2], [2, 4, 6, 8, 10, 12])
-    assert [offset for offset, _ in records_of(log)] == list(range(2, 13))
+    assert [record.offset for record in records_of(log)] == list(range(2, 13))
     assert not has_left_overs(log)
     log.close()
 
@@ -108,7 +105,7 @@ def test_deletion_of_what_was_cleaned_before_ends_no_round(tmp_path: Path) -> No
     log = six_groups(tmp_path, **{"cleanup.policy": "compact,delete"})
     at_file(log, SIX[4], lambda: (log.increment_log_start_offset(4), log.delete_old_segments(CLEAN_TIME)))
     assert clean(log, CLEAN_TIME) == 12
-    assert [offset for offset, _ in records_of(log)] == list(range(6, 13))
+    assert [record.offset for record in records_of(log)] == list(range(6, 13))
     log.close()
 
 
@@ -205,7 +202,7 @@ def test_files_of_an_interrupted_cleaning_make_no_later_one_look_unfinished(tmp_
     """A load deletes each `.swap` above a `.cleaned`, and the `.deleted` files that it was to replace."""
     seam = Cleaning()
     log = six_groups(tmp_path, seam, **{"cleanup.policy": "compact,delete", "file.delete.delay.ms": "0"})
-    before = {key for _, key in records_of(log)}
+    before = {record.key for record in records_of(log)}
     seam.interrupted_at = SIX[0]
     with pytest.raises(KeyboardInterrupt):
         clean(log, CLEAN_TIME)
@@ -216,7 +213,7 @@ def test_files_of_an_interrupted_cleaning_make_no_later_one_look_unfinished(tmp_
         clean(log, CLEAN_TIME)
     log.close()
     again = opened(Path(log.directory.path), log.config, CLEAN_TIME, was_clean=False)
-    assert {key for _, key in records_of(again)} == before
+    assert {record.key for record in records_of(again)} == before
     again.close()
 
 
