@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from logstore.disk.seam import Seam
+from logstore.errors import DataDirectoryError
 from logstore.log.config import LogConfig
 from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import LossyDisk, write_survivor
 from tests.kafka.cleaning_cases import NOW, CleaningCase, cleaning_cases, example_case, lay_out, opened
 from tests.support.logs import Batches, batches_of
 from tests.support.sampling import case_count, seed_of
-from tests.support.seams import UnsyncedSeam
+from tests.support.seams import FullDisk, UnsyncedSeam
 
 CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=4)
 SEED = seed_of("CRASH")
@@ -121,21 +121,15 @@ def test_an_interrupted_retention_leaves_the_end_of_the_log(number: int, tmp_pat
     assert len(lengths) >= len(case.segments)
 
 
-def test_a_disk_that_is_full_ends_a_cleaning_and_changes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("writes_left", [0, 1, 4])
+def test_a_disk_that_is_full_ends_a_cleaning_and_changes_nothing(writes_left: int, tmp_path: Path) -> None:
     _, config, directory = laid_out(0, tmp_path)
-    log = opened(directory, config, NOW, was_clean=True, seam=FullDisk())
+    disk = FullDisk()
+    log = opened(directory, config, NOW, was_clean=True, seam=disk)
     before, names = batches_of(log), sorted(path.name for path in directory.iterdir())
-    with pytest.raises(OSError, match="No space left"):
+    disk.writes_left = writes_left
+    with pytest.raises(DataDirectoryError, match="No space left"):
         log.clean(log.cleanable(None, NOW), NOW)
     assert batches_of(log) == before
     assert sorted(path.name for path in directory.iterdir()) == names
     log.close()
-
-
-class FullDisk(Seam):
-    """Has no room for bytes, but for those of small files."""
-
-    def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
-        if len(data) > 60:
-            raise OSError(28, "No space left on device")
-        super().write(descriptor, data)

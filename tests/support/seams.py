@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from pathlib import Path
 
 from logstore.disk.seam import Seam, Writable
 from logstore.disk.system_errors import io_error
@@ -26,6 +27,40 @@ class WritingSeam(UnsyncedSeam):
     def write(self, descriptor: int, data: Writable) -> None:
         """As the system's."""
         super().write(descriptor, data)
+
+
+class ListeningSeam(UnsyncedSeam):
+    """Remembers the calls that make a file durable.
+
+    Attributes:
+        calls: in order, with the last name of what is made, renamed to, or synced, if it is a directory.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def create(self, path: str) -> int:
+        """As the system's, noted."""
+        self.calls.append(f"create {Path(path).name}")
+        return super().create(path)
+
+    def write(self, descriptor: int, data: Writable) -> None:
+        """As the system's, noted."""
+        self.calls.append("write")
+        super().write(descriptor, data)
+
+    def sync(self, descriptor: int) -> None:
+        """Note that a file would be synced."""
+        self.calls.append("sync")
+
+    def rename(self, path: str, new_path: str) -> None:
+        """As the system's, noted."""
+        self.calls.append(f"rename {Path(new_path).name}")
+        super().rename(path, new_path)
+
+    def sync_directory(self, path: str) -> None:
+        """Note that a directory would be synced."""
+        self.calls.append(f"sync directory {Path(path).name}")
 
 
 class OtherSystem(UnsyncedSeam):

@@ -12,9 +12,10 @@ import pytest
 from logstore.disk.atomic import replace_file, truncate_file
 from logstore.disk.checkpoint_writing import leader_epoch_checkpoint_bytes
 from logstore.disk.lock import DataDirectoryLock, data_directory_lock
-from logstore.disk.seam import SEAM, Seam
+from logstore.disk.seam import SEAM
 from logstore.errors import DataDirectoryError
 from logstore.layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
+from tests.support.seams import ListeningSeam
 
 LOCKS_IT = """
 import fcntl, sys
@@ -25,40 +26,13 @@ sys.stdin.read()
 """
 
 
-class Listening(Seam):
-    """Remembers which calls came in which order."""
-
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-
-    def create(self, path: str) -> int:
-        self.calls.append(f"create {Path(path).name}")
-        return super().create(path)
-
-    def write(self, descriptor: int, data: bytes) -> None:
-        self.calls.append("write")
-        super().write(descriptor, data)
-
-    def sync(self, descriptor: int) -> None:
-        self.calls.append("sync")
-        super().sync(descriptor)
-
-    def rename(self, path: str, new_path: str) -> None:
-        self.calls.append(f"rename {Path(new_path).name}")
-        super().rename(path, new_path)
-
-    def sync_directory(self, path: str) -> None:
-        self.calls.append("sync directory")
-        super().sync_directory(path)
-
-
 def test_a_file_is_replaced_in_the_order_that_survives_a_crash(tmp_path: Path) -> None:
     path = tmp_path / "0.index"
     path.write_bytes(b"old and longer")
-    seam = Listening()
+    seam = ListeningSeam()
     replace_file(seam, str(path), b"new", temporary_suffix=".tmp")
     assert path.read_bytes() == b"new"
-    assert seam.calls == ["create 0.index.tmp", "write", "sync", "rename 0.index", "sync directory"]
+    assert seam.calls == ["create 0.index.tmp", "write", "sync", "rename 0.index", f"sync directory {tmp_path.name}"]
     assert [file.name for file in tmp_path.iterdir()] == ["0.index"]
 
 

@@ -14,7 +14,7 @@ from logstore.errors import LogstoreError
 from logstore.layout.file_names import LOG_SUFFIX
 from logstore.log.partition_log import PartitionLog
 from tests.support.logs import open_partition_log, records_of
-from tests.support.seams import UnsyncedSeam
+from tests.support.seams import ListeningSeam
 
 TOPIC_ID = "Zzsa1rsoQAqDc5QNzy3jmA"
 
@@ -98,25 +98,10 @@ def counting(function: Any, asked: Counter[str], directory: Path) -> Any:
     return counted
 
 
-class CountingSeam(UnsyncedSeam):
-    """Remembers what is asked to be synced: a directory by its path, a file as such."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.synced: list[str] = []
-
-    def sync(self, descriptor: int) -> None:
-        self.synced.append("a file")
-        super().sync(descriptor)
-
-    def sync_directory(self, path: str) -> None:
-        self.synced.append(path)
-        super().sync_directory(path)
-
-
 def test_a_new_partition_syncs_its_metadata_and_each_directory_once(tmp_path: Path) -> None:
     """Of files that are empty only the names have to be there."""
-    seam = CountingSeam()
+    seam = ListeningSeam()
     log = open_partition_log(tmp_path / "t-0", seam=seam, topic_id=TOPIC_ID)
-    assert seam.synced == [str(tmp_path), "a file", str(tmp_path / "t-0")]
+    synced = [call for call in seam.calls if call.startswith("sync")]
+    assert synced == [f"sync directory {tmp_path.name}", "sync", "sync directory t-0"]
     log.close()
