@@ -80,7 +80,7 @@ def seen(batch: Batch) -> Seen:
 
 
 @given(logs(), aborted_lists, st.lists(st.integers(0, 30), max_size=3))
-def test_it_skips_what_the_consumer_skips(
+def test_filter_skips_what_the_consumer_skips(
     batches: list[Batch], aborted: list[tuple[int, int]], cuts: list[int]
 ) -> None:
     data = np.frombuffer(b"".join(batch.to_bytes() for batch in batches), np.uint8)

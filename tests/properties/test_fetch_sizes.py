@@ -46,7 +46,9 @@ def read(log: PartitionLog, isolation: FetchIsolation, **how: int) -> tuple[list
 
 @settings(deadline=None, max_examples=examples(40))
 @given(STEPS, SIZES, st.sampled_from([FetchIsolation.READ_COMMITTED, FetchIsolation.READ_UNCOMMITTED]))
-def test_a_log_in_small_pieces(steps: list[tuple[str, int, Codec]], size: int, isolation: FetchIsolation) -> None:
+def test_small_fetches_give_what_one_large_fetch_gives(
+    steps: list[tuple[str, int, Codec]], size: int, isolation: FetchIsolation
+) -> None:
     with tempfile.TemporaryDirectory() as directory:
         store = SmallStore(Path(directory)).start()
         log = write(store, steps)

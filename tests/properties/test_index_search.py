@@ -25,7 +25,7 @@ def test_one_target_is_found_where_many_are(keys: np.ndarray, target: int, warm_
 
 
 @given(st.lists(numbers, unique=True, max_size=30).map(sorted), numbers, warm_counts)
-def test_bounds_of_ascending_keys(keys: list[int], target: int, warm_count: int) -> None:
+def test_bounds_among_ascending_keys_are_the_nearest_slots(keys: list[int], target: int, warm_count: int) -> None:
     array = np.array(keys, np.int64)
     above = [slot for slot, key in enumerate(keys) if key >= target]
     below = [slot for slot, key in enumerate(keys) if key <= target]

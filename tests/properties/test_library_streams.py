@@ -98,7 +98,7 @@ def test_streams_stop_where_there_is_enough_or_no_room(
     assert found == list(map(twin, streams))[:count]
 
 
-def test_zstd_of_frames_that_tell_their_size() -> None:
+def test_zstd_frames_that_tell_their_size_are_taken() -> None:
     for size in (1, 255, 256, 70_000):
         assert decoded(Codec.ZSTD, [zstd.single_segment(bytes(size))], b"", ROOM, 2 * ROOM) == [bytes(size)]
     assert decoded(Codec.ZSTD, [zstd.single_segment(b"bytes")[:-1]], b"", ROOM, ROOM) == []

@@ -153,7 +153,7 @@ def test_large_streams_end_where_they_end() -> None:
         assert streams_of(codec, [compress(codec, memoryview(each)) for each in contents]) == contents
 
 
-def test_lz4_and_snappy_of_other_writers() -> None:
+def test_lz4_and_snappy_of_other_writers_are_taken_or_left() -> None:
     data = content(7)
     sized = lz4.framed([(lz4.stored(data), True)], content_size=len(data))
     assert streams_of(

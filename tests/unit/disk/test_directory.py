@@ -19,7 +19,7 @@ def touch(root: Path, *paths: str) -> None:
         file.touch()
 
 
-def test_a_directory_of_a_real_broker(golden: Callable[[str], Path]) -> None:
+def test_directory_of_a_real_broker_is_listed_whole(golden: Callable[[str], Path]) -> None:
     path = golden("transactions")
     directory = list_data_directory(str(path))
     assert directory.errors == ()
@@ -80,7 +80,7 @@ def test_a_file_without_an_offset_is_an_error_and_a_left_over(tmp_path: Path) ->
     assert [error.message for error in partition.errors] == ['For input string: "x"']
 
 
-def test_partitions_of_every_kind(tmp_path: Path) -> None:
+def test_partitions_are_told_apart_by_their_suffix(tmp_path: Path) -> None:
     touch(tmp_path, "a-0/0.log", "a-1.f00d-delete/0.log", "a-2.f00d-future/0.log", "a-3.f00d-stray/0.log")
     partitions = list_data_directory(str(tmp_path)).partitions
     kinds = [(partition.partition, partition.kind) for partition in partitions]
@@ -115,7 +115,7 @@ def test_links_are_followed_within_the_data_directory_only(tmp_path: Path) -> No
     assert [error.path for error in directory.partitions[0].errors] == [f"{tmp_path}/data/t-0/1.log"]
 
 
-def test_no_directory_is_an_error(tmp_path: Path) -> None:
+def test_path_that_is_no_data_directory_is_refused(tmp_path: Path) -> None:
     touch(tmp_path, "file")
     with pytest.raises(DataDirectoryError) as caught:
         list_data_directory(str(tmp_path / "none"))

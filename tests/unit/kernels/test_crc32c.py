@@ -32,7 +32,7 @@ THREE_BLOCKS = 3 * BLOCK_SIZE
 
 
 @pytest.mark.parametrize(("data", "expected"), RFC_3720.values(), ids=RFC_3720)
-def test_published_checksums(data: bytes, expected: int) -> None:
+def test_checksums_are_those_of_rfc_3720(data: bytes, expected: int) -> None:
     assert checksum.crc32c(data) == expected
     assert crc32c(data) == expected
     assert crcs_of(data, 0, len(data)) == {expected}
@@ -46,7 +46,7 @@ def test_every_length_up_to_200_from_every_start_in_a_word() -> None:
 
 @pytest.mark.parametrize("whole_size", [THREE_BLOCKS, FOLDED_SIZE, 2 * FOLDED_SIZE, 5 * FOLDED_SIZE])
 @pytest.mark.parametrize("more_size", [-8, -1, 0, 1, 7, 8, 9])
-def test_lengths_around_whole_steps(whole_size: int, more_size: int) -> None:
+def test_checksums_are_right_around_whole_steps(whole_size: int, more_size: int) -> None:
     end = 3 + whole_size + more_size
     assert crcs_of(NOISE, 3, end) == {checksum.crc32c(NOISE[3:end])}
 

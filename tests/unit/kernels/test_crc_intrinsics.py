@@ -53,7 +53,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("machine", "features", "instruction"), CASES)
-def test_instruction_by_processor(machine: str, features: dict[str, bool], instruction: str | None) -> None:
+def test_processor_decides_the_checksum_instruction(
+    machine: str, features: dict[str, bool], instruction: str | None
+) -> None:
     assert crc32c_instruction(machine, features) == instruction
 
 
@@ -64,7 +66,7 @@ def test_instruction_by_processor(machine: str, features: dict[str, bool], instr
         (LINUX_ON_X86, "+crc32", "llvm.x86.sse42.crc32.64.64", "crc32q"),
     ],
 )
-def test_it_becomes_one_instruction(triple: str, feature: str, instruction: str, assembly: str) -> None:
+def test_checksum_of_a_word_becomes_one_instruction(triple: str, feature: str, instruction: str, assembly: str) -> None:
     module, machine = compiled(
         triple, feature, [I64, I64], lambda builder, *given: emit_crc32c_word(builder, instruction, *given)
     )
@@ -86,7 +88,7 @@ FOLDING = {"sse4.2": True, "crc32": True, "pclmul": True, "avx2": True, "vpclmul
         ({}, 0),
     ],
 )
-def test_folding_by_processor(features: dict[str, bool], size: int) -> None:
+def test_processor_decides_how_much_is_folded_at_once(features: dict[str, bool], size: int) -> None:
     assert folding_size(features) == size
 
 

@@ -165,7 +165,7 @@ def test_shared_text_of_records_is_printed_again_after_the_buffer_was_emptied() 
     assert len(lines) == 20
 
 
-def test_a_compressed_batch_is_the_callers_after_its_line() -> None:
+def test_compressed_batch_is_left_to_the_caller_after_its_line() -> None:
     data = Batch(0, many(1), codec=GZIP).to_bytes() + Batch(1, many(1)).to_bytes()
     caller = DumpCaller(EVERYTHING)
     found = dump(data, caller)
@@ -175,7 +175,7 @@ def test_a_compressed_batch_is_the_callers_after_its_line() -> None:
 
 
 @pytest.mark.parametrize("count", [-1, -(2**31)])
-def test_a_negative_count_is_the_callers(count: int) -> None:
+def test_negative_count_is_left_to_the_caller(count: int) -> None:
     data = bytearray(Batch(0, many(1)).to_bytes())
     data[57:61] = count.to_bytes(4, "big", signed=True)
     caller = DumpCaller(EVERYTHING)
@@ -202,7 +202,7 @@ def test_contents_for_a_decoder_of_pythons_stop_behind_the_metadata() -> None:
     assert caller.stops == {dump_state.DONE: 1}, "without contents there is nothing to decode"
 
 
-def test_entries_of_old_are_the_callers() -> None:
+def test_entries_of_old_magics_are_left_to_the_caller() -> None:
     data = np.frombuffer(Batch(0, many(1)).to_bytes() + message_set(1, [Message(1, 0, b"k", b"v")]), np.uint8)
     table = scan(data).matrix
     caller = DumpCaller(EVERYTHING)

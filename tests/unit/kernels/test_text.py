@@ -40,7 +40,7 @@ JAVA = {
 }
 
 
-def test_decimals_at_every_edge() -> None:
+def test_decimals_are_javas_at_every_edge() -> None:
     for value in EDGES:
         assert printed_number(value) == java_text.decimal(value) == str(value).encode()
 

@@ -111,7 +111,7 @@ def test_partition_metadata_is_read_with_and_without_a_last_newline() -> None:
     assert metadata(b"version: 0\ntopic_id:\t" + TOPIC_ID + b"==\nmore\n") == expected
 
 
-def test_meta_properties_of_both_versions() -> None:
+def test_meta_properties_of_both_versions_are_parsed() -> None:
     directory_id = TOPIC_ID.decode()
     data = b"#\n#Sat Nov 21\nnode.id=1\ndirectory.id=" + TOPIC_ID + b"\nversion=1\ncluster.id=c\nother=x\n"
     assert parse_meta_properties(data) == MetaProperties(1, "c", 1, directory_id)
@@ -119,12 +119,12 @@ def test_meta_properties_of_both_versions() -> None:
     assert parse_meta_properties(b"") == MetaProperties(0, None, None, None)
 
 
-def test_properties_with_everything_that_java_allows() -> None:
+def test_properties_are_parsed_with_everything_that_java_allows() -> None:
     data = b"! no\r  a\\=b : c\\\r\n\t d\\\\\n\\u00e9\\tx y=\xe9\nlone\nz==1\na\\=b=last\n\\"
     assert parse_properties(data) == {"a=b": "last", "é\tx": "y=é", "lone": "", "z": "=1", "": ""}
 
 
-def test_quorum_state_of_both_versions() -> None:
+def test_quorum_state_of_both_versions_is_parsed() -> None:
     static = (
         b'{"clusterId":"","leaderId":1,"leaderEpoch":2,"votedId":-1,"appliedOffset":0,'
         b'"currentVoters":[{"voterId":1},{"voterId":3}],"data_version":0}'

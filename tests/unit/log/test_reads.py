@@ -161,7 +161,7 @@ def test_a_segment_that_is_first_read_while_it_gets_another_name(
     assert (log.segments.first.size < 4000) is is_cleaned or log.segments.first.base_offset > 0
 
 
-def test_offsets_by_time(log: PartitionLog) -> None:
+def test_offsets_are_found_by_time(log: PartitionLog) -> None:
     for number in range(50):
         log.append_as_leader(batch(b"%03d" % number, 2, timestamp=SOME_TIME + 1000 * (number % 40)))
     assert log.offset_for_timestamp(SOME_TIME + 1500) == (SOME_TIME + 2000, 4, 0)
@@ -180,7 +180,7 @@ def test_a_transaction_that_is_open_ends_offsets_by_time(log: PartitionLog) -> N
     assert log.offset_for_timestamp(-1, COMMITTED) == (-1, 1, 0)
 
 
-def test_records_of_a_range(log: PartitionLog) -> None:
+def test_reader_of_a_range_gives_its_records(log: PartitionLog) -> None:
     for number in range(40):
         log.append_as_leader(batch(b"%03d" % number, 5))
     reader = log.records(7, end_offset=133)
@@ -241,7 +241,7 @@ def test_readers_beside_a_writer_see_whole_batches_one_after_the_other(log: Part
     assert len(log.segments) > 10
 
 
-def test_records_as_arrow(log: PartitionLog) -> None:
+def test_records_come_as_arrow_columns(log: PartitionLog) -> None:
     pytest.importorskip("pyarrow")
     for number in range(20):
         log.append_as_leader(batch(b"%03d" % number))
