@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from logstore.disk.seam import Seam
 from logstore.log.partition_log import Later, PartitionLog
 from tests.crash.lossy_disk import ALL_OUTCOMES, LossyDisk, Survivor, write_survivor
 from tests.support.dice import Dice
 from tests.support.encoder import TRANSACTIONAL, Batch, Rec
-from tests.support.logs import open_partition_log
+from tests.support.logs import append_batch, open_partition_log
 
 OFFSET_MAX = 2**63 - 1
 OTHER_THREAD = ("none", "late", "never")  # who syncs segments that were closed: nobody beside, or somebody who may wait
@@ -157,7 +155,7 @@ class CrashingLog:
             producer_epoch=0 if is_numbered else -1,
             base_sequence=writer.sequence if is_numbered else -1,
         )
-        log.append_as_leader(np.frombuffer(batch.to_bytes(), np.uint8), leader_epoch=self._leader_epoch)
+        append_batch(log, batch, leader_epoch=self._leader_epoch)
         writer.sequence += count
         writer.is_open = writer.is_transactional
 

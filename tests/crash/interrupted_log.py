@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
 from logstore.columns.any_columns import record_columns
 from logstore.log.config import parse_config
 from logstore.log.load import opening
@@ -14,6 +12,7 @@ from logstore.log.load.loader import LoadSettings
 from tests.crash.acknowledged import Transaction
 from tests.crash.interrupted_world import World, records_of
 from tests.support.encoder import SOME_TIME, Batch, Rec
+from tests.support.logs import append_batch
 
 PLACE = ("t", 0)
 CONFIG = {"segment.index.bytes": "65536", "index.interval.bytes": "200"}
@@ -64,8 +63,7 @@ class LogWorld(World):
     def append_batch(self) -> None:
         values = self.tried(3)
         records = [Rec(b"k", value, offset_delta=number) for number, value in enumerate(values)]
-        batch = Batch(0, records, last_offset_delta=2).to_bytes()
-        info = self.log.append_as_leader(np.frombuffer(batch, np.uint8))
+        info = append_batch(self.log, Batch(0, records, last_offset_delta=2))
         self.acknowledged.tell(values, PLACE, info.first_offset)
 
     def append_idempotent(self) -> None:

@@ -41,7 +41,7 @@ def test_a_rule_has_faults_and_is_asked_where_there_is_none(rule: Rule, asked: s
     assert rule.needs in OF_WHAT_IS_WRONG or any(issubclass(one, rule.needs) for one in asked)
 
 
-def test_what_is_unreadable_is_asked_the_rule_that_it_names_and_no_other() -> None:
+def test_unreadable_files_are_asked_only_the_rule_that_they_name() -> None:
     bad = Breach("snapshot-format", (Where("a.snapshot"), "a snapshot", "nothing"))
     (finding,) = rules.ask(bad)
     assert (finding.rule, finding.where.path, finding.found) == ("snapshot-format", "a.snapshot", "nothing")

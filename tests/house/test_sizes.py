@@ -35,11 +35,11 @@ def test_no_module_and_no_function_is_too_long() -> None:
     ["x = 1\n" * (MODULE_LINES_MAX + 1), "class C:\n    def f(self):\n" + "        x = 1\n" * FUNCTION_LINES_MAX],
     ids=["module", "function"],
 )
-def test_what_is_too_long_is_caught(source: str) -> None:
+def test_too_long_files_and_functions_are_caught(source: str) -> None:
     assert len(violations(sample("logstore.layout.long", source))) == 1
 
 
-def test_what_is_just_short_enough_is_let_through() -> None:
+def test_files_and_functions_just_short_enough_are_let_through() -> None:
     source = "def f():\n" + "    x = 1\n" * (FUNCTION_LINES_MAX - 1)
     assert (
         violations(sample("logstore.layout.long", source + "x = 1\n" * (MODULE_LINES_MAX - FUNCTION_LINES_MAX))) == []

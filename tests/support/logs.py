@@ -6,15 +6,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from logstore.columns.batch_table import scan
 from logstore.disk.seam import Seam
+from logstore.log.append.request import AppendInfo
 from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.opening import open_log
 from logstore.log.partition_log import PartitionLog
 from logstore.view.log_view import ReadableLog
 from logstore.view.records import Record
-from tests.support.encoder import SOME_TIME
+from tests.support.encoder import SOME_TIME, Batch
 from tests.support.seams import UnsyncedSeam
 
 Batches = list[tuple[int, bytes]]  # by base offset
@@ -42,6 +45,11 @@ def open_partition_log(
     """
     settings = LoadSettings(was_clean, recovery_point, log_start_offset, time_ms, parse_config(config or {}))
     return open_log(str(path), settings, seam=seam or UnsyncedSeam(), now_ms=now_ms or (lambda: time_ms), **options)
+
+
+def append_batch(log: PartitionLog, batch: Batch, **options: Any) -> AppendInfo:
+    """Append a batch; `options` are those of `PartitionLog.append_as_leader`."""
+    return log.append_as_leader(np.frombuffer(batch.to_bytes(), np.uint8), **options)
 
 
 def records_of(log: ReadableLog, start_offset: int | None = None, **options: Any) -> list[Record]:

@@ -18,7 +18,7 @@ from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from tests.properties.fold_stories import marker
 from tests.support.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
-from tests.support.logs import open_partition_log, records_of
+from tests.support.logs import append_batch, open_partition_log, records_of
 
 COMMITTED = FetchIsolation.READ_COMMITTED
 SEGMENT_SIZE = 4000
@@ -40,8 +40,7 @@ def batch(value: bytes, count: int = 3, *, timestamp: int = SOME_TIME, **fields:
 
 def end_transaction(log: PartitionLog, producer_id: int, *, is_abort: bool) -> None:
     made = marker(0, is_abort=is_abort, coordinator_epoch=0, producer_id=producer_id, producer_epoch=0)
-    data = np.frombuffer(made.to_bytes(), np.uint8)
-    log.append_as_leader(data, origin=AppendOrigin.COORDINATOR, transaction_version=0)
+    append_batch(log, made, origin=AppendOrigin.COORDINATOR, transaction_version=0)
 
 
 def values(log: PartitionLog, isolation: FetchIsolation = COMMITTED, start: int | None = None) -> list[bytes | None]:

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from logstore.disk import seam
@@ -22,7 +21,7 @@ from logstore.log.segment.writable_folder import WritableFolder
 from logstore.view.segments import Segments
 from tests.support.encoder import Batch, Rec
 from tests.support.interrupts import interrupted_at
-from tests.support.logs import open_partition_log, records_of
+from tests.support.logs import append_batch, open_partition_log, records_of
 from tests.support.seams import UnsyncedSeam
 
 CONFIG = {"internal.segment.bytes": "1000", "index.interval.bytes": "100", "preallocate": "true"}
@@ -64,8 +63,7 @@ def opened(place: Path, *, was_clean: bool) -> PartitionLog:
 
 
 def append(log: PartitionLog, *, leader_epoch: int = 0) -> int:
-    data = Batch(0, [Rec(b"key", b"value" * 4)]).to_bytes()
-    return log.append_as_leader(np.frombuffer(data, np.uint8), leader_epoch=leader_epoch).first_offset
+    return append_batch(log, Batch(0, [Rec(b"key", b"value" * 4)]), leader_epoch=leader_epoch).first_offset
 
 
 def offsets(log: PartitionLog) -> list[int]:

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from logstore.columns.batch_table import Int64Array, scan
@@ -24,7 +23,7 @@ from logstore.log.cleaner.offset_map import OffsetMap
 from tests.kafka.cleaning_cases import NOW, example_case, lay_out, opened
 from tests.naive import legacy
 from tests.support.encoder import TRANSACTIONAL, Batch, Rec
-from tests.support.logs import records_of
+from tests.support.logs import append_batch, records_of
 from tests.unit.log.cleaner.short_logs import CLEAN_TIME, clean, described, keyed, opened_case, plain_case
 
 HORIZON = CLEAN_TIME + 1000
@@ -52,11 +51,11 @@ def test_a_tombstone_goes_when_its_horizon_has_come(tmp_path: Path) -> None:
     log = opened_case(example_case(), tmp_path)
     clean(log, CLEAN_TIME)
     dirty = [[segment.base_offset for segment in log.segments][-1]]
-    log.append_as_leader(np.frombuffer(keyed(0, b"q").to_bytes(), np.uint8))
+    append_batch(log, keyed(0, b"q"))
     log.roll()
     assert clean(log, HORIZON - 1, dirty[0]) == 14
     assert (5, 7, 3, HORIZON) in described(log)
-    log.append_as_leader(np.frombuffer(keyed(0, b"r").to_bytes(), np.uint8))
+    append_batch(log, keyed(0, b"r"))
     log.roll()
     clean(log, HORIZON, 14)
     assert (5, 7, 2, HORIZON) in described(log)
@@ -71,7 +70,7 @@ def test_markers_without_data_get_a_horizon_and_then_go(tmp_path: Path) -> None:
     for now_ms in (CLEAN_TIME, CLEAN_TIME, HORIZON - 1, HORIZON):
         checkpoint = clean(log, now_ms, checkpoint)
         found.append([batch for batch in described(log) if batch[0] < 5])
-        log.append_as_leader(np.frombuffer(keyed(0, b"q").to_bytes(), np.uint8))
+        append_batch(log, keyed(0, b"q"))
         log.roll()
     assert found == [
         [(2, 2, 1, None), (4, 4, 1, None)],

@@ -21,6 +21,7 @@ from tests.naive import legacy
 from tests.properties.fold_stories import marker
 from tests.support.dice import Dice
 from tests.support.encoder import TRANSACTIONAL, Batch, Rec
+from tests.support.logs import append_batch
 from tests.unit.log.cleaner.short_logs import clean, described, keyed, opened_case, plain_case
 
 DAY_MS = 86_400_000
@@ -163,7 +164,7 @@ def test_old_tombstones_go_by_the_time_of_their_file(tmp_path: Path) -> None:
         for path, modified_ms in ((first, NOW), (second, NOW + lag_ms)):
             os.utime(path, ns=(0, modified_ms * 1_000_000))
         log = opened(directory, config, NOW, was_clean=True)
-        log.append_as_leader(np.frombuffer(keyed(0, b"q").to_bytes(), np.uint8))
+        append_batch(log, keyed(0, b"q"))
         log.roll()
         clean(log, NOW, 2)
         found.append([batch[:2] for batch in described(log)][:1])
