@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-interpreted prove-log prove-silence crash prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel docs reference lock clean prove-interrupts
+.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-interpreted prove-log prove-silence prove-faults crash prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel docs reference lock clean prove-interrupts
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ prove-log: setup ## hold 10,000 random logs to the real Kafka, as written and as
 
 prove-silence: setup ## audit 1,000 directories that brokers and logs of the real Kafka wrote at random (half an hour; LOGSTORE_SILENCE_DIRECTORIES=…)
 	$(BIN)/python -m tests.silence.prove
+
+prove-faults: setup ## plant 300 kinds of faults in directories of real brokers, and audit them (20 minutes; LOGSTORE_PLANTED_CASES=…)
+	$(BIN)/python -m tests.planted.prove
 
 crash: setup ## stop 100 random logs and their cleaning, stores and recoveries before each system call (half an hour)
 	LOGSTORE_CRASH_CASES=100 $(PYTEST) -q $(LONG) tests/crash tests/kafka/test_crashes_against_kafka.py

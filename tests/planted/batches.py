@@ -1,277 +1,279 @@
-"""Faults of batches: headers, order, bytes between them."""
+"""Faults of batches: fields of headers, order, bytes between and behind them."""
 
 from __future__ import annotations
 
-from tests.planted.planter import Planted, Planter, at_batch, kind
+from collections.abc import Callable, Iterable
+
+from tests.planted.planter import (
+    OF_GROUPS,
+    OF_OFFSETS,
+    OF_PRODUCERS,
+    Planted,
+    Planter,
+    Suits,
+    at_batch,
+    in_segment,
+    kind,
+    register,
+)
 from tests.planted.segment import FIELDS, RECORDS, Segment
+from tests.support.encoder import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
 
-PRODUCER_CONSEQUENCES = ("snapshot-state", "sequence-gap", "sequence-duplicate")
-OFFSET_CONSEQUENCES = ("offsets-lost", "offset-index", "time-index", "time-index-end", "leader-epochs", "log-records")
+DAMAGE = ("log-crc", "log-length", "log-tail")
+OUT_OF_ORDER = ("log-offset-order", "log-offset-range", "offsets-lost")
+ALL = OF_OFFSETS | OF_PRODUCERS | OF_GROUPS
+OF_TAILS = {"checkpoint-offset", *OF_GROUPS}
+SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 
 
-def header_fault(name: str, field: str, values: tuple[int, ...], *rules: str, keeps_crc: bool = False,
-                 also: tuple[str, ...] = (), is_relative: bool = False, suits=lambda s, r: True) -> None:
-    """Register faults that set a field of any batch to a value, or add it."""
-    for value in values:
-        def plant(p: Planter, value: int = value) -> Planted:
-            segment, row = p.batch(suits)
-            base = segment.get(row, "base_offset")
-            segment.put(row, field, segment.get(row, field) + value if is_relative else value, keeps_crc=keeps_crc)
+def is_any(segment: Segment, row: int) -> bool:
+    return True
+
+
+def is_inner(segment: Segment, row: int) -> bool:
+    return 0 < row < len(segment.batches) - 1
+
+
+def is_plain(segment: Segment, row: int) -> bool:
+    return segment.is_data(row) and segment.get(row, "producer_id") < 0
+
+
+def is_timed_by_its_producer(segment: Segment, row: int) -> bool:
+    return segment.is_data(row) and not segment.get(row, "attributes") & LOG_APPEND_TIME
+
+
+def follows_on_its_producer(segment: Segment, row: int) -> bool:
+    return segment.is_producers(row) and segment.get(row, "base_sequence") > 0
+
+
+def header(
+    field: str,
+    changes: dict[str, Callable[[int], int]],
+    *rules: str,
+    also: Iterable[str] = (),
+    suits: Suits = is_any,
+    keeps_crc: bool = False,
+    is_at_batch: bool = True,
+) -> None:
+    """Register faults of one field."""
+    for word, change in changes.items():
+
+        def plant(planter: Planter, change: Callable[[int], int] = change) -> Planted:
+            segment, row = planter.batch(suits)
+            offset = segment.get(row, "base_offset")
+            segment.put(row, field, change(segment.get(row, field)), keeps_crc=keeps_crc)
             segment.save()
-            return Planted(segment.log.parent.name, base)
-        plant.__name__ = f"{name}_{value}".replace("-", "minus_")
-        kind(*rules, also=also)(plant)
+            return Planted(segment.log.parent.name, offset if is_at_batch else None)
+
+        register(f"{field} {word}".replace("_", " "), plant, rules, also)
 
 
-def is_inner(s: Segment, r: int) -> bool:
-    return 0 < r < len(s.batches) - 1
-
-def is_plain(s: Segment, r: int) -> bool:
-    return s.is_data(r) and s.get(r, "producer_id") < 0
-
-header_fault("length", "length", (0, -1, 5, 13, 1 << 30), "log-length", "log-crc", "log-tail", keeps_crc=True)
-header_fault("length_off", "length", (1, -1, 40), "log-crc", "log-length", keeps_crc=True, is_relative=True, suits=is_inner)
-header_fault("magic", "magic", (3, 127), "log-magic", "log-crc", "log-length", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES)
-header_fault("magic_negative", "magic", (-1,), "log-magic", "log-crc", "log-length", "log-tail", keeps_crc=True)
-header_fault("count", "record_count", (-1, 1 << 20, -(2**31)), "log-record-count", also=PRODUCER_CONSEQUENCES, suits=Segment.is_data)
-header_fault("count_off", "record_count", (1,), "log-record-count", "log-records", also=PRODUCER_CONSEQUENCES, is_relative=True, suits=Segment.is_data)
-header_fault("count_less", "record_count", (-1,), "log-records", "offsets-lost", also=PRODUCER_CONSEQUENCES, is_relative=True, suits=lambda s, r: s.get(r, "record_count") > 1)
-header_fault("count_zero", "record_count", (0,), "log-records", also=PRODUCER_CONSEQUENCES, suits=Segment.is_data)
-header_fault("last_delta", "last_offset_delta", (-1, -5, 1 << 30), "log-offset-order", "log-offset-range", "log-records", "offsets-lost", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES + ("log-record-count",), suits=is_plain)
-header_fault("last_delta_off", "last_offset_delta", (1, 2), "log-offset-order", "offsets-lost", "log-offset-range", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES + ("checkpoint-offset",), is_relative=True, suits=is_plain)
-header_fault("leader_epoch_ahead", "leader_epoch", (7, 1000), "leader-epochs", "log-leader-epoch", keeps_crc=True)
-header_fault("leader_epoch_negative", "leader_epoch", (-1, -5), "leader-epochs", "log-leader-epoch", keeps_crc=True)
-header_fault("max_timestamp_off", "max_timestamp", (-1, -100000), "log-records", also=("time-index", "time-index-end"), is_relative=True, suits=lambda s, r: s.is_data(r) and not s.get(r, "attributes") & 8)
-header_fault("max_timestamp_above", "max_timestamp", (1, 1 << 40), "log-records", also=("time-index", "time-index-end"), is_relative=True, suits=lambda s, r: s.is_data(r) and not s.get(r, "attributes") & 8)
-header_fault("base_timestamp_off", "base_timestamp", (1, -1, 3600000), "log-records", also=("time-index", "time-index-end"), is_relative=True, suits=lambda s, r: s.is_data(r) and not s.get(r, "attributes") & 8)
-header_fault("producer_epoch_off", "producer_epoch", (1,), "snapshot-state", "sequence-gap", "marker-missing", "producer-epoch-back", "producer-fenced", "log-marker", "transaction-hanging", "sequence-duplicate", also=PRODUCER_CONSEQUENCES + ("marker-contradicting",), is_relative=True, suits=Segment.is_producers)
-header_fault("sequence_off", "base_sequence", (1, 5, -1), "snapshot-state", "sequence-gap", "sequence-duplicate", is_relative=True, suits=lambda s, r: s.is_producers(r) and s.get(r, "base_sequence") > 0)
-header_fault("producer_other", "producer_id", (4242,), "snapshot-state", "sequence-gap", "transaction-hanging", also=PRODUCER_CONSEQUENCES + ("marker-contradicting", "transaction-atomicity", "transaction-index", "log-marker", "marker-missing"), suits=lambda s, r: s.is_producers(r) and s.get(r, "base_sequence") > 0)
+def to(*values: int) -> dict[str, Callable[[int], int]]:
+    return {f"is {value}": lambda old, value=value: value for value in values}
 
 
-@kind("log-crc")
-def flipped_record_bit(p: Planter) -> Planted:
-    segment, row = p.batch(lambda s, r: len(s.batches[r]) > RECORDS)
-    at = p.dice.between(RECORDS, len(segment.batches[row]) - 1)
-    segment.batches[row][at] ^= 1 << p.dice.below(8)
+def by(*values: int) -> dict[str, Callable[[int], int]]:
+    return {f"is {value:+} off": lambda old, value=value: old + value for value in values}
+
+
+header("length", to(0, -1, 5, 13, 1 << 30), *DAMAGE, also=OF_TAILS, keeps_crc=True)
+header("length", by(1, -1, 40), *DAMAGE, keeps_crc=True, suits=is_inner)
+header("magic", to(3, 127), "log-magic", *DAMAGE, also=ALL)
+header("magic", to(-1), "log-magic", *DAMAGE, also=OF_TAILS, keeps_crc=True)
+header("record_count", to(-1, 1 << 20, -(2**31)), "log-record-count", also=OF_PRODUCERS, suits=Segment.is_data)
+header("record_count", by(1), "log-record-count", "log-records", also=OF_PRODUCERS, suits=Segment.is_data)
+header("record_count", to(0), "log-records", also={"offsets-lost", *OF_PRODUCERS}, suits=Segment.is_data)
+header(
+    "last_offset_delta",
+    to(-1, -5, 1 << 30) | by(1, 2),
+    *(*OUT_OF_ORDER, "log-records"),
+    also=ALL,
+    suits=is_plain,
+    is_at_batch=False,
+)
+header("leader_epoch", to(7, 1000), "leader-epochs", "log-leader-epoch", keeps_crc=True)
+header("leader_epoch", to(-1, -5), "log-leader-epoch", keeps_crc=True, suits=is_inner)
+header(
+    "max_timestamp",
+    by(-100_000, -1, 1, 1 << 40),
+    "log-records",
+    also=OF_OFFSETS | OF_PRODUCERS,
+    suits=is_timed_by_its_producer,
+)
+header("base_timestamp", by(-1, 1, 3_600_000), "log-records", also=OF_OFFSETS, suits=is_timed_by_its_producer)
+header(
+    "base_sequence",
+    by(-1, 1, 5),
+    "sequence-gap",
+    "sequence-duplicate",
+    also=OF_PRODUCERS,
+    suits=follows_on_its_producer,
+)
+header(
+    "producer_id",
+    to(4242),
+    *("snapshot-state", "sequence-gap", "transaction-hanging"),
+    also=OF_PRODUCERS,
+    suits=follows_on_its_producer,
+    is_at_batch=False,
+)
+
+
+@kind("log-crc", also=OF_TAILS)
+def bit_of_a_record_flipped(planter: Planter) -> Planted:
+    segment, row = planter.batch(lambda segment, row: len(segment.batches[row]) > RECORDS)
+    segment.batches[row][planter.dice.between(RECORDS, len(segment.batches[row]) - 1)] ^= 1 << planter.dice.below(8)
     return at_batch(segment, row)
 
 
-@kind("log-crc")
-def flipped_header_bit(p: Planter) -> Planted:
-    segment, row = p.batch()
-    at = p.dice.between(FIELDS["attributes"][0], RECORDS - 1)
-    segment.batches[row][at] ^= 1 << p.dice.below(8)
+@kind("log-crc", also=OF_TAILS)
+def bit_of_a_header_flipped(planter: Planter) -> Planted:
+    segment, row = planter.batch()
+    segment.batches[row][planter.dice.between(FIELDS["attributes"][0], RECORDS - 1)] ^= 1 << planter.dice.below(8)
     return at_batch(segment, row)
 
 
-@kind("log-crc")
-def wrong_checksum(p: Planter) -> Planted:
-    segment, row = p.batch()
-    segment.put(row, "crc", segment.get(row, "crc") ^ 1 << p.dice.below(32), keeps_crc=True)
+@kind("log-crc", also=OF_TAILS)
+def checksum_wrong(planter: Planter) -> Planted:
+    segment, row = planter.batch()
+    segment.put(row, "crc", segment.get(row, "crc") ^ 1 << planter.dice.below(32), keeps_crc=True)
     return at_batch(segment, row)
 
 
-@kind("log-crc")
-def zeroed_sector(p: Planter) -> Planted:
-    segment, row = p.batch(lambda s, r: len(s.batches[r]) > RECORDS + 10)
+@kind("log-crc", also=OF_TAILS)
+def sector_of_zeros(planter: Planter) -> Planted:
+    segment, row = planter.batch(lambda segment, row: len(segment.batches[row]) > RECORDS + 10)
     batch = segment.batches[row]
     batch[RECORDS - 20 :] = bytes(len(batch) - RECORDS + 20)
     return at_batch(segment, row)
 
 
-for codec in (5, 6, 7):
-    def unknown_codec(p: Planter, codec: int = codec) -> Planted:
-        segment, row = p.batch(Segment.is_data)
+def other_codec(codec: int, *rules: str) -> None:
+    def plant(planter: Planter) -> Planted:
+        segment, row = planter.batch(lambda segment, row: segment.is_data(row) and segment.codec(row) != codec)
         segment.put(row, "attributes", segment.get(row, "attributes") & ~7 | codec)
         return at_batch(segment, row)
-    unknown_codec.__name__ = f"codec_{codec}"
-    kind("log-codec")(unknown_codec)
 
-for codec in (1, 2, 3, 4):
-    def wrong_codec(p: Planter, codec: int = codec) -> Planted:
-        segment, row = p.batch(lambda s, r: s.is_data(r) and s.codec(r) != codec)
-        segment.put(row, "attributes", segment.get(row, "attributes") & ~7 | codec)
-        return at_batch(segment, row)
-    wrong_codec.__name__ = f"stream_is_not_codec_{codec}"
-    kind("log-records")(wrong_codec)
+    register(f"codec said to be {codec}", plant, rules)
 
 
-@kind("log-records")
-def codec_forgotten(p: Planter) -> Planted:
-    segment, row = p.batch(lambda s, r: s.is_data(r) and s.codec(r) > 0)
-    segment.put(row, "attributes", segment.get(row, "attributes") & ~7)
-    return at_batch(segment, row)
+for number in range(8):
+    other_codec(number, "log-codec" if number > 4 else "log-records")
 
 
-@kind("transaction-hanging", "log-marker", "snapshot-state", "transaction-index", "marker-missing", also=("sequence-gap", "marker-contradicting"))
-def became_transactional(p: Planter) -> Planted:
-    segment, row = p.batch(lambda s, r: s.is_producers(r) and not s.is_transactional_data(r))
-    segment.put(row, "attributes", segment.get(row, "attributes") | 0x10)
-    return at_batch(segment, row)
+def flagged(name: str, flag: int, suits: Suits, *rules: str) -> None:
+    def plant(planter: Planter) -> Planted:
+        segment, row = planter.batch(suits)
+        segment.put(row, "attributes", segment.get(row, "attributes") ^ flag)
+        return in_segment(segment)
+
+    register(name, plant, rules, OF_PRODUCERS | {"offsets-lost"})
 
 
-@kind("transaction-hanging", "log-marker", "snapshot-state", "transaction-index", "marker-contradicting", "producer-fenced", "producer-outside", also=("sequence-gap",))
-def lost_transactional(p: Planter) -> Planted:
-    segment, row = p.batch(Segment.is_transactional_data)
-    segment.put(row, "attributes", segment.get(row, "attributes") & ~0x10)
-    return at_batch(segment, row)
+def is_idempotent(segment: Segment, row: int) -> bool:
+    return segment.is_producers(row) and not segment.is_transactional_data(row)
 
 
-@kind("log-marker", also=PRODUCER_CONSEQUENCES + ("transaction-index", "marker-contradicting", "transaction-hanging", "marker-missing"))
-def data_became_control(p: Planter) -> Planted:
-    segment, row = p.batch(Segment.is_transactional_data)
-    segment.put(row, "attributes", segment.get(row, "attributes") | 0x20)
-    return at_batch(segment, row)
+def is_behind_its_producer(segment: Segment, row: int) -> bool:
+    """Data of a transaction of a producer that wrote in one before, in this segment."""
+    rows = range(row)
+    is_known = any(segment.get(one, "producer_id") == segment.get(row, "producer_id") for one in rows)
+    return segment.is_transactional_data(row) and is_known
 
 
-@kind("log-marker", "log-records", also=PRODUCER_CONSEQUENCES + ("offsets-lost",))
-def plain_data_became_control(p: Planter) -> Planted:
-    segment, row = p.batch(is_plain)
-    segment.put(row, "attributes", segment.get(row, "attributes") | 0x20)
-    return at_batch(segment, row)
+OF_TRANSACTIONS = ("transaction-hanging", "snapshot-state", "transaction-index", "producer-outside", "log-marker")
+flagged("idempotent batch made transactional", TRANSACTIONAL, is_idempotent, *OF_TRANSACTIONS)
+flagged("batch left out of its transaction", TRANSACTIONAL, is_behind_its_producer, *OF_TRANSACTIONS)
+flagged("transactional batch made control", CONTROL, Segment.is_transactional_data, "log-marker")
+flagged("plain batch made control", CONTROL, is_plain, "log-marker")
 
 
-@kind("log-offset-order", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES)
-def batch_twice(p: Planter) -> Planted:
-    segment, row = p.batch(is_inner)
+@kind("log-offset-order", also=ALL)
+def batch_twice(planter: Planter) -> Planted:
+    segment, row = planter.batch(is_inner)
     segment.batches.insert(row + 1, bytearray(segment.batches[row]))
     return at_batch(segment, row)
 
 
-@kind("log-offset-order", "offsets-lost", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES)
-def batches_swapped(p: Planter) -> Planted:
-    segment, row = p.batch(lambda s, r: r + 1 < len(s.batches) and is_plain(s, r) and is_plain(s, r + 1))
-    batches = segment.batches
-    batches[row], batches[row + 1] = batches[row + 1], batches[row]
-    return at_batch(segment, row)
+@kind("log-offset-order", also=ALL)
+def batches_swapped(planter: Planter) -> Planted:
+    segment, row = planter.batch(
+        lambda segment, row: row + 1 < len(segment.batches) and is_plain(segment, row) and is_plain(segment, row + 1)
+    )
+    segment.batches[row : row + 2] = segment.batches[row + 1], segment.batches[row]
+    return in_segment(segment)
 
 
-@kind("offsets-lost", also=PRODUCER_CONSEQUENCES + ("time-index", "marker-missing", "snapshot-state", "transaction-index", "marker-contradicting", "transaction-hanging"))
-def batch_cut_out(p: Planter) -> Planted:
-    segment, row = p.batch(lambda s, r: is_inner(s, r) and is_plain(s, r))
-    base = segment.get(row, "base_offset")
+@kind("offsets-lost", also=ALL)
+def batch_cut_out(planter: Planter) -> Planted:
+    segment, row = planter.batch(lambda segment, row: is_inner(segment, row) and not segment.is_marker(row))
+    offset = segment.get(row, "base_offset")
     del segment.batches[row]
     segment.save()
-    return Planted(segment.log.parent.name, base)
+    return Planted(segment.log.parent.name, offset)
 
 
-@kind("offsets-lost", also=PRODUCER_CONSEQUENCES + OFFSET_CONSEQUENCES)
-def batch_of_producer_cut_out(p: Planter) -> Planted:
-    segment, row = p.batch(lambda s, r: is_inner(s, r) and s.is_producers(r) and not s.is_transactional_data(r))
-    base = segment.get(row, "base_offset")
-    del segment.batches[row]
-    segment.save()
-    return Planted(segment.log.parent.name, base)
+def inserted(name: str, content: Callable[[Planter], bytes]) -> None:
+    def plant(planter: Planter) -> Planted:
+        segment, row = planter.batch(is_inner)
+        segment.batches[row][:0] = content(planter)
+        return in_segment(segment)
+
+    register(f"{name} between batches", plant, DAMAGE)
+
+    def plant_behind(planter: Planter) -> Planted:
+        segment, _ = planter.batch()
+        segment.tail = content(planter)
+        return in_segment(segment)
+
+    register(f"{name} behind the last batch", plant_behind, DAMAGE)
 
 
-@kind("log-length", "log-tail", "log-crc")
-def zeros_inserted(p: Planter) -> Planted:
-    segment, row = p.batch(is_inner)
-    segment.batches[row][:0] = bytes(p.dice.choose((1, 61, 512)))
-    base = None
-    segment.save()
-    return Planted(segment.log.parent.name, base)
+inserted("zeros", lambda planter: bytes(planter.dice.choose((1, 61, 512, 5000))))
+inserted("noise", lambda planter: planter.dice.take(planter.dice.choose((1, 61, 512))))
 
 
-@kind("log-length", "log-tail", "log-crc")
-def noise_inserted(p: Planter) -> Planted:
-    segment, row = p.batch(is_inner)
-    segment.batches[row][:0] = p.dice.take(p.dice.choose((1, 61, 512)))
-    segment.save()
-    return Planted(segment.log.parent.name)
+@kind(*DAMAGE, also=ALL)
+def last_batch_torn(planter: Planter) -> Planted:
+    segment, row = planter.batch(lambda segment, row: row == len(segment.batches) - 1)
+    del segment.batches[row][planter.dice.between(1, len(segment.batches[row]) - 1) :]
+    return in_segment(segment)
 
 
-@kind("log-tail", "log-length")
-def noise_at_the_end(p: Planter) -> Planted:
-    segment, row = p.batch(lambda s, r: r == len(s.batches) - 1)
-    segment.tail = p.dice.take(p.dice.choose((1, 60, 300)))
-    segment.save()
-    return Planted(segment.log.parent.name)
+header("base_offset", by(1, 5, 1000), *OUT_OF_ORDER, also=ALL, keeps_crc=True, suits=is_plain, is_at_batch=False)
+header("base_offset", by(-1), *OUT_OF_ORDER, also=ALL, keeps_crc=True, is_at_batch=False, suits=is_inner)
+header("base_offset", to(-5), *OUT_OF_ORDER, also=ALL, keeps_crc=True, is_at_batch=False, suits=is_plain)
 
 
-@kind("log-tail", "log-length")
-def zeros_at_the_end(p: Planter) -> Planted:
-    segment, row = p.batch(lambda s, r: r == len(s.batches) - 1)
-    segment.tail = bytes(p.dice.choose((1, 60, 300, 5000)))
-    segment.save()
-    return Planted(segment.log.parent.name)
+def segment_gone(name: str, place: slice, *rules: str) -> None:
+    def plant(planter: Planter) -> Planted:
+        logs = [sorted(path.glob("*.log")) for path in planter.partitions()]
+        path = planter.one_of(log for some in logs if len(some) > 2 for log in some[place] if log.stat().st_size)
+        for suffix in SUFFIXES:
+            path.with_suffix(suffix).unlink(missing_ok=True)
+        return Planted(path.parent.name)
+
+    register(f"{name} segment gone", plant, rules, ALL)
 
 
-@kind("log-tail", "checkpoint-offset", "offsets-lost", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES + ("transaction-hanging", "marker-missing", "transaction-index", "group-ahead", "marker-contradicting", "transaction-no-data"))
-def torn_at_the_end(p: Planter) -> Planted:
-    segment, row = p.batch(lambda s, r: r == len(s.batches) - 1)
-    del segment.batches[row][p.dice.between(1, len(segment.batches[row]) - 1) :]
-    segment.save()
-    return Planted(segment.log.parent.name)
+segment_gone("first", slice(0, 1), "offsets-lost")
+segment_gone("middle", slice(1, -1), "offsets-lost")
+segment_gone("last", slice(-1, None), "checkpoint-offset", "snapshot-state")
 
 
-@kind("offsets-lost", "log-offset-range", "log-offset-order", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES + ("checkpoint-offset",))
-def offset_raised(p: Planter) -> Planted:
-    segment, row = p.batch(is_plain)
-    segment.put(row, "base_offset", segment.get(row, "base_offset") + p.dice.choose((1, 5, 1000)), keeps_crc=True)
-    return at_batch(segment, row)
-
-
-@kind("log-offset-range", "log-offset-order", "offsets-lost", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES + ("checkpoint-offset",))
-def offset_lowered(p: Planter) -> Planted:
-    segment, row = p.batch(lambda s, r: is_plain(s, r) and s.get(r, "base_offset") > 1)
-    segment.put(row, "base_offset", segment.get(row, "base_offset") - 1, keeps_crc=True)
-    return at_batch(segment, row)
-
-
-@kind("log-offset-range", "log-offset-order", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES + ("checkpoint-offset",))
-def offset_negative(p: Planter) -> Planted:
-    segment, row = p.batch(is_plain)
-    segment.put(row, "base_offset", -5, keeps_crc=True)
-    segment.save()
-    return Planted(segment.log.parent.name)
-
-
-@kind("offsets-lost", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES + ("marker-contradicting", "marker-missing", "transaction-index", "transaction-hanging", "orphan-index"))
-def segment_gone_in_the_middle(p: Planter) -> Planted:
-    logs = [sorted(path.glob("*.log")) for path in p.partitions() if path.name.split("-")[0] not in ("compact", "tombstones")]
-    path = p.one_of([one for some in logs for one in some[1:-1]])
-    for suffix in (".log", ".index", ".timeindex", ".txnindex"):
-        path.with_suffix(suffix).unlink(missing_ok=True)
-    return Planted(path.parent.name)
-
-
-@kind("checkpoint-offset", "snapshot-state", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES + ("marker-contradicting", "marker-missing", "transaction-index", "transaction-hanging", "group-ahead"))
-def last_segment_gone(p: Planter) -> Planted:
-    logs = [sorted(path.glob("*.log")) for path in p.partitions()]
-    path = p.one_of([some[-1] for some in logs if len(some) > 1 and some[-1].stat().st_size])
-    for suffix in (".log", ".index", ".timeindex", ".txnindex"):
-        path.with_suffix(suffix).unlink(missing_ok=True)
-    return Planted(path.parent.name)
-
-
-@kind("leader-epochs", "offsets-lost", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES + ("marker-contradicting", "marker-missing", "transaction-index", "transaction-hanging"))
-def first_segment_gone(p: Planter) -> Planted:
-    logs = [sorted(path.glob("*.log")) for path in p.partitions()]
-    path = p.one_of([some[0] for some in logs if len(some) > 1 and some[0].stat().st_size])
-    for suffix in (".log", ".index", ".timeindex", ".txnindex", ".snapshot"):
-        path.with_suffix(suffix).unlink(missing_ok=True)
-    return Planted(path.parent.name)
-
-
-@kind("log-offset-range", "log-offset-order", "offsets-lost", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES + ("log-tail", "checkpoint-offset", "index-zeros"))
-def segment_renamed(p: Planter) -> Planted:
-    logs = [sorted(path.glob("*.log")) for path in p.partitions()]
-    path = p.one_of([one for some in logs for one in some if one.stat().st_size])
-    base = int(path.stem) + 2
-    for suffix in (".log", ".index", ".timeindex", ".txnindex", ".snapshot"):
+@kind(*OUT_OF_ORDER, also=ALL | {"index-zeros", "log-tail"})
+def segment_renamed(planter: Planter) -> Planted:
+    path = planter.one_of(planter.logs())
+    for suffix in SUFFIXES:
         old = path.with_suffix(suffix)
         if old.exists():
-            old.rename(path.with_name(f"{base:020d}{suffix}"))
+            old.rename(path.with_name(f"{int(path.stem) + 2:020d}{suffix}"))
     return Planted(path.parent.name)
 
 
-@kind("log-offset-order", "log-offset-range", "offsets-lost", also=OFFSET_CONSEQUENCES + PRODUCER_CONSEQUENCES + ("checkpoint-offset", "sequence-gap", "group-ahead", "checkpoint-partition", "snapshot-missing"))
-def log_of_another_partition(p: Planter) -> Planted:
-    """The active segment of another partition has been copied over this one's."""
-    target = p.partition(lambda path: (path / f"{0:020d}.log").exists() and (path / f"{0:020d}.log").stat().st_size and len(list(path.glob("*.log"))) > 1)
-    source = p.partition(lambda path: path.name != target.name and len(list(path.glob("*.log"))) > 1)
-    logs = sorted(source.glob("*.log"))
-    (target / f"{0:020d}.log").write_bytes(logs[1].read_bytes() or logs[0].read_bytes())
-    return Planted(target.name)
+@kind(*OUT_OF_ORDER, also=ALL)
+def segment_of_another_partition(planter: Planter) -> Planted:
+    target = planter.one_of(planter.logs())
+    others = [log for log in planter.logs() if log.parent != target.parent and log.name != target.name]
+    target.write_bytes(planter.one_of(others).read_bytes())
+    return Planted(target.parent.name)

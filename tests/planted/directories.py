@@ -1,179 +1,189 @@
-"""Faults around partitions: checkpoints, ids, directories that are missing, foreign or too many."""
+"""Faults around partitions: offset checkpoints, ids, directories that are missing, foreign or too many."""
 
 from __future__ import annotations
 
 import shutil
 
-from tests.planted.planter import Planted, Planter, kind
+from tests.planted.planter import OF_GROUPS, Planted, Planter, in_segment, kind, register
+from tests.planted.segment import RECORDS, Segment
 
-OFFSETS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint")
+CHECKPOINTS = {
+    "recovery-point-offset-checkpoint": "recovery points",
+    "replication-offset-checkpoint": "high watermarks",
+    "log-start-offset-checkpoint": "log starts",
+    "cleaner-offset-checkpoint": "cleaner offsets",
+}
+OTHER_ID = "dqEnd-x7SkKckvU0_kJgLQ"
+BAD_TEXTS = {
+    "version": "5\n0\n",
+    "count": "0\n9\n",
+    "negative count": "0\n-1\n",
+    "words": "0\n1\na b c\n",
+    "short line": "0\n1\nrolled 0\n",
+    "noise": "\x00\x01\x02",
+}
 
 
-def lines_of(p: Planter, name: str) -> list[list[str]]:
-    path = p.root / name
-    text = path.read_text() if path.exists() else "0\n0\n"
-    return [line.rsplit(" ", 2) for line in text.splitlines()[2:]]
+def lines_of(planter: Planter, name: str) -> list[list[str]]:
+    path = planter.root / name
+    return [line.rsplit(" ", 2) for line in path.read_text().splitlines()[2:]] if path.exists() else []
 
 
-def write_lines(p: Planter, name: str, entries: list[list[str]]) -> None:
+def write_lines(planter: Planter, name: str, entries: list[list[str]]) -> None:
     body = "".join(" ".join(entry) + "\n" for entry in entries)
-    (p.root / name).write_text(f"0\n{len(entries)}\n{body}")
+    (planter.root / name).write_text(f"0\n{len(entries)}\n{body}")
 
 
-def names_of(p: Planter) -> list[str]:
-    return [path.name for path in p.partitions() if any(log.stat().st_size for log in path.glob("*.log"))]
+def offset_in(name: str, word: str, offset: int) -> None:
+    def plant(planter: Planter) -> Planted:
+        partition = planter.partition().name
+        topic, _, number = partition.rpartition("-")
+        others = [entry for entry in lines_of(planter, name) if entry[:2] != [topic, number]]
+        write_lines(planter, name, [*others, [topic, number, str(offset)]])
+        return Planted(partition)
+
+    also = {"offsets-lost", "snapshot-state", "leader-epochs"} if name.startswith("log-start") else ()
+    register(f"{word} of a partition at {offset}", plant, ["checkpoint-offset"], also)
 
 
-def entry_of(p: Planter, name: str, offset: int) -> Planted:
-    partition = p.one_of(names_of(p))
-    topic, _, number = partition.rpartition("-")
-    entries = [entry for entry in lines_of(p, name) if entry[:2] != [topic, number]]
-    write_lines(p, name, [*entries, [topic, number, str(offset)]])
-    return Planted(partition)
+def bad_text(name: str, word: str, what: str, text: str) -> None:
+    def plant(planter: Planter) -> Planted:
+        (planter.root / name).write_text(text)
+        return Planted(name)
+
+    register(f"{word} with a wrong {what}", plant, ["checkpoint-format"])
 
 
-for name in OFFSETS:
-    word = name.split("-")[0]
-    for offset in (1 << 40, -5):
-        def beyond(p: Planter, name: str = name, offset: int = offset) -> Planted:
-            return entry_of(p, name, offset)
-        beyond.__name__ = f"{word}_checkpoint_at_{offset}".replace("-", "minus_")
-        kind("checkpoint-offset", also=("offsets-lost", "snapshot-state", "leader-epochs") if word == "log" else ())(beyond)
-
-    def unknown(p: Planter, name: str = name) -> Planted:
-        write_lines(p, name, [*lines_of(p, name), ["nowhere", "3", "0"]])
+def of_no_directory(name: str, word: str) -> None:
+    def plant(planter: Planter) -> Planted:
+        write_lines(planter, name, [*lines_of(planter, name), ["nowhere", "3", "0"]])
         return Planted("nowhere-3")
-    unknown.__name__ = f"{word}_checkpoint_of_no_directory"
-    kind("checkpoint-partition")(unknown)
 
-    for what, content in {
-        "version": "5\n0\n", "count": "0\n9\n", "words": "0\n1\na b c\n", "short_line": "0\n1\nrolled 0\n",
-        "noise": "\x00\x01\x02", "count_negative": "0\n-1\n",
-    }.items():
-        def unparsed(p: Planter, name: str = name, content: str = content) -> Planted:
-            (p.root / name).write_text(content)
-            return Planted(name)
-        unparsed.__name__ = f"{word}_checkpoint_{what}"
-        kind("checkpoint-format")(unparsed)
+    register(f"{word} of no directory", plant, ["checkpoint-partition"])
+
+
+for name, word in CHECKPOINTS.items():
+    offset_in(name, word, 1 << 40)
+    offset_in(name, word, -5)
+    of_no_directory(name, word)
+    for what, text in BAD_TEXTS.items():
+        bad_text(name, word, what, text)
+
+
+def topic_id(word: str, text: str | None) -> None:
+    def plant(planter: Planter) -> Planted:
+        path = planter.partition() / "partition.metadata"
+        path.unlink()
+        if text is not None:
+            path.write_text(text)
+        return Planted(path.parent.name)
+
+    register(f"topic id {word}", plant, ["partition-metadata"])
+
+
+topic_id("removed", None)
+topic_id("emptied", "")
+topic_id("of version 7", f"version: 7\ntopic_id: {OTHER_ID}")
+topic_id("left out", "version: 0\n")
+topic_id("of noise", "\x00\x01")
+topic_id("too short", "version: 0\ntopic_id: abc")
+topic_id("of zeros", "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA")
+topic_id("of nobody", f"version: 0\ntopic_id: {OTHER_ID}")
+
+
+def topic_of(name: str) -> str:
+    return name.rpartition("-")[0]
 
 
 @kind("partition-metadata")
-def topic_id_removed(p: Planter) -> Planted:
-    directory = p.partition()
-    (directory / "partition.metadata").unlink()
-    return Planted(directory.name)
-
-
-for what, content in {
-    "emptied": "", "version": "version: 7\ntopic_id: dqEnd-x7SkKckvU0_kJgLQ", "without_id": "version: 0\n", "noise": "\x00\x01",
-    "short_id": "version: 0\ntopic_id: abc", "zero_id": "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA", "other_id": "version: 0\ntopic_id: dqEnd-x7SkKckvU0_kJgLQ",
-}.items():
-    def topic_id(p: Planter, content: str = content) -> Planted:
-        directory = p.partition()
-        (directory / "partition.metadata").write_text(content)
-        return Planted(directory.name)
-    topic_id.__name__ = f"topic_id_{what}"
-    kind("partition-metadata")(topic_id)
-
-
-@kind("partition-metadata")
-def topic_id_of_another_topic(p: Planter) -> Planted:
-    directory = p.partition()
-    other = p.partition(lambda path: path.name.rpartition("-")[0] != directory.name.rpartition("-")[0])
+def topic_id_of_another_topic(planter: Planter) -> Planted:
+    directory = planter.partition()
+    other = planter.partition(lambda path: topic_of(path.name) != topic_of(directory.name))
     shutil.copy(other / "partition.metadata", directory / "partition.metadata")
     return Planted(directory.name)
 
 
 @kind("partition-unknown")
-def directory_of_an_unknown_topic(p: Planter) -> Planted:
-    directory = p.partition()
-    shutil.copytree(directory, p.root / "nobody-0")
-    (p.root / "nobody-0" / "partition.metadata").write_text("version: 0\ntopic_id: dqEnd-x7SkKckvU0_kJgLQ")
-    return Planted("nobody-0")
+def directory_of_an_unknown_topic(planter: Planter) -> Planted:
+    target = planter.root / "nobody-0"
+    shutil.copytree(planter.partition(), target)
+    (target / "partition.metadata").write_text(f"version: 0\ntopic_id: {OTHER_ID}")
+    return Planted(target.name)
 
 
-@kind("partition-unknown", "partition-metadata")
-def directory_of_a_partition_too_many(p: Planter) -> Planted:
-    directory = p.partition()
-    name = directory.name.rpartition("-")[0] + "-9"
-    shutil.copytree(directory, p.root / name)
-    return Planted(name)
+@kind("partition-unknown")
+def directory_of_a_partition_too_many(planter: Planter) -> Planted:
+    directory = planter.partition()
+    target = directory.with_name(f"{topic_of(directory.name)}-9")
+    shutil.copytree(directory, target)
+    return Planted(target.name)
 
 
-@kind("checkpoint-partition")
-def directory_removed(p: Planter) -> Planted:
-    directory = p.partition(lambda path: path.name in {"-".join(entry[:2]) for entry in lines_of(p, OFFSETS[0])})
+@kind("checkpoint-partition", also=OF_GROUPS)
+def directory_removed(planter: Planter) -> Planted:
+    known = {"-".join(entry[:2]) for entry in lines_of(planter, "recovery-point-offset-checkpoint")}
+    directory = planter.partition(lambda path: path.name in known)
     shutil.rmtree(directory)
     return Planted(directory.name)
 
 
-def foreign(name: str, make) -> None:
-    def plant(p: Planter) -> Planted:
-        return make(p)
-    plant.__name__ = name
-    kind("directory-entry")(plant)
-
-
-def foreign_directory(p: Planter) -> Planted:
-    (p.root / "lost+found").mkdir()
+@kind("directory-entry")
+def foreign_directory(planter: Planter) -> Planted:
+    (planter.root / "lost+found").mkdir()
     return Planted("lost+found")
 
 
-def foreign_link(p: Planter) -> Planted:
-    (p.root / "elsewhere-0").symlink_to("/")
+@kind("directory-entry")
+def link_that_leads_out(planter: Planter) -> Planted:
+    (planter.root / "elsewhere-0").symlink_to("/")
     return Planted("elsewhere-0")
 
 
-def foreign_log(p: Planter) -> Planted:
-    directory = p.partition()
+@kind("directory-entry")
+def log_of_no_offset(planter: Planter) -> Planted:
+    directory = planter.partition()
     (directory / "first.log").write_bytes(b"")
     return Planted(directory.name)
 
 
-for make in (foreign_directory, foreign_link, foreign_log):
-    kind("directory-entry")(make)
-
-
 @kind("swap-left-over")
-def swap_left(p: Planter) -> Planted:
-    log = p.one_of(list(p.logs()))
+def output_of_the_cleaner_left(planter: Planter) -> Planted:
+    log = planter.one_of(planter.logs())
     shutil.copy(log, log.with_name(log.name + ".swap"))
     return Planted(log.parent.name)
 
 
-for what, content in {
-    "removed": None, "emptied": "", "without_node": "version=1\ncluster.id=bG9nc3RvcmUtZ29sZGVuLQ\n", "version": "version=7\nnode.id=1\ncluster.id=x\n",
-    "node_is_no_number": "version=1\nnode.id=one\ncluster.id=bG9nc3RvcmUtZ29sZGVuLQ\n",
-    "directory_id": "version=1\nnode.id=1\ncluster.id=bG9nc3RvcmUtZ29sZGVuLQ\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAQ\n",
-    "directory_id_of_another": "version=1\nnode.id=1\ncluster.id=bG9nc3RvcmUtZ29sZGVuLQ\ndirectory.id=dqEnd-x7SkKckvU0_kJgLQ\n",
-    "node_of_another": "version=1\nnode.id=4242\ncluster.id=bG9nc3RvcmUtZ29sZGVuLQ\ndirectory.id=dqEnd-x7SkKckvU0_kJgLQ\n",
-}.items():
-    def meta(p: Planter, content: str | None = content) -> Planted:
-        path = p.root / "meta.properties"
-        if content is None:
-            path.unlink()
-        else:
-            path.write_text(content)
-        return Planted("meta.properties")
-    meta.__name__ = f"meta_properties_{what}"
-    kind("meta-properties")(meta)
+def identity(word: str, *lines: str) -> None:
+    def plant(planter: Planter) -> Planted:
+        path = planter.root / "meta.properties"
+        path.unlink()
+        if word != "removed":
+            path.write_text("".join(f"{line}\n" for line in lines))
+        return Planted(path.name)
+
+    register(f"meta.properties {word}", plant, ["meta-properties"])
 
 
-@kind("log-crc", "log-length", "log-tail", "internal-record")
-def metadata_log_damaged(p: Planter) -> Planted:
-    path = next(iter(p.root.glob("__cluster_metadata-0/*.log")), None) or p.one_of([])
-    content = bytearray(path.read_bytes())
-    at = p.dice.between(len(content) // 4, len(content) - 200)
-    content[at] ^= 0xFF
-    path.write_bytes(content)
-    return Planted("__cluster_metadata-0")
+CLUSTER = "cluster.id=bG9nc3RvcmUtZ29sZGVuLQ"
+identity("removed")
+identity("emptied")
+identity("without a node", "version=1", CLUSTER)
+identity("of version 7", "version=7", CLUSTER, "node.id=1")
+identity("of a node that is no number", "version=1", CLUSTER, "node.id=one")
+identity("of another node", "version=1", CLUSTER, "node.id=4242")
+identity("of a directory of nobody", "version=1", CLUSTER, "node.id=1", f"directory.id={OTHER_ID}")
 
 
-@kind("log-crc", "log-length", "log-tail")
-def metadata_snapshot_damaged(p: Planter) -> Planted:
-    path = p.one_of([one for one in sorted(p.root.glob("__cluster_metadata-0/*.checkpoint")) if one.stat().st_size > 100])
-    content = bytearray(path.read_bytes())
-    at = p.dice.between(80, len(content) - 1)
-    content[at] ^= 0xFF
-    path.write_bytes(content)
-    return Planted("__cluster_metadata-0")
+def metadata_damaged(pattern: str, what: str) -> None:
+    def plant(planter: Planter) -> Planted:
+        paths = sorted(planter.root.glob(f"__cluster_metadata-0/{pattern}"))
+        segment = Segment(planter.one_of(path for path in paths if path.stat().st_size))
+        batch = planter.dice.choose(segment.batches)
+        batch[planter.dice.between(RECORDS, len(batch) - 1)] ^= 0xFF
+        return in_segment(segment)
+
+    register(f"{what} damaged", plant, ["log-crc"])
+
+
+metadata_damaged("*.log", "metadata log")
+metadata_damaged("*.checkpoint", "snapshot of the metadata log")

@@ -2,168 +2,121 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from tests.planted.planter import Planted, Planter, at_batch, kind
+from tests.planted.batches import is_timed_by_its_producer
+from tests.planted.planter import Planted, Planter, Suits, at_batch, register
 from tests.planted.segment import RECORDS, Segment
 from tests.support.encoder import Rec, compressed, record_bytes, varint
 
-ALSO = ("time-index", "time-index-end")
+RULE = "log-records"
+Change = Callable[[list[Rec], int], list[Rec] | bytes]  # of the records of a batch, one of which is chosen
 
 
-def edited(p: Planter, change, suits=lambda s, r: True) -> Planted:
-    segment, row = p.batch(lambda s, r: s.is_data(r) and suits(s, r))
-    records = segment.records(row)
-    changed = change(records, p.dice.below(len(records)))
-    if isinstance(changed, bytes):
-        segment.write_stream(row, changed)
-    else:
-        segment.write_records(row, changed)
-    return at_batch(segment, row)
+def is_compressed(segment: Segment, row: int) -> bool:
+    return segment.is_data(row) and segment.codec(row) > 0
 
 
-def joined(records: list[Rec]) -> bytes:
-    return b"".join(record_bytes(one) for one in records)
+def has_several(segment: Segment, row: int) -> bool:
+    return segment.is_data(row) and segment.get(row, "record_count") > 1
 
 
-def with_raw(records: list[Rec], number: int, raw: bytes) -> bytes:
-    return joined(records[:number]) + raw + joined(records[number + 1 :])
+def records(name: str, change: Change, suits: Suits = Segment.is_data) -> None:
+    """Register a fault that writes other records in the place of a batch's, or other bytes in the place of those."""
+
+    def plant(planter: Planter) -> Planted:
+        segment, row = planter.batch(suits)
+        before = segment.records(row)
+        after = change(before, planter.dice.below(len(before)))
+        segment.write_stream(row, after if isinstance(after, bytes) else joined(after))
+        return at_batch(segment, row)
+
+    register(name, plant, [RULE], ["offsets-lost"])
 
 
-def body(record: Rec, *, key=None, value=None, count=None, headers=b"", attributes=b"\x00", tail=b"") -> bytes:
-    """A record, field by field; lengths may lie."""
-    def nullable(data):
-        return varint(-1) if data is None else varint(len(data)) + data
-    inside = attributes + varint(record.timestamp_delta) + varint(record.offset_delta)
-    inside += nullable(record.key) if key is None else key
-    inside += nullable(record.value) if value is None else value
-    inside += (varint(len(record.headers)) if count is None else count)
-    inside += headers if headers or count is not None else b"".join(varint(len(n)) + n + nullable(v) for n, v in record.headers)
-    inside += tail
+def joined(found: list[Rec]) -> bytes:
+    return b"".join(map(record_bytes, found))
+
+
+def one(name: str, make: Callable[[Rec], bytes]) -> None:
+    """Register a fault that writes one record otherwise."""
+    records(name, lambda found, number: joined(found[:number]) + make(found[number]) + joined(found[number + 1 :]))
+
+
+def other(change: Callable[[Rec], Rec]) -> Change:
+    return lambda found, number: [*found[:number], change(found[number]), *found[number + 1 :]]
+
+
+def body(
+    record: Rec, *, key: bytes | None = None, value: bytes | None = None, headers: bytes | None = None, end: bytes = b""
+) -> bytes:
+    """A record whose fields are other bytes, their sizes with them."""
+    head = bytes([record.attributes]) + varint(record.timestamp_delta) + varint(record.offset_delta)
+    key = nullable(record.key) if key is None else key
+    value = nullable(record.value) if value is None else value
+    if headers is None:
+        pairs = (varint(len(name)) + name + nullable(content) for name, content in record.headers)
+        headers = varint(len(record.headers)) + b"".join(pairs)
+    inside = head + key + value + headers + end
     return varint(len(inside)) + inside
 
 
-def raw(name: str, make) -> None:
-    def plant(p: Planter) -> Planted:
-        return edited(p, lambda records, number: with_raw(records, number, make(records[number])))
-    plant.__name__ = name
-    kind("log-records")(plant)
+def nullable(data: bytes | None) -> bytes:
+    return varint(-1) if data is None else varint(len(data)) + data
 
 
-raw("record_length_too_long", lambda r: varint(len(record_bytes(r)) + 100) + record_bytes(r)[1:])
-raw("record_length_too_short", lambda r: varint(2) + record_bytes(r)[1:])
-raw("record_length_zero", lambda r: varint(0))
-raw("record_length_negative", lambda r: varint(-5) + record_bytes(r)[1:])
-raw("key_beyond_record", lambda r: body(r, key=varint(1000)))
-raw("key_length_below_minus_one", lambda r: body(r, key=varint(-2)))
-raw("value_beyond_record", lambda r: body(r, value=varint(5000)))
-raw("value_length_below_minus_one", lambda r: body(r, value=varint(-7)))
-raw("header_count_negative", lambda r: body(r, count=varint(-1)))
-raw("header_count_too_large", lambda r: body(r, count=varint(900)))
-raw("header_key_negative", lambda r: body(r, count=varint(1), headers=varint(-1) + varint(-1)))
-raw("header_key_beyond", lambda r: body(r, count=varint(1), headers=varint(70) + b"x"))
-raw("header_value_beyond", lambda r: body(r, count=varint(1), headers=varint(1) + b"x" + varint(99)))
-raw("header_key_not_text", lambda r: body(r, count=varint(1), headers=varint(2) + b"\xff\xfe" + varint(-1)))
-raw("bytes_left_in_record", lambda r: body(r, tail=b"left"))
-raw("varint_too_long", lambda r: b"\xff" * 6 + record_bytes(r))
+one("record longer than its batch", lambda record: varint(len(record_bytes(record)) + 9000) + record_bytes(record)[1:])
+one("record shorter than it is", lambda record: varint(2) + record_bytes(record)[1:])
+one("record of no bytes", lambda record: varint(0))
+one("record of a size below zero", lambda record: varint(-5) + record_bytes(record)[1:])
+one("record whose size does not end", lambda record: b"\xff" * 6 + record_bytes(record))
+one("record with bytes left", lambda record: body(record, end=b"left"))
+one("key beyond its record", lambda record: body(record, key=varint(1000)))
+one("key of a size below -1", lambda record: body(record, key=varint(-2)))
+one("value beyond its record", lambda record: body(record, value=varint(5000)))
+one("value of a size below -1", lambda record: body(record, value=varint(-7)))
+one("headers fewer than none", lambda record: body(record, headers=varint(-1)))
+one("headers more than there are", lambda record: body(record, headers=varint(900)))
+one("header whose key is null", lambda record: body(record, headers=varint(1) + varint(-1) + varint(-1)))
+one("header whose key is beyond", lambda record: body(record, headers=varint(1) + varint(70) + b"x"))
+one("header whose value is beyond", lambda record: body(record, headers=varint(1) + varint(1) + b"x" + varint(99)))
+records("last record missing", lambda found, number: found[:-1])
+records("record twice", lambda found, number: [*found[: number + 1], *found[number:]])
+records("bytes behind the records", lambda found, number: joined(found) + b"\x00more")
+records("no bytes at all", lambda found, number: b"")
+records("offset raised", other(lambda record: replace(record, offset_delta=record.offset_delta + 1000)))
+records("offset below the batch", other(lambda record: replace(record, offset_delta=-3)))
+records(
+    "offset twice",
+    lambda found, number: [*found[:-1], replace(found[-1], offset_delta=found[-2].offset_delta)],
+    has_several,
+)
+records("records out of order", lambda found, number: found[::-1], has_several)
+records(
+    "timestamp above the largest",
+    other(lambda record: replace(record, timestamp_delta=1 << 40)),
+    is_timed_by_its_producer,
+)
+records(
+    "largest timestamp of no record",
+    lambda found, number: [replace(record, timestamp_delta=record.timestamp_delta - 1000) for record in found],
+    is_timed_by_its_producer,
+)
 
 
-@kind("log-records")
-def last_record_missing(p: Planter) -> Planted:
-    return edited(p, lambda records, number: records[:-1])
+def stream(name: str, make: Callable[[Planter, bytes, int], bytes]) -> None:
+    """Register a fault that changes the compressed bytes of a batch."""
+
+    def plant(planter: Planter) -> Planted:
+        segment, row = planter.batch(is_compressed)
+        segment.write_payload(row, make(planter, bytes(segment.batches[row][RECORDS:]), segment.codec(row)))
+        return at_batch(segment, row)
+
+    register(f"stream {name}", plant, [RULE])
 
 
-@kind("log-records", also=("offsets-lost",))
-def record_twice(p: Planter) -> Planted:
-    def change(records, number):
-        return [*records[:number], records[number], *records[number:]]
-    return edited(p, change)
-
-
-@kind("log-records")
-def bytes_behind_records(p: Planter) -> Planted:
-    return edited(p, lambda records, number: joined(records) + b"\x00more")
-
-
-@kind("log-records", "offsets-lost")
-def offset_delta_raised(p: Planter) -> Planted:
-    def change(records, number):
-        return [*records[:number], replace(records[number], offset_delta=records[number].offset_delta + 1000), *records[number + 1:]]
-    return edited(p, change)
-
-
-@kind("log-records")
-def offset_delta_negative(p: Planter) -> Planted:
-    def change(records, number):
-        return [*records[:number], replace(records[number], offset_delta=-3), *records[number + 1:]]
-    return edited(p, change)
-
-
-@kind("log-records")
-def offset_delta_repeated(p: Planter) -> Planted:
-    def change(records, number):
-        records[-1] = replace(records[-1], offset_delta=records[-2].offset_delta)
-        return records
-    return edited(p, change, lambda s, r: s.get(r, "record_count") > 1)
-
-
-@kind("log-records")
-def records_out_of_order(p: Planter) -> Planted:
-    return edited(p, lambda records, number: records[::-1], lambda s, r: s.get(r, "record_count") > 1)
-
-
-@kind("log-records")
-def timestamp_above_largest(p: Planter) -> Planted:
-    def change(records, number):
-        return [*records[:number], replace(records[number], timestamp_delta=1 << 40), *records[number + 1:]]
-    return edited(p, change, lambda s, r: not s.get(r, "attributes") & 8)
-
-
-@kind("log-records")
-def largest_timestamp_is_of_no_record(p: Planter) -> Planted:
-    def change(records, number):
-        return [replace(one, timestamp_delta=one.timestamp_delta - 1000) for one in records]
-    return edited(p, change, lambda s, r: not s.get(r, "attributes") & 8)
-
-
-def is_compressed(s: Segment, r: int) -> bool:
-    return s.is_data(r) and s.codec(r) > 0
-
-
-@kind("log-records")
-def stream_cut(p: Planter) -> Planted:
-    segment, row = p.batch(is_compressed)
-    payload = bytes(segment.batches[row][RECORDS:])
-    segment.write_payload(row, payload[: p.dice.between(0, len(payload) - 1 - len(payload) // 4)])
-    return at_batch(segment, row)
-
-
-@kind("log-records")
-def stream_noise(p: Planter) -> Planted:
-    segment, row = p.batch(is_compressed)
-    segment.write_payload(row, p.dice.take(len(segment.batches[row]) - RECORDS))
-    return at_batch(segment, row)
-
-
-@kind("log-records")
-def stream_empty(p: Planter) -> Planted:
-    segment, row = p.batch(is_compressed)
-    segment.write_payload(row, b"")
-    return at_batch(segment, row)
-
-
-@kind("log-records")
-def stream_of_nothing(p: Planter) -> Planted:
-    segment, row = p.batch(is_compressed)
-    segment.write_payload(row, compressed(segment.codec(row), b""))
-    return at_batch(segment, row)
-
-
-@kind("log-records")
-def stream_of_too_few(p: Planter) -> Planted:
-    return edited(p, lambda records, number: joined(records[:-1]), is_compressed)
-
-
-@kind("log-records")
-def no_records_at_all(p: Planter) -> Planted:
-    return edited(p, lambda records, number: b"", lambda s, r: s.codec(r) == 0)
+stream("cut", lambda planter, payload, codec: payload[: planter.dice.between(0, len(payload) * 3 // 4)])
+stream("of noise", lambda planter, payload, codec: planter.dice.take(len(payload))[: len(payload)])
+stream("of no bytes", lambda planter, payload, codec: b"")
+stream("of nothing", lambda planter, payload, codec: compressed(codec, b""))

@@ -1,75 +1,96 @@
-"""Faults of indexes, snapshots and the checkpoints of a partition."""
+"""Faults of the files beside a log: indexes, producer snapshots, the checkpoint of leader epochs."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from pathlib import Path
 
 from tests.naive.checksum import crc32c
-from tests.planted.planter import Planted, Planter, kind
+from tests.planted.planter import Planted, Planter, register
 
-SIZES = {".index": 8, ".timeindex": 12, ".txnindex": 34}
 RULES = {".index": "offset-index", ".timeindex": "time-index", ".txnindex": "transaction-index"}
-SNAPSHOT_HEAD, SNAPSHOT_ENTRY = 10, struct.Struct(">qhiqiqiq")
+ENTRIES = {
+    ".index": struct.Struct(">ii"),
+    ".timeindex": struct.Struct(">qi"),
+    ".txnindex": struct.Struct(">hqqqq"),
+}
+FIELDS = {
+    ".index": ("offset", "position"),
+    ".timeindex": ("timestamp", "offset"),
+    ".txnindex": ("version", "producer id", "first offset", "last offset", "last stable offset"),
+}
+SNAPSHOT_HEAD = 10  # version, checksum and count
+SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
+SNAPSHOT_FIELDS = (
+    *("producer id", "epoch", "last sequence", "last offset", "offset delta", "timestamp", "coordinator epoch"),
+    "first offset",
+)
+Rows = list[list[int]]
 
 
-def is_closed_segment(path: Path) -> bool:
-    return path.with_suffix(".log").name != sorted(one.name for one in path.parent.glob("*.log"))[-1]
+def entries(suffix: str, name: str, change: Callable[[Planter, Rows], Rows], count_min: int = 1, *rules: str) -> None:
+    """Register a fault of an index that writes other entries."""
+    entry = ENTRIES[suffix]
 
-
-def entry_fault(name: str, suffix: str, change: Callable[[Planter, list[bytes]], list[bytes]], count: int = 1,
-                rules: tuple[str, ...] = ()) -> None:
-    def plant(p: Planter) -> Planted:
-        size = SIZES[suffix]
-        path = p.file(f"*{suffix}", size, count)
-        content = path.read_bytes()
-        entries = [content[at : at + size] for at in range(0, len(content), size)]
-        path.write_bytes(b"".join(change(p, entries)))
+    def plant(planter: Planter) -> Planted:
+        path = planter.file(f"*{suffix}", count_min * entry.size)
+        rows = [list(row) for row in entry.iter_unpack(path.read_bytes())]
+        path.write_bytes(b"".join(entry.pack(*row) for row in change(planter, rows)))
         return Planted(path.parent.name)
-    plant.__name__ = f"{suffix[1:]}_{name}"
-    kind(RULES[suffix], *rules, also=("time-index-end",))(plant)
+
+    register(f"{suffix} {name}", plant, [RULES[suffix], *rules], ["time-index-end"])
 
 
-def field(position: int, form: str, delta: int) -> Callable[[Planter, list[bytes]], list[bytes]]:
-    def change(p: Planter, entries: list[bytes]) -> list[bytes]:
-        number = p.dice.below(len(entries))
-        entry = bytearray(entries[number])
-        struct.pack_into(form, entry, position, struct.unpack_from(form, entry, position)[0] + delta)
-        entries[number] = bytes(entry)
-        return entries
+def content(suffix: str, name: str, change: Callable[[Planter, bytes], bytes], *rules: str) -> None:
+    """Register a fault of an index that writes other bytes."""
+
+    def plant(planter: Planter) -> Planted:
+        path = planter.file(f"*{suffix}")
+        path.write_bytes(change(planter, path.read_bytes()))
+        return Planted(path.parent.name)
+
+    register(f"{suffix} {name}", plant, rules or [RULES[suffix]], ["time-index-end"])
+
+
+def field(column: int, delta: int) -> Callable[[Planter, Rows], Rows]:
+    def change(planter: Planter, rows: Rows) -> Rows:
+        planter.dice.choose(rows)[column] += delta
+        return rows
+
     return change
 
 
-for suffix, fields in {
-    ".index": {"offset": (0, ">i"), "position": (4, ">i")},
-    ".timeindex": {"timestamp": (0, ">q"), "offset": (8, ">i")},
-    ".txnindex": {"version": (0, ">h"), "producer_id": (2, ">q"), "first_offset": (10, ">q"), "last_offset": (18, ">q"), "last_stable_offset": (26, ">q")},
-}.items():
-    for what, (position, form) in fields.items():
-        for delta in ((256, 1 << 14) if what == "version" else (1, -1, 1000)):
-            entry_fault(f"{what}_{delta}".replace("-", "minus_"), suffix, field(position, form, delta))
-    entry_fault("garbage_behind", suffix, lambda p, entries: [*entries, p.dice.take(3)])
-    entry_fault("repeated", suffix, lambda p, entries: [*entries, entries[-1]])
-    entry_fault("reversed", suffix, lambda p, entries: entries[::-1], count=2)
-    entry_fault("cut_in_an_entry", suffix, lambda p, entries: [*entries[:-1], entries[-1][:-1]])
-    entry_fault("noise", suffix, lambda p, entries: [p.dice.take(len(one)) for one in entries])
-entry_fault("zeros_behind", ".index", lambda p, entries: [*entries, bytes(8)], rules=("index-zeros",))
-entry_fault("zeros_behind", ".timeindex", lambda p, entries: [*entries, bytes(12)], rules=("index-zeros",))
-entry_fault("zeros", ".index", lambda p, entries: [bytes(8)] * len(entries), rules=("index-zeros",))
-entry_fault("dropped", ".txnindex", lambda p, entries: entries[1:])
-entry_fault("dropped_last", ".txnindex", lambda p, entries: entries[:-1])
-entry_fault("emptied", ".txnindex", lambda p, entries: [])
-entry_fault("added", ".txnindex", lambda p, entries: [*entries, struct.pack(">hqqqq", 0, 77, *(struct.unpack_from(">q", entries[-1], 18)[0] + n for n in (0, 1, 2)))])
+for suffix, names in FIELDS.items():
+    for column, name in enumerate(names):
+        # Kafka looks only at the first byte of a version
+        for delta in (256, 1 << 14) if name == "version" else (-1, 1, 1000):
+            entries(suffix, f"{name} {delta:+} off", field(column, delta))
+    entries(suffix, "with an entry twice", lambda planter, rows: [*rows, rows[-1]])
+    entries(suffix, "the other way round", lambda planter, rows: rows[::-1], 2)
+    content(suffix, "with bytes behind it", lambda planter, data: data + planter.dice.take(3)[:3])
+    content(suffix, "cut in an entry", lambda planter, data: data[:-1])
+    content(suffix, "of noise", lambda planter, data: planter.dice.take(len(data))[: len(data)])
+for suffix in (".index", ".timeindex"):
+    entries(suffix, "with zeros behind it", lambda planter, rows: [*rows, [0, 0]], 1, "index-zeros")
+entries(".index", "of zeros", lambda planter, rows: [[0, 0]] * len(rows), 1, "index-zeros")
+entries(".timeindex", "without its end", lambda planter, rows: rows[:-1], 1, "time-index-end")
+entries(".txnindex", "without its first entry", lambda planter, rows: rows[1:])
+entries(".txnindex", "without its last entry", lambda planter, rows: rows[:-1])
+entries(".txnindex", "emptied", lambda planter, rows: [])
+entries(
+    ".txnindex",
+    "with an entry more",
+    lambda planter, rows: [*rows, [0, 77, *(rows[-1][3] + number for number in range(3))]],
+)
 
 
 def removed(suffix: str, rule: str) -> None:
-    def plant(p: Planter) -> Planted:
-        path = p.file(f"*{suffix}")
+    def plant(planter: Planter) -> Planted:
+        path = planter.file(f"*{suffix}")
         path.unlink()
         return Planted(path.parent.name)
-    plant.__name__ = f"{suffix[1:]}_removed"
-    kind(rule, also=("time-index-end",))(plant)
+
+    register(f"{suffix} removed", plant, [rule])
 
 
 removed(".index", "offset-index-missing")
@@ -77,117 +98,97 @@ removed(".timeindex", "time-index-missing")
 removed(".txnindex", "transaction-index")
 
 
-@kind("offset-index", "time-index", also=("time-index-end", "index-zeros"))
-def index_of_another_segment(p: Planter) -> Planted:
-    path = p.one_of([one for some in p.partitions() for one in sorted(some.glob("*.index"))[1:] if one.stat().st_size])
-    others = [one for one in path.parent.glob("*.index") if one != path and one.stat().st_size and one.read_bytes() != path.read_bytes()]
-    path.write_bytes(p.one_of(others).read_bytes())
-    return Planted(path.parent.name)
-
-
-@kind("time-index", "time-index-end")
-def timeindex_without_its_end(p: Planter) -> Planted:
-    path = p.one_of([one for some in p.partitions() for one in some.glob("*.timeindex") if one.stat().st_size])
-    path.write_bytes(path.read_bytes()[:-12])
-    return Planted(path.parent.name)
-
-
-@kind("orphan-index")
-def orphaned(p: Planter) -> Planted:
-    directory = p.partition()
-    (directory / f"{777777:020d}{p.dice.choose(('.index', '.timeindex', '.txnindex'))}").write_bytes(b"")
+def orphan(planter: Planter) -> Planted:
+    directory = planter.partition()
+    (directory / f"{777_777:020d}{planter.dice.choose(list(RULES))}").write_bytes(b"")
     return Planted(directory.name)
 
 
-def snapshot_fault(name: str, change: Callable[[Planter, list[list[int]]], list[list[int]]], *rules: str) -> None:
-    def plant(p: Planter) -> Planted:
-        path = p.file("*.snapshot", count=SNAPSHOT_HEAD + SNAPSHOT_ENTRY.size)
+def index_of_another_segment(planter: Planter) -> Planted:
+    path = planter.file("*.index")
+    others = (
+        one for one in path.parent.glob("*.index") if one.stat().st_size and one.read_bytes() != path.read_bytes()
+    )
+    path.write_bytes(planter.one_of(others).read_bytes())
+    return Planted(path.parent.name)
+
+
+register("index without a segment", orphan, ["orphan-index"])
+register(".index of another segment", index_of_another_segment, ["offset-index"], ["index-zeros"])
+
+
+def snapshot(name: str, change: Callable[[Planter, Rows], Rows]) -> None:
+    """Register a fault of a snapshot of producers, under a checksum that is right."""
+
+    def plant(planter: Planter) -> Planted:
+        path = planter.file("*.snapshot", SNAPSHOT_HEAD + SNAPSHOT_ENTRY.size)
         rows = [list(row) for row in SNAPSHOT_ENTRY.iter_unpack(path.read_bytes()[SNAPSHOT_HEAD:])]
-        rows = change(p, rows)
+        rows = change(planter, rows)
         body = struct.pack(">i", len(rows)) + b"".join(SNAPSHOT_ENTRY.pack(*row) for row in rows)
         path.write_bytes(struct.pack(">hI", 1, crc32c(body)) + body)
         return Planted(path.parent.name)
-    plant.__name__ = f"snapshot_{name}"
-    kind(*(rules or ("snapshot-state",)))(plant)
+
+    register(f"snapshot {name}", plant, ["snapshot-state"])
 
 
-# producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch, first offset of a transaction
-def of_row(column: int, delta: int) -> Callable[[Planter, list[list[int]]], list[list[int]]]:
-    def change(p: Planter, rows: list[list[int]]) -> list[list[int]]:
-        row = p.dice.choose(rows)
-        row[column] += delta
-        return rows
-    return change
-
-
-for column, what in enumerate(("producer_id", "epoch", "last_sequence", "last_offset", "offset_delta", "timestamp", "coordinator_epoch", "first_offset")):
-    for delta in (1, -1):
-        snapshot_fault(f"{what}_{delta}".replace("-", "minus_"), of_row(column, delta))
-snapshot_fault("without_a_producer", lambda p, rows: rows[1:])
-snapshot_fault("of_nothing", lambda p, rows: [])
-snapshot_fault("of_one_more", lambda p, rows: [*rows, [999, 0, 0, max(row[3] for row in rows), 0, rows[0][5], -1, -1]])
-snapshot_fault("of_a_producer_twice", lambda p, rows: [*rows, rows[0]], "snapshot-state", "snapshot-format")
-
-
-def raw_snapshot(name: str, change: Callable[[Planter, bytes], bytes]) -> None:
-    def plant(p: Planter) -> Planted:
-        path = p.file("*.snapshot", count=SNAPSHOT_HEAD + SNAPSHOT_ENTRY.size)
-        path.write_bytes(change(p, path.read_bytes()))
+def snapshot_bytes(name: str, change: Callable[[Planter, bytes], bytes]) -> None:
+    def plant(planter: Planter) -> Planted:
+        path = planter.file("*.snapshot", SNAPSHOT_HEAD + SNAPSHOT_ENTRY.size)
+        path.write_bytes(change(planter, path.read_bytes()))
         return Planted(path.parent.name)
-    plant.__name__ = f"snapshot_{name}"
-    kind("snapshot-format")(plant)
+
+    register(f"snapshot {name}", plant, ["snapshot-format"])
 
 
-raw_snapshot("wrong_checksum", lambda p, data: data[:2] + bytes(4) + data[6:])
-raw_snapshot("version_7", lambda p, data: b"\x00\x07" + data[2:])
-raw_snapshot("cut", lambda p, data: data[: p.dice.between(1, len(data) - 1)])
-raw_snapshot("emptied", lambda p, data: b"")
-raw_snapshot("noise", lambda p, data: p.dice.take(len(data)))
-raw_snapshot("bytes_behind", lambda p, data: data + b"more")
+def snapshot_renamed(name: str, offset: Callable[[int], int]) -> None:
+    def plant(planter: Planter) -> Planted:
+        path = planter.file("*.snapshot", SNAPSHOT_HEAD + SNAPSHOT_ENTRY.size)
+        path.rename(path.with_name(f"{offset(int(path.stem)):020d}.snapshot"))
+        return Planted(path.parent.name)
+
+    register(f"snapshot {name}", plant, ["snapshot-state"])
 
 
-@kind("snapshot-state")
-def snapshot_beyond_the_end(p: Planter) -> Planted:
-    path = p.file("*.snapshot", count=SNAPSHOT_HEAD + SNAPSHOT_ENTRY.size)
-    path.rename(path.with_name(f"{123456:020d}.snapshot"))
-    return Planted(path.parent.name)
+for column, name in enumerate(SNAPSHOT_FIELDS):
+    for delta in (-1, 1):
+        # a producer that came again after it had expired has no coordinator yet
+        if (name, delta) != ("coordinator epoch", -1):
+            snapshot(f"{name} {delta:+} off", field(column, delta))
+snapshot("with a producer more", lambda planter, rows: [*rows, [999, 0, 0, max(row[3] for row in rows), 0, 0, -1, -1]])
+snapshot("with a producer twice", lambda planter, rows: [*rows, rows[0]])
+snapshot_bytes("with a wrong checksum", lambda planter, data: data[:2] + bytes(4) + data[6:])
+snapshot_bytes("of version 7", lambda planter, data: b"\x00\x07" + data[2:])
+snapshot_bytes("cut", lambda planter, data: data[: planter.dice.between(1, len(data) - 1)])
+snapshot_bytes("of noise", lambda planter, data: planter.dice.take(len(data))[: len(data)])
+snapshot_bytes("with bytes behind it", lambda planter, data: data + b"more")
+snapshot_renamed("beyond the end", lambda offset: offset + 100_000)
+snapshot_renamed("of the offset before", lambda offset: offset - 1)
 
 
-@kind("snapshot-state")
-def snapshot_of_another_offset(p: Planter) -> Planted:
-    path = p.one_of([one for some in p.partitions() for one in some.glob("*.snapshot") if one.stat().st_size > SNAPSHOT_HEAD and int(one.stem) > 1])
-    path.rename(path.with_name(f"{int(path.stem) - 1:020d}.snapshot"))
-    return Planted(path.parent.name)
+def epochs(name: str, text: str | None, *rules: str) -> None:
+    """Register a fault of `leader-epoch-checkpoint`."""
 
-
-def epochs_fault(name: str, content: bytes | None, *rules: str) -> None:
-    def plant(p: Planter) -> Planted:
-        path = p.file("leader-epoch-checkpoint", count=5)
-        if not list(log for log in path.parent.glob("*.log") if log.stat().st_size):
-            raise_unsuitable()
-        if content is None:
+    def plant(planter: Planter) -> Planted:
+        path = planter.file("leader-epoch-checkpoint")
+        if text is None:
             path.unlink()
         else:
-            path.write_bytes(content)
+            path.write_text(text)
         return Planted(path.parent.name)
-    plant.__name__ = f"epochs_{name}"
-    kind(*rules)(plant)
+
+    register(f"leader epochs {name}", plant, rules or ["leader-epochs"])
 
 
-def raise_unsuitable() -> None:
-    from tests.planted.planter import UnsuitableError
-
-    raise UnsuitableError
-
-
-epochs_fault("removed", None, "leader-epochs")
-epochs_fault("emptied", b"", "checkpoint-format", "leader-epochs")
-epochs_fault("of_none", b"0\n0\n", "leader-epochs")
-epochs_fault("of_another", b"0\n1\n77 0\n", "leader-epochs")
-epochs_fault("from_later", b"0\n1\n0 100000\n", "leader-epochs")
-epochs_fault("back", b"0\n2\n5 0\n0 1\n", "leader-epochs")
-epochs_fault("one_more_at_the_start", b"0\n2\n0 0\n3 1\n", "leader-epochs")
-epochs_fault("count", b"0\n3\n0 0\n", "checkpoint-format", "leader-epochs")
-epochs_fault("version", b"9\n1\n0 0\n", "checkpoint-format", "leader-epochs")
-epochs_fault("words", b"0\n1\nzero zero\n", "checkpoint-format", "leader-epochs")
-epochs_fault("noise", b"\xff\xfe\x00\x01", "checkpoint-format", "leader-epochs")
+epochs("removed", None)
+epochs("of none", "0\n0\n")
+epochs("of another", "0\n1\n77 0\n")
+epochs("from later on", "0\n1\n0 100000\n")
+epochs("that go back", "0\n2\n5 0\n0 1\n")
+epochs("emptied", "")
+for word, text in {
+    "count": "0\n3\n0 0\n",
+    "version": "9\n1\n0 0\n",
+    "words": "0\n1\nzero zero\n",
+    "noise": "\x00\x01",
+}.items():
+    epochs(f"with a wrong {word}", text, "checkpoint-format")

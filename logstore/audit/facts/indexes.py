@@ -114,7 +114,7 @@ class OffsetIndexFacts(IndexFacts):
 
     def skip(self, piece: Damage) -> None:
         """What leads into damage cannot be judged."""
-        if piece.may_hide_batches:
+        if self.evidence.may_hide_batches(piece):
             self.is_proven |= (self.values >= piece.start) & (self.values < piece.end)
 
     def _read(self, segment: SegmentFiles) -> BoolArray:

@@ -95,7 +95,7 @@ class ProducerFacts(Follower):
         self._known_from = partition.first_offset  # the state knows what was written from here on
         self._aborted = AbortedTransactions()
         self._is_started = False  # a segment is there, maybe not the first that was listed
-        self._is_lost = False  # offsets go back, which is a finding of its own
+        self._is_lost = False  # it cannot be followed any more, as where offsets go back
 
     def begin(self, segment: SegmentFiles) -> None:
         if not self._is_started:
@@ -158,17 +158,18 @@ class ProducerFacts(Follower):
     def _follow(self, batches: AuditedBatches, row: int, row_end: int) -> None:
         """Step by rows; one that cannot be followed is told, and passed over."""
         run, row, row_end = batches.run, row + batches.run.first_row, row_end + batches.run.first_row
-        while row < row_end:
+        while row < row_end and not self._is_lost:
             try:
                 completed = producer_update.step(self.state, run.data, run.table, row, row_end)
                 row = row_end
             except LogstoreError as error:
-                if error.position is None:
-                    raise
                 completed = producer_update.take_completed(self.state)
                 error.path = batches.segment.log
                 where = self._partition.where(error.path)
                 self._ask(Breach.of("log-marker", where, error, "a batch that its producer may write"))
+                if error.position is None:  # a broker does not go on behind it either
+                    self._is_lost = True
+                    return
                 row = int(np.searchsorted(run.table.position, error.position)) + 1
             try:
                 aborted_transactions.step(self._aborted, completed)

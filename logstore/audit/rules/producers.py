@@ -26,7 +26,8 @@ def transaction_index(facts: AbortedFacts) -> Iterator[Broken]:
         if not is_to_come and not _is_same(entry, stored, facts):
             yield facts.partition.where(path, offset=entry[2]), _entry_text(entry), _entry_text(stored)
     for entry in by_marker.values():
-        if entry[1] >= facts.known_from and entry[2] < facts.end_offset:
+        is_read = entry[2] < facts.end_offset or facts.partition.surroundings.was_closed
+        if is_read and (entry[1] >= facts.known_from or entry[1] < 0):
             yield facts.partition.where(path, offset=entry[2]), "no aborted transaction", _entry_text(entry)
     if facts.odd_size:
         yield facts.partition.where(path), f"a multiple of {ENTRY_SIZE} bytes", f"{facts.odd_size} more"
@@ -45,10 +46,10 @@ def _is_same(entry: list[int], found: list[int] | None, facts: AbortedFacts) -> 
         return found is None or found[0] == entry[0]
     if found is None or found[0] != entry[0]:
         return False
-    is_first_right = found[1] == entry[1] or found[1] < known_from
+    is_first_right = found[1] == entry[1] or 0 <= found[1] < known_from
     # a follower appends many batches at once, and counts a transaction that begins behind the marker (`updateTxnIndex`)
     is_behind = facts.may_have_followed and min(found[3], entry[3]) > entry[2]
-    return is_first_right and (found[3] == entry[3] or is_behind or min(found[3], entry[3]) < known_from)
+    return is_first_right and (found[3] == entry[3] or is_behind or 0 <= min(found[3], entry[3]) < known_from)
 
 
 def _entry_text(entry: list[int] | None) -> str:

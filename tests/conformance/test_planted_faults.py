@@ -1,0 +1,32 @@
+"""Audits find every kind of fault that is planted in a directory of a real broker, where it is, and nothing else.
+
+The whole is `make prove-faults`; here each kind is planted once, in one of the directories that suit it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.planted.planter import KINDS
+from tests.planted.prove import BASES, GOOD, UNSUITABLE, outcome
+from tests.support.dice import Dice
+from tests.support.sampling import seed_of
+
+SEED = seed_of("PLANTED")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_fault_is_found_where_it_was_planted(name: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
+    dice, bases, found = Dice(f"{SEED}/{name}"), list(BASES), None
+    while bases and (found is None or found.verdict == UNSUITABLE):
+        base = bases.pop(dice.below(len(bases)))
+        found = outcome(KINDS[name], golden(base), tmp_path / "planted", f"{SEED}/{base}/{name}")
+    assert found is not None
+    assert found.verdict == GOOD, (SEED, base, found)
+
+
+def test_there_are_faults_of_many_kinds() -> None:
+    assert len(KINDS) >= 150

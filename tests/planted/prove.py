@@ -1,0 +1,104 @@
+"""Plants every kind of fault in directories that brokers wrote, and tells what audits miss or say too much.
+
+    python -m tests.planted.prove
+
+| variable | says |
+|---|---|
+| `LOGSTORE_PLANTED_CASES` | so many of each kind in each directory, 3 if it is not set |
+| `LOGSTORE_PLANTED_SEED` | what is drawn, again |
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from logstore.audit import stable_reading
+from logstore.audit.directory_audit import audit_directory
+from logstore.audit.finding import Finding
+from tests.golden.archive import unpack
+from tests.planted import batches, coordinators, directories, markers, records, side_files
+from tests.planted.planter import ELSEWHERE, KINDS, Kind, Planted, Planter, UnsuitableError
+from tests.support.dice import Dice
+
+BASES = ("transactions", "transactions-v1", "transactions-v0", "records", "groups", "cluster", "compacted")
+MODULES = (batches, coordinators, directories, markers, records, side_files)
+GOOD, UNSUITABLE = "good", "unsuitable"
+
+
+class Outcome(NamedTuple):
+    """What came of a fault: GOOD, UNSUITABLE, or what is wrong and what was found."""
+
+    verdict: str
+    planted: Planted | None = None
+    findings: tuple[str, ...] = ()
+
+
+def outcome(kind: Kind, base: Path, place: Path, seed: str) -> Outcome:
+    """Plant a fault in a copy of `base` at `place`, and audit it."""
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(base, place)
+    before = {_named(finding) for finding in _found(base, place)}
+    try:
+        planted = kind.plant(Planter(place, Dice(seed)))
+    except UnsuitableError:
+        return Outcome(UNSUITABLE)
+    findings = [finding for finding in _found(base, place) if _named(finding) not in before]
+    here = [one for one in findings if one.rule in kind.rules and _is_at(one, planted)]
+    exact = [one for one in here if planted.offset is None or one.where.offset in (None, planted.offset)]
+    allowed = kind.rules | kind.also
+    more = [one for one in findings if one.rule not in allowed or not (_is_at(one, planted) or one.rule in ELSEWHERE)]
+    verdict = "missed" if not findings else "misplaced" if not exact else "noise" if more else GOOD
+    return Outcome(verdict, planted, tuple(map(str, more if verdict == "noise" else findings)))
+
+
+def _found(base: Path, place: Path) -> tuple[Finding, ...]:
+    newest_s = max(path.stat().st_mtime for path in base.rglob("*"))
+    return audit_directory(str(place), int(newest_s * 1000) + 1000).findings
+
+
+def _named(finding: Finding) -> tuple[str, object]:
+    return finding.rule, finding.where
+
+
+def _is_at(finding: Finding, planted: Planted) -> bool:
+    where = finding.where
+    return f"{where.topic}-{where.partition}" == planted.name or f"/{planted.name}/" in f"{where.path}/"
+
+
+def outcomes(seed: str, cases: int) -> Iterator[tuple[str, str, Outcome]]:
+    """Yield kind, directory and what came of it."""
+    with tempfile.TemporaryDirectory(prefix="planted-") as directory:
+        place = Path(directory)
+        for base in BASES:
+            root = unpack(base, place)
+            for name, kind in KINDS.items():
+                for case in range(cases):
+                    yield name, base, outcome(kind, root, place / "planted", f"{seed}/{base}/{name}/{case}")
+
+
+def main() -> int:
+    seed = os.environ.get("LOGSTORE_PLANTED_SEED") or secrets.token_hex(4)
+    cases = int(os.environ.get("LOGSTORE_PLANTED_CASES") or 3)
+    print(f"LOGSTORE_PLANTED_SEED={seed}", flush=True)
+    stable_reading.MOMENT_S = 0.0  # nobody writes to the copies
+    verdicts, planted = Counter[str](), Counter[str]()
+    for name, base, found in outcomes(seed, cases):
+        verdicts[found.verdict] += 1
+        planted[name] += found.verdict != UNSUITABLE
+        if found.verdict not in (GOOD, UNSUITABLE):
+            print(f"{found.verdict}: {name} in {base} at {found.planted}", *found.findings, sep="\n    ", flush=True)
+    never = [name for name in KINDS if not planted[name]]
+    print(f"{len(KINDS)} kinds, {sum(planted.values())} faults: {dict(verdicts)}; never planted: {never or 'none'}")
+    return int(bool(never) or verdicts.keys() - {GOOD, UNSUITABLE} != set())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
