@@ -96,15 +96,20 @@ def taken(
     pids: Sequence[int] = (),
     unmarked: frozenset[str] = frozenset(),
 ) -> Iterator[Snapshot]:
-    """Copies of log dirs, below `place`, and sometimes of a partition of one; `pids` stand still meanwhile."""
+    """Copies of log dirs, below `place`, and sometimes of a partition of one; `pids` stand still meanwhile.
+
+    As `cp -a` makes them, or `cp -r`, by which all files are new.
+    """
+    is_archive = dice.chance(50)
     try:
         for pid in pids:
             _stand_still(pid)
         for root in roots:
-            copy(root, place / root.name)
+            _copy(root, place / root.name, is_archive=is_archive)
     finally:
         for pid in pids:
-            os.kill(pid, signal.SIGCONT)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
     for root in roots:
         alone = partitions(place / root.name)
         if alone and dice.chance(30):
@@ -114,7 +119,7 @@ def taken(
         yield Snapshot(place / root.name, f"{how}: {kind}", seed, unmarked)
 
 
-def copy(source: Path, target: Path) -> None:
+def _copy(source: Path, target: Path, *, is_archive: bool) -> None:
     """Copy a directory while it changes: what is gone when it is its turn is left out."""
     target.mkdir(parents=True)
     with suppress(FileNotFoundError):
@@ -124,21 +129,29 @@ def copy(source: Path, target: Path) -> None:
             for name in os.listdir(place):
                 with suppress(FileNotFoundError):
                     if (here / name).is_dir():
-                        copy(here / name, target / name)
+                        _copy(here / name, target / name, is_archive=is_archive)
                     else:
-                        shutil.copy2(here / name, target / name)
-            shutil.copystat(here, target)
+                        shutil.copyfile(here / name, target / name)
+                        _copy_times(here / name, target / name, is_archive=is_archive)
+            _copy_times(here, target, is_archive=is_archive)
         finally:
             os.close(place)
 
 
+def _copy_times(source: Path, target: Path, *, is_archive: bool) -> None:
+    if is_archive:
+        shutil.copystat(source, target)
+
+
 def _stand_still(pid: int) -> None:
-    os.kill(pid, signal.SIGSTOP)
-    states = {""}
-    while states != {"T"}:  # of each thread
-        time.sleep(0.001)
-        stats = [stat.read_text() for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
-        states = {stat.rpartition(")")[2].split()[0] for stat in stats}
+    """Until each thread has stopped, or the process has ended."""
+    with suppress(ProcessLookupError, FileNotFoundError):
+        os.kill(pid, signal.SIGSTOP)
+        states = {""}
+        while not states <= {"T", "Z"}:
+            time.sleep(0.001)
+            stats = [stat.read_text() for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
+            states = {stat.rpartition(")")[2].split()[0] for stat in stats}
 
 
 def partitions(path: Path) -> list[Path]:
@@ -151,11 +164,11 @@ def _name(snapshot: Snapshot) -> str:
 
 
 def _findings(snapshot: Snapshot) -> Iterator[Finding]:
-    now_ms = time.time_ns() // 1_000_000
+    later_ms = time.time_ns() // 1_000_000 + 86_400_000  # who looks at a copy looks later
     if snapshot.kind.endswith("a partition alone"):
         yield from verify_partition_directory(str(partitions(snapshot.path)[0]), Asked.EVERYTHING).findings
         return
-    found = audit_directory(str(snapshot.path), now_ms).findings
+    found = audit_directory(str(snapshot.path), later_ms).findings
     yield from found
     yield from (one for one in verify_directory(str(snapshot.path)).findings if one not in found)
 
