@@ -75,8 +75,11 @@ class Surrounding:
         ids = {name: (topic.topic_id, METADATA_TOPIC) for name, topic in topics.items()}
         live = [files for files in directory.partitions if files.kind is DirectoryKind.LIVE]
         self.unknown = [Where(one.path, *one.key) for one in live if cluster.has_partition(*one.key) is Known.NO]
+        # a topic that was made again a moment ago may still have the directories of the one before
+        recent = {name for name, topic in topics.items() if topic.created_ms > cluster.settled_ms}
         for files in directory.partitions:
-            if files.kind not in (DirectoryKind.DELETE, DirectoryKind.STRAY) and files.topic != METADATA_TOPIC:
+            is_set_aside = files.kind in (DirectoryKind.DELETE, DirectoryKind.STRAY)
+            if not is_set_aside and files.topic not in (METADATA_TOPIC, *recent):
                 self._read_topic_id(files, ids)
 
     def _read_checkpoint(
