@@ -1,4 +1,4 @@
-"""What programs hand to a producer or consumer: partitions, offsets, groups; checked before anything is done."""
+"""Arguments of producers and consumers: partitions, offsets, groups; checked before anything is done."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class OffsetAndTimestamp(NamedTuple):
     leader_epoch: int | None = None
 
 
-#: offsets to commit by partition: the next to be read, with or without a text
+#: by partition the offset of the next record to read, with or without metadata
 Offsets = Mapping[tuple[str, int], int | OffsetAndMetadata] | Mapping[TopicPartition, int | OffsetAndMetadata]
 
 
 def topic_name(given: Any) -> str:
-    """Return a topic's name; raises UsageError if it is no text."""
+    """Return a topic's name; raise UsageError if it is not text."""
     if isinstance(given, str):
-        return given if type(given) is str else str.__str__(given)  # whose hash is not the caller's code
+        return given if type(given) is str else str.__str__(given)  # a subclass may have a hash of the caller's
     raise UsageError("A topic is given by its name", expected="a str", found=repr(given))
 
 
 def topic_partition(given: Any) -> TopicPartition:
-    """Return a partition as `TopicPartition`; raises UsageError unless it is a topic's name and a number."""
+    """Return a partition as `TopicPartition`; raise UsageError unless it is a topic name and a number."""
     if isinstance(given, tuple | list) and len(given) == 2:
         topic, number = given
         if isinstance(topic, str) and isinstance(number, Integral):
@@ -44,21 +44,21 @@ def topic_partition(given: Any) -> TopicPartition:
 
 
 def topic_partitions(given: Any) -> list[TopicPartition]:
-    """Return several partitions; raises UsageError as `topic_partition`, and if they are no list."""
+    """Return several partitions; raise UsageError as `topic_partition` does, and if they are not a list."""
     if isinstance(given, Iterable):
         return [topic_partition(partition) for partition in given]
     raise UsageError("Partitions are given as a list", expected="a list", found=repr(given))
 
 
 def whole_offset(given: Any) -> int:
-    """Return an offset, or a time, as an int; raises UsageError if it is not a whole number."""
+    """Return an offset or a time as an int; raise UsageError if it is not a whole number."""
     if isinstance(given, Integral):
         return int(given)
     raise UsageError("Offsets and times are whole numbers", expected="an int", found=repr(given))
 
 
 def not_negative(name: str, value: Any, maximum: int) -> int:
-    """Return `value` as an int; raises UsageError unless it is from 0 to `maximum` (`ProducerRecord`)."""
+    """Return `value` as an int; raise UsageError unless it is from 0 to `maximum` (`ProducerRecord`)."""
     try:
         number = as_index(value)
     except TypeError:
@@ -75,10 +75,10 @@ def not_negative(name: str, value: Any, maximum: int) -> int:
 
 
 def offset_commits(offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Return offsets as coordinators take them.
+    """Return offsets in the form that coordinators take.
 
     Raises:
-        UsageError: a negative offset, or something else than partitions with offsets.
+        UsageError: a negative offset, or anything but partitions with offsets.
     """
     if not isinstance(offsets, Mapping):
         raise UsageError("Offsets are given by partition", expected="a dict", found=repr(offsets))
@@ -98,7 +98,7 @@ def checked_group(group: ConsumerGroupMetadata | str | None) -> ConsumerGroupMet
     """Return a group given by id or by `Consumer.group_metadata` (`KafkaProducer.throwIfInvalidGroupMetadata`).
 
     Raises:
-        UsageError: nothing, or a generation without a member.
+        UsageError: no group, or a generation without a member.
     """
     if group is None:
         raise UsageError("Consumer group metadata could not be null", java_class=ILLEGAL_ARGUMENT)

@@ -1,7 +1,7 @@
-"""Reads a client's configuration by its definitions, under Kafka's dotted names or Python's with underscores.
+"""Reading of a client's configuration by its definitions, under Kafka's dotted names or Python's with underscores.
 
-Configurations of the Java clients that say how to reach brokers, or what to do while one does not answer, are not
-defined here. They are refused in one error, or ignored with one warning if the program asks for that.
+Configurations of the Java clients about reaching brokers, or about waiting for their answers, are not defined here.
+They are refused in one error, or ignored with one warning if the program asks for that.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _LOGGER = logging.getLogger("logstore")
 def read_config(
     definitions: Mapping[str, Definition], values: Mapping[str, Any], client: str, *, ignores_network: bool = False
 ) -> tuple[dict[str, Any], frozenset[str]]:
-    """Return every definition's value, and the names that were given; None stands for a name that is not given.
+    """Return the value of every definition, and the given names; a value of None counts as not given.
 
     Args:
-        ignores_network: ignore configurations that only a network has.
+        ignores_network: ignore configurations that only make sense with a network.
 
     Raises:
-        UsageError: names that are unknown or of a network, a name that is given twice, a value that does not do.
+        UsageError: an unknown name or one of the network, a name given twice, an invalid value.
     """
     given: dict[str, Any] = {}
     of_network: list[str] = []

@@ -1,4 +1,4 @@
-"""Values of a program to bytes and back, by functions of one argument as `str.encode`."""
+"""Conversion of a program's values to bytes and back, by functions of one argument such as `str.encode`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Deserializer = Callable[[bytes], Any]
 
 
 def serialized(serializer: Serializer | None, name: str, topic: str, value: Any) -> bytes | None:
-    """Return key or value as bytes; without a serializer it has to be bytes, or something like it, already.
+    """Return key or value as bytes; without a serializer it must be bytes-like already.
 
     Raises:
         SerializationError: it is not, or the serializer failed.
@@ -42,7 +42,7 @@ def serialized(serializer: Serializer | None, name: str, topic: str, value: Any)
 def deserialized(
     deserializer: Deserializer | None, name: str, topic_partition: TopicPartition, offset: int, data: bytes | None
 ) -> Any:
-    """Return key or value as a program wants it; null stays None (`CompletedFetch.parseRecord`).
+    """Return key or value as the program wants it; null stays None (`CompletedFetch.parseRecord`).
 
     Raises:
         SerializationError: the deserializer failed.

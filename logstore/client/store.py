@@ -1,6 +1,6 @@
-"""A store with its producers and consumers: what `logstore.open` gives.
+"""A store with its producers and consumers, as `logstore.open` returns it.
 
-It closes them with itself, and itself when the interpreter ends, so that nothing that was sent is lost by forgetting.
+It closes them when it is closed, and itself when the interpreter ends, so that a forgotten close loses no record.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
 class Store(DataDirectory):
-    """A data directory that is open for writing, with its producers and consumers; see `DataDirectory`."""
+    """A data directory open for writing, with its producers and consumers; see `DataDirectory`."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """As `DataDirectory`."""
@@ -50,12 +50,13 @@ class Store(DataDirectory):
         """Return a new producer.
 
         Args:
-            key_serializer, value_serializer: make bytes, or None, of what `send` is given; without them it has to be.
-            ignore_network_config: ignore configurations such as `bootstrap.servers` with a warning.
-            config: Kafka's names with underscores, see `producer.config`; `**{"linger.ms": 5}` does as well.
+            key_serializer, value_serializer: turn the arguments of `send` into bytes or None; without them these must
+                be.
+            ignore_network_config: ignore configurations such as `bootstrap.servers`, with a warning.
+            config: Kafka's names with underscores, see `producer.config`; `**{"linger.ms": 5}` works too.
 
         Raises:
-            UsageError: an unknown name, one of a network, a value that does not do, or values that exclude each other.
+            UsageError: an unknown name, one of the network, an invalid value, or values that exclude each other.
         """
         self._require_open()
         parsed = parse_producer_config(config, client_number=next(self._numbers), ignores_network=ignore_network_config)
@@ -73,20 +74,20 @@ class Store(DataDirectory):
         ignore_network_config: bool = False,
         **config: Any,
     ) -> Consumer:
-        """Return a new consumer of some topics, shared with its group; without `group_id` of all their partitions.
+        """Return a new consumer of topics, shared with its group; without `group_id`, of all their partitions.
 
-        It begins at the end of what is there, unless its group has committed or `auto_offset_reset` says "earliest";
-        see `read` for all that is there.
+        It begins at the end of the log, unless its group has committed or `auto_offset_reset` is "earliest"; `read`
+        returns all present records.
 
         Args:
-            topics: none: say later with `subscribe` or `assign`.
-            key_deserializer, value_deserializer: make something of bytes; null stays None.
-            consumer_timeout_ms: when an iteration ends that nothing comes for; None: never.
-            ignore_network_config: ignore configurations such as `bootstrap.servers` with a warning.
+            topics: none to choose later with `subscribe` or `assign`.
+            key_deserializer, value_deserializer: applied to bytes; null stays None.
+            consumer_timeout_ms: ends an iteration when no record has come for so long; None waits for ever.
+            ignore_network_config: ignore configurations such as `bootstrap.servers`, with a warning.
             config: Kafka's names with underscores, see `consumer.config`.
 
         Raises:
-            UsageError: an unknown name, one of a network, a value that does not do, or values that exclude each other.
+            UsageError: an unknown name, one of the network, an invalid value, or values that exclude each other.
             UnknownTopicOrPartitionError: without `group_id`, there is no such topic.
         """
         self._require_open()
@@ -113,9 +114,9 @@ class Store(DataDirectory):
         key_deserializer: Deserializer | None = None,
         value_deserializer: Deserializer | None = None,
     ) -> Iterator[ConsumerRecord]:
-        """Return an iterator over all records of a topic that there are now, one partition after the other.
+        """Return an iterator over all present records of a topic, one partition after the other.
 
-        It belongs to no group, commits nothing, and waits for nothing.
+        It belongs to no group, commits nothing and never waits.
 
         Raises:
             UnknownTopicOrPartitionError: there is no such topic.
@@ -134,8 +135,8 @@ class Store(DataDirectory):
         """Close producers and consumers, then the store, see `DataDirectory.close`.
 
         Raises:
-            LogstoreError: the first one, a transaction that could not be aborted or as `DataDirectory.close`; all is
-                closed then.
+            LogstoreError: the first error, of a transaction that could not be aborted, or as `DataDirectory.close`;
+                everything is closed.
         """
         if self.is_after_fork:
             return
@@ -146,7 +147,7 @@ class Store(DataDirectory):
         _close_each([*closes, super().close])
 
     def invalidate_after_fork(self) -> None:
-        """As `DataDirectory.invalidate_after_fork`: what producers have not written yet is the parent's to write."""
+        """Disown the store as `DataDirectory` does; what producers have not written, the parent writes."""
         super().invalidate_after_fork()
         self._clients_lock = threading.Lock()
         for producer in list(self._producers):
@@ -167,7 +168,7 @@ class Store(DataDirectory):
 
 
 def _records_before(consumer: Consumer, ends: Mapping[TopicPartition, int]) -> Iterator[ConsumerRecord]:
-    """Iterate over records of each partition up to its end; more may come meanwhile."""
+    """Iterate over records of each partition up to its end; later ones are left out."""
     with consumer:
         for partition, end_offset in ends.items():
             consumer.assign([partition])
@@ -178,7 +179,7 @@ def _records_before(consumer: Consumer, ends: Mapping[TopicPartition, int]) -> I
 
 
 def _close_consumer(consumer: Consumer) -> None:
-    """Close a consumer; one that another thread uses is only told to stop, and finds the store closed."""
+    """Close a consumer; if another thread uses it, only wake that up, which then finds the store closed."""
     try:
         consumer.close()
     except IllegalStateError:
@@ -186,7 +187,7 @@ def _close_consumer(consumer: Consumer) -> None:
 
 
 def _close_each(closes: Iterable[Callable[[], None]]) -> None:
-    """Call each, whatever another raised, so that no client loses records by another's error; raise the first."""
+    """Call each, whatever the others raise, so that no client loses records by another's error; raise the first."""
     rest = iter(closes)
     errors: list[Exception] = []
     try:
@@ -196,7 +197,7 @@ def _close_each(closes: Iterable[Callable[[], None]]) -> None:
             except Exception as error:
                 errors.append(error)
     finally:
-        if others := list(rest):  # a KeyboardInterrupt: the close that it hit is given up, the others are made
+        if others := list(rest):  # after a KeyboardInterrupt: the close that it hit is given up, the others still run
             _close_each(others)
     if errors:
         for other in errors[1:]:

@@ -1,4 +1,4 @@
-"""The consumer, with the names and the guarantees of Kafka's; see `consumer.consumer`."""
+"""Consumer with the names and guarantees of Kafka's, see `consumer.consumer`."""
 
 from .consumer import Consumer
 

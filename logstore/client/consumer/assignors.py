@@ -1,4 +1,4 @@
-"""Which member of a group reads which partition: the range, round-robin and sticky assignors of the Java client.
+"""Decides which member of a group reads which partition: range, round-robin and sticky assignors of the Java client.
 
 >>> members = {"m1": Subscription(("t",)), "m2": Subscription(("t",))}
 >>> [list(map(str, partitions)) for partitions in assign_range({"t": 3}, members).values()]
@@ -21,7 +21,7 @@ from ...model import TopicPartition
 
 
 def assign_range(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
-    """Assign each topic in ranges; its first readers get one partition more if need be (`RangeAssignor`)."""
+    """Assign each topic in ranges; if they cannot be equal, the first readers get one more (`RangeAssignor`)."""
     assignment: Assignment = {member_id: [] for member_id in members}
     for topic in sorted(partition_counts, key=java_order):
         readers = [member_id for member_id in member_order(members) if topic in members[member_id].topics]
@@ -34,7 +34,7 @@ def assign_range(partition_counts: Mapping[str, int], members: Mapping[str, Subs
 
 
 def assign_round_robin(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
-    """Assign all partitions in turn, past members that do not read the topic (`RoundRobinAssignor`)."""
+    """Assign all partitions in turn, skipping members that do not read the topic (`RoundRobinAssignor`)."""
     assignment: Assignment = {member_id: [] for member_id in members}
     turns = cycle(member_order(members))
     topics = {topic for member in members.values() for topic in member.topics} & partition_counts.keys()
@@ -46,10 +46,11 @@ def assign_round_robin(partition_counts: Mapping[str, int], members: Mapping[str
 
 
 def assign_sticky(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
-    """Assign as evenly as subscriptions allow, and let every member keep what it can.
+    """Assign as evenly as subscriptions allow; each member keeps as many of its partitions as it can.
 
-    Promises what `CooperativeStickyAssignor` promises and is not its copy. No member that could take a partition from
-    another one has two fewer than that one. Of all who claim a partition, the one with the highest generation owned it.
+    Gives the guarantees of `CooperativeStickyAssignor` and is not a copy of it: no member has two partitions fewer than
+    another one from which it could take one. Of several members that claim a partition, the one with the highest
+    generation owned it.
     """
     order = member_order(members)
     readers = {
@@ -67,20 +68,21 @@ def assign_sticky(partition_counts: Mapping[str, int], members: Mapping[str, Sub
     for partition in partitions:
         if partition in owners:
             assignment[owners[partition]].append(partition)
-    # those that few can read first, so that the others can make up for them
+    # partitions with few readers go first; the others can then balance what that made uneven
     free = [partition for partition in partitions if partition not in owners]
     for partition in sorted(free, key=lambda one: len(readers[one[0]])):
         least = min(readers[partition[0]], key=lambda member_id: len(assignment[member_id]))
         assignment[least].append(partition)
     while _moved_one(assignment, readers):
+        # each move lessens the sum of squares of the counts, so that the loop ends
         pass
     return {member_id: sorted(assignment[member_id], key=_order) for member_id in members}
 
 
 def assign_cooperative(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
-    """As `assign_sticky`, but a partition that another member still reads is given to nobody this time.
+    """Assign as `assign_sticky`, but give a partition that another member still reads to nobody this time.
 
-    Its reader gives it back when it sees that it is not among its own, and joins again; then it is free (KIP-429,
+    Its reader sees that it lost the partition, gives it back and joins again; that rebalance assigns it (KIP-429,
     `CooperativeStickyAssignor.adjustAssignment`).
     """
     holders = {partition: member_id for member_id, member in members.items() for partition in member.held}
@@ -91,7 +93,7 @@ def assign_cooperative(partition_counts: Mapping[str, int], members: Mapping[str
 
 
 def _owners(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> dict[TopicPartition, str]:
-    """Return the last owner of each partition, if it still reads the topic; two of one generation are none."""
+    """Return the last owner of each partition, if it still reads the topic; two claims of one generation cancel out."""
     claims: dict[TopicPartition, list[tuple[int, str]]] = {}
     for member_id, member in members.items():
         for topic, number in set(member.owned):
@@ -107,9 +109,9 @@ def _owners(partition_counts: Mapping[str, int], members: Mapping[str, Subscript
 
 
 def _moved_one(assignment: Assignment, readers: Mapping[str, list[str]]) -> bool:
-    """Move a partition along a chain of members from one that has two more than the last; False when all is even.
+    """Move partitions along a chain of members whose first has two more than its last; return False if there is none.
 
-    Along a chain, because the fullest member's partitions may be nothing for the emptiest one, but for one between.
+    A chain, because the emptiest member may read no topic of the fullest one, but share one with a member between.
     """
     least = min(map(len, assignment.values()), default=0)
     for start in sorted(assignment, key=lambda member_id: -len(assignment[member_id])):
@@ -127,10 +129,11 @@ def _moved_one(assignment: Assignment, readers: Mapping[str, list[str]]) -> bool
 def _chain(
     assignment: Assignment, readers: Mapping[str, list[str]], start: str
 ) -> list[tuple[str, str, TopicPartition]]:
-    """Return the shortest chain of moves from `start` to a member with at least two partitions fewer."""
+    """Search breadth-first for the shortest chain of moves from `start` to a member with two partitions fewer."""
     ways: dict[str, list[tuple[str, str, TopicPartition]]] = {start: []}
     queue = [start]
     for giver in queue:
+        # any partition of a topic does: readers read all of it
         last_of_topic = {partition[0]: partition for partition in assignment[giver]}
         for topic, partition in last_of_topic.items():
             for taker in sorted(readers[topic], key=lambda member_id: len(assignment[member_id])):
@@ -158,11 +161,11 @@ def member_order(members: Mapping[str, Subscription]) -> list[str]:
 
 
 def java_order(text: str) -> bytes:
-    """Return a sort key in the order of Java's strings, which is that of their UTF-16 units."""
+    """Return a sort key with the order of Java's strings: by UTF-16 code units."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
-#: by the names that the Java client gives them
+#: by the assignors' names in the Java client
 ASSIGNORS: dict[str, Assignor] = {
     "range": assign_range,
     "roundrobin": assign_round_robin,

@@ -1,10 +1,10 @@
 """Configuration of a consumer: Kafka's names, defaults and rules (`ConsumerConfig`).
 
-Names may be written with underscores, as Python's clients do; see `client.config` for those of a network.
+Names may be written with underscores, as Python's clients do; see `client.config` for configurations of a network.
 
-Members of a group are in the process of their coordinator, which sees each `poll`: there is no connection to be lost,
-and no thread that sends heartbeats. So `max.poll.interval.ms` alone says when a member is out; `session.timeout.ms` is
-taken for programs that set it, and does nothing. A consumer that is dropped unclosed leaves when another one polls.
+Members of a group run in the process of their coordinator, which sees each `poll`: no connection can be lost, and no
+thread sends heartbeats. So only `max.poll.interval.ms` removes a member; `session.timeout.ms` is accepted and does
+nothing. A consumer that was dropped without `close` leaves when another one polls.
 
 >>> config = parse_consumer_config({"group_id": "audit", "isolation.level": "read_committed"})
 >>> config["enable.auto.commit"], config["auto.offset.reset"], config["client.id"]
@@ -83,13 +83,13 @@ _DEFINITIONS = {
 def parse_consumer_config(
     values: Mapping[str, Any], *, client_number: int = 1, ignores_network: bool = False
 ) -> ConsumerConfig:
-    """Return every configuration's value: those given, Kafka's defaults, and what follows from them.
+    """Return every configuration's value: the given ones, Kafka's defaults, and what follows from them.
 
-    `client_number` names a consumer without `client.id`. None stands for a name that is not given.
+    `client_number` goes into the `client.id` of a consumer without one. A value of None counts as not given.
     `partition.assignment.strategy` lists assignors by name, where Kafka lists classes.
 
     Raises:
-        UsageError: as `read_config`, or values that exclude each other, in Kafka's words.
+        UsageError: as `read_config`, or values that exclude each other, with Kafka's message.
         InvalidGroupIdError: an empty `group.id` (`ClassicKafkaConsumer`).
     """
     config, given = read_config(_DEFINITIONS, values, "consumer", ignores_network=ignores_network)

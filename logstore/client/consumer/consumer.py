@@ -1,4 +1,4 @@
-"""Reads the records of topics, with the names and the guarantees of Kafka's consumer.
+"""Reads the records of topics, with the names and guarantees of Kafka's consumer.
 
     consumer = store.consumer("orders", group_id="audit", isolation_level="read_committed")
     for partition, records in consumer.poll(timeout_ms=1000).items():
@@ -10,9 +10,9 @@
     consumer.seek(("orders", 0), 100)
     table = consumer.to_arrow()
 
-With `read_committed` nothing of an aborted transaction comes, and nothing behind the beginning of one that is open.
-Consumers of one group share the partitions of their topics; all are in this process, so a rebalance is over when each
-has polled.
+With `read_committed` it skips aborted transactions, and stops before the first record of the oldest open one.
+Consumers of one group share the partitions of their topics. All are in this process, so a rebalance ends when each of
+them has polled.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ Partition = tuple[str, int]
 
 
 class Consumer(ClosedInWith):
-    """Made by `Store.consumer`; for one thread at a time, but for `wakeup`.
+    """Consumer that `Store.consumer` makes; one thread at a time may use it, any thread may call `wakeup`.
 
     Attributes:
-        config: every configuration's value, by Kafka's names.
+        config: value of every configuration, by Kafka's name.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class Consumer(ClosedInWith):
         value_deserializer: Deserializer | None = None,
         consumer_timeout_ms: float | None = None,
     ) -> None:
-        """See `Store.consumer`; `config`: of `parse_consumer_config`."""
+        """See `Store.consumer`; `parse_consumer_config` gives `config`."""
         self.config = config
         self._store = store
         self._positions = Positions(store, FetchIsolation(config["isolation.level"]), config["auto.offset.reset"])
         self._member = None if config["group.id"] is None else Membership(store, config, self._positions)
-        if self._member is not None:  # a consumer that is dropped without `close` does not keep its partitions
+        if self._member is not None:  # a consumer that is dropped without `close` frees its partitions
             weakref.finalize(self, self._member.abandon).atexit = False
         fetcher = Fetcher(store, self._positions, config, to_key=key_deserializer, to_value=value_deserializer)
         self._polling = Polling(
@@ -84,7 +84,7 @@ class Consumer(ClosedInWith):
         )
         self._use = self._polling.use
 
-    # -- what to read -----------------------------------------------------------------------------------------------
+    # -- topics and partitions --------------------------------------------------------------------------------------
 
     def subscribe(
         self,
@@ -92,12 +92,12 @@ class Consumer(ClosedInWith):
         pattern: str | re.Pattern[str] | None = None,
         listener: RebalanceListener | None = None,
     ) -> None:
-        """Share topics with the other consumers of the group; `poll` joins it. No topics: as `unsubscribe`.
+        """Share topics with the other consumers of the group, which `poll` joins. Without topics: as `unsubscribe`.
 
         Args:
-            topics: names, instead of those before.
-            pattern: all topics whose whole name matches, those to come included.
-            listener: told of partitions that come and go.
+            topics: names, in place of the earlier ones.
+            pattern: all topics whose whole name matches, later ones included.
+            listener: hears of partitions that the consumer gets and loses.
 
         Raises:
             InvalidGroupIdError: the consumer has no `group.id`.
@@ -114,7 +114,7 @@ class Consumer(ClosedInWith):
             member.begin_interval()
 
     def assign(self, partitions: Iterable[Partition]) -> None:
-        """Read these partitions, whatever others read; no partitions: as `unsubscribe`.
+        """Read these partitions, whatever other consumers read. Without partitions: as `unsubscribe`.
 
         Raises:
             IllegalStateError: topics were subscribed to.
@@ -135,7 +135,7 @@ class Consumer(ClosedInWith):
             self._positions.assign(wanted)
 
     def unsubscribe(self) -> None:
-        """Read nothing; the consumer leaves its group."""
+        """Leave the group and read nothing."""
         with self._use:
             try:
                 if self._positions.subscription.is_shared:
@@ -145,35 +145,35 @@ class Consumer(ClosedInWith):
                 self._positions.assign([])
 
     def subscription(self) -> set[str]:
-        """Return the topics that are subscribed to."""
+        """Return the subscribed topics."""
         with self._use:
             return set(self._positions.subscription.topics)
 
     def assignment(self) -> set[TopicPartition]:
-        """Return the partitions that are read now."""
+        """Return the partitions that the consumer reads now."""
         with self._use:
             return set(self._positions)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> Records:
-        """Return the next records by partition; the consumer's positions go behind them.
+        """Return the next records by partition, and move the positions behind them.
 
         Args:
-            timeout_ms: how long to wait for the first.
-            max_records: at most so many; by default `max.poll.records`.
+            timeout_ms: how long to wait for the first record.
+            max_records: limit of the number of records; by default `max.poll.records`.
 
         Raises:
-            IllegalStateError: nothing is subscribed to or assigned, or another thread uses the consumer.
+            IllegalStateError: no topic is subscribed and no partition assigned, or another thread uses the consumer.
             WakeupError: `wakeup` was called.
             OffsetOutOfRangeError, NoOffsetForPartitionError: `auto.offset.reset` is none.
             SerializationError: a deserializer failed; seek past the record to go on.
-            CorruptRecordError, LogstoreError: what is next cannot be read; all before it was given.
+            CorruptRecordError, LogstoreError: the next record cannot be read; earlier calls returned all before it.
         """
         return self._polling.poll(timeout_ms, self.config["max.poll.records"] if max_records is None else max_records)
 
     def to_arrow(self, timeout_ms: float = 0) -> Any:
-        """Return what is to be read now, up to about `fetch.max.bytes`, as a `pyarrow.Table`; waits as `poll` does.
+        """Return the next records, up to about `fetch.max.bytes`, as a `pyarrow.Table`; waits as `poll` does.
 
         Columns: topic, partition, and those of `columns.arrow_batches.record_schema`. Deserializers are not used.
 
@@ -189,14 +189,14 @@ class Consumer(ClosedInWith):
         return self._polling.next_record()
 
     def wakeup(self) -> None:
-        """Have the call that waits now, or the next that would, raise WakeupError; for any thread.
+        """Make the call that waits now, or the next that would, raise WakeupError; any thread may call it.
 
-        Those are `poll`, `to_arrow`, `commit`, `committed`, and `position` where it is not known (`KafkaConsumer`).
+        Such calls are `poll`, `to_arrow`, `commit`, `committed`, and `position` where it is unknown (`KafkaConsumer`).
         """
         self._polling.wakeup()
 
     def close(self) -> None:
-        """Commit, if that is automatic, and leave the group; a second call does nothing."""
+        """Commit if `enable.auto.commit`, and leave the group; a second call does nothing."""
         if self._use.is_closed:
             return
         with self._use:
@@ -218,12 +218,12 @@ class Consumer(ClosedInWith):
     # -- offsets ----------------------------------------------------------------------------------------------------
 
     def position(self, partition: Partition) -> int:
-        """Return the offset that is read next.
+        """Return the offset that the consumer reads next.
 
         Raises:
             IllegalStateError: the partition is not read.
             NoOffsetForPartitionError: nothing is committed, and `auto.offset.reset` is none.
-            RequestTimedOutError: a transaction that is about to commit the offset was open for too long.
+            RequestTimedOutError: for `default.api.timeout.ms` an open transaction held the group's offset.
             WakeupError: `wakeup` was called, and the offset is not known yet.
         """
         with self._use:
@@ -242,23 +242,23 @@ class Consumer(ClosedInWith):
             return self._polling.answer(find, f"position for partition {wanted} could be determined")
 
     def seek(self, partition: Partition, offset: int | OffsetAndMetadata) -> None:
-        """Read on from `offset`; raises IllegalStateError, and UsageError for a negative one."""
+        """Read on from `offset`; raises UsageError if negative, IllegalStateError if the partition is not read."""
         with self._use:
             where = offset.offset if isinstance(offset, OffsetAndMetadata) else offset
             self._positions.seek(topic_partition(partition), whole_offset(where))
 
     def seek_to_beginning(self, *partitions: Partition) -> None:
-        """Read on from the earliest offset, in all partitions that are read if none is named."""
+        """Read on from the earliest offset; without arguments in all assigned partitions."""
         with self._use:
             self._positions.seek_to(EARLIEST, topic_partitions(partitions) or list(self._positions))
 
     def seek_to_end(self, *partitions: Partition) -> None:
-        """Read on from the end, in all partitions that are read if none is named."""
+        """Read on from the end; without arguments in all assigned partitions."""
         with self._use:
             self._positions.seek_to(LATEST, topic_partitions(partitions) or list(self._positions))
 
     def pause(self, *partitions: Partition) -> None:
-        """Let `poll` pass partitions over; raises IllegalStateError for one that is not read."""
+        """Let `poll` skip partitions; raises IllegalStateError for one that is not read."""
         with self._use:
             self._positions.pause(topic_partitions(partitions), is_paused=True)
 
@@ -268,20 +268,20 @@ class Consumer(ClosedInWith):
             self._positions.pause(topic_partitions(partitions), is_paused=False)
 
     def paused(self) -> set[TopicPartition]:
-        """Return the partitions that are passed over."""
+        """Return the partitions that `poll` skips."""
         with self._use:
             return set(self._positions.paused)
 
     def commit(self, offsets: Offsets | None = None) -> None:
-        """Commit offsets for the group; on return they are in its log.
+        """Commit offsets for the group; on return they are in the log of `__consumer_offsets`.
 
         Args:
-            offsets: by partition the next offset to be read; None: all positions.
+            offsets: next offset to read, by partition; None: all positions.
 
         Raises:
             InvalidGroupIdError: the consumer has no `group.id`.
-            CommitFailedError: the group has gone on without the consumer.
-            RebalanceInProgressError: call `poll`, then again.
+            CommitFailedError: the group removed the consumer.
+            RebalanceInProgressError: call `poll`, then commit again.
             UnknownTopicOrPartitionError: there is no such partition; the others are committed.
             WakeupError: `wakeup` was called; nothing is committed.
             FencedInstanceIdError, OffsetMetadataTooLargeError, UsageError, KafkaStorageError.
@@ -294,11 +294,11 @@ class Consumer(ClosedInWith):
             member.commit(commits)
 
     def committed(self, *partitions: Partition) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Return what the group has committed, None where that is nothing.
+        """Return the group's committed offsets; None for a partition without one.
 
         Raises:
             InvalidGroupIdError: the consumer has no `group.id`.
-            RequestTimedOutError: with read_committed, a transaction that commits one of them was open for too long.
+            RequestTimedOutError: with read_committed, an open transaction held one for `default.api.timeout.ms`.
             WakeupError: `wakeup` was called.
         """
         with self._use:
@@ -317,16 +317,16 @@ class Consumer(ClosedInWith):
             )
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return what a producer shows with the offsets of this consumer; raises InvalidGroupIdError."""
+        """Return what `Producer.send_offsets_to_transaction` takes with the offsets; raises InvalidGroupIdError."""
         with self._use:
             return self._required_member().metadata
 
     def beginning_offsets(self, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
-        """Return the earliest offsets; raises UnknownTopicOrPartitionError."""
+        """Return each log's start offset; raises UnknownTopicOrPartitionError."""
         return {partition: self._log(partition).log_start_offset for partition in topic_partitions(partitions)}
 
     def end_offsets(self, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
-        """Return up to where a consumer of this `isolation.level` reads, exclusive.
+        """Return the offset before which a consumer of this `isolation.level` reads.
 
         Raises:
             UnknownTopicOrPartitionError: there is no such partition.
@@ -335,7 +335,7 @@ class Consumer(ClosedInWith):
         return {partition: isolation.end_offset(self._log(partition)) for partition in topic_partitions(partitions)}
 
     def offsets_for_times(self, timestamps: Mapping[Partition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Return the first record at or after a time (ms) by partition, None where there is none.
+        """Return by partition the first record at or after a time (ms); None where there is none.
 
         Raises:
             UsageError: a negative time.
@@ -354,7 +354,7 @@ class Consumer(ClosedInWith):
         return found
 
     def lag(self, partition: Partition) -> Lag:
-        """Return how far the consumer is behind, in offsets and in records; raises as `position`."""
+        """Return the distance to the end, in offsets and in records; reads them to count. Raises as `position`."""
         with self._use:
             position, log = self.position(partition), self._log(topic_partition(partition))
             isolation = self._positions.isolation

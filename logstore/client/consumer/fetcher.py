@@ -1,4 +1,4 @@
-"""The next records for a consumer, of its partitions in turn (`FetchCollector`, `CompletedFetch`)."""
+"""Reads the next records for a consumer, from its partitions in turn (`FetchCollector`, `CompletedFetch`)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .records import ConsumerRecord, NextOffsets, Records
 
 
 class PartitionFetch:
-    """Some records of a partition: decoded, made Python objects when they are handed out.
+    """Decoded records of one partition that are handed out piece by piece; each piece becomes Python objects then.
 
     Attributes:
-        partition: where they are from.
-        position: everything before it was handed out.
-        count: records that are not handed out yet.
-        size: bytes of the records' keys and values, when they were read.
-        made: the next records as Python objects, if they are made, the next one last.
+        partition: partition of the records.
+        position: offset before which all were handed out.
+        count: number of records that are left.
+        size: bytes of the keys and values of all its records.
+        made: next records as Python objects, in reverse order.
     """
 
     __slots__ = ("_chunk", "_chunks", "_row", "count", "made", "partition", "position", "size")
@@ -43,15 +43,15 @@ class PartitionFetch:
         self.size = int(table.key_size.clip(0).sum() + table.value_size.clip(0).sum())
         self.made: list[ConsumerRecord] = []
         self._chunk, self._row = chunk, 0
-        self._chunks = chunks  # a reader that is dropped may use the arrays of its chunk again
+        self._chunks = chunks  # keeps the reader alive: once dropped, the arrays of its chunk may be used for another
 
     def head(self, count_max: int) -> RecordChunk:
-        """Return the next records, `count_max` at most."""
+        """Return the next records, at most `count_max`."""
         end = min(self._row + count_max, len(self._chunk))
         return self._chunk if end - self._row == len(self._chunk) else self._chunk.part(self._row, end)
 
     def pass_on(self, count: int) -> None:
-        """Go behind the next `count` records, which are handed out."""
+        """Move behind the next `count` records."""
         self._row += count
         self.count -= count
         chunk = self._chunk
@@ -59,7 +59,7 @@ class PartitionFetch:
 
 
 class Fetcher:
-    """Reads `max.partition.fetch.bytes` of a partition at a time, and hands them out piece by piece."""
+    """Reads `max.partition.fetch.bytes` of a partition at a time, and hands its records out in pieces."""
 
     def __init__(
         self,
@@ -74,43 +74,44 @@ class Fetcher:
         self._to_key, self._to_value = to_key, to_value
         self._fetch: PartitionFetch | None = None
         self._arrivals = Arrivals()
-        self._turn: deque[TopicPartition] = deque()  # that may have something, the next one first; others are expected
-        self._turn_is_for: int | None = None  # `look_count` of the positions that the turn holds for
-        self._collected_for: int | None = None  # it would hold for, when the positions are behind what was collected
-        self._next_look_s = 0.0  # when all partitions are looked at again
-        self._fetch_wait_s: float | None = None
-        self._change_count = 0  # of what is read and not handed out
+        # partitions that may have records, the next one first; an append to any other brings that back
+        self._turn: deque[TopicPartition] = deque()
+        self._turn_is_for: int | None = None  # `look_count` for which the turn is valid; None: it is not
+        self._collected_for: int | None = None  # `_turn_is_for` as it will be once `confirm` is called
+        self._next_look_s = 0.0  # time to look at all partitions again
+        self._fetch_wait_s: float | None = None  # since when there is less than `fetch.min.bytes`
+        self._change_count = 0  # counts calls that read, so that a deserializer's call inside one is noticed
 
     def confirm(self) -> None:
-        """Keep the turn: the positions are behind what `collect` has returned. Else the next one looks at all."""
+        """Keep the turn, as the positions are behind what `collect` returned; else the next call looks at all."""
         self._turn_is_for = self._collected_for
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until a partition without records gets one, `wake`, or the time is up."""
-        held_for, self._turn_is_for = self._turn_is_for, None  # until it has what an interrupt would lose
+        """Wait for an append to a partition that had no records, for `wake`, or until the time is up."""
+        held_for, self._turn_is_for = self._turn_is_for, None  # invalid if an interrupt loses the arrivals below
         self._turn.extend(self._arrivals.wait(timeout_s))
         self._turn_is_for = held_for
 
     def wake(self) -> None:
-        """Let `wait` return at once; for any thread."""
+        """Let `wait` return at once; any thread may call it."""
         self._arrivals.wake()
 
     def collect(self, count_max: int) -> tuple[Records, NextOffsets]:
-        """Return what can be handed out now, and the positions behind it, which the caller enters when it has done so.
+        """Return the records that there are now, and the positions behind them, which the caller has to enter.
 
-        An error behind these records waits for the next call. A partition that a deserializer has moved by `seek` has
-        no position behind its records.
+        An error behind these records waits for the next call. A partition that a deserializer has moved by `seek` is
+        not among the positions.
 
         Raises:
             IllegalStateError: a deserializer has read from the consumer that called it; those records count as given.
-            LogstoreError: what is next cannot be read.
+            LogstoreError: the next record cannot be read.
         """
         self._change_count = change_count = self._change_count + 1
         self._positions.sought.clear()
-        self._collected_for = self._turn_is_for  # a fetch that goes on needs no turn
+        self._collected_for = self._turn_is_for  # stays if the current fetch suffices and the turn is not used
         found: Records = {}
         moved: NextOffsets = {}
-        fetch, self._fetch = self._fetch, None  # an interrupt drops it: it would be ahead of the positions
+        fetch, self._fetch = self._fetch, None  # an interrupt drops it, as it would be ahead of the positions
         if fetch is not None and not self._is_wanted(fetch):
             fetch = None
         fetches = self._fetches(moved)
@@ -138,9 +139,9 @@ class Fetcher:
         return found, moved
 
     def collect_table(self) -> tuple[Any, NextOffsets]:
-        """Return the records from the positions on, up to about `fetch.max.bytes`, as an Arrow table, as `collect`.
+        """Return the records from the positions on as an Arrow table of about `fetch.max.bytes`, as `collect` does.
 
-        What is read and not handed out is forgotten, and whose turn it is: a table begins with the first partition.
+        Forgets the current fetch and the turn: a table begins with the first partition.
 
         Raises:
             LogstoreError: as `collect`.
@@ -170,13 +171,13 @@ class Fetcher:
         return pa.Table.from_batches(batches, schema), moved
 
     def _ready(self, moved: NextOffsets) -> Iterator[tuple[TopicPartition, int, PartitionLog]]:
-        """Return each partition that has something to read, its position and log, in turn, until none has anything.
+        """Return each partition with something to read, its position and log, in turn, until none has more.
 
-        One without anything leaves the turn until an append brings it back: a poll costs by what may be ready. The
-        caller moves on in `moved`, which holds in place of the positions; nothing is returned before `is_enough`.
+        A partition without anything leaves the turn until an append brings it back, so that idle partitions cost a poll
+        nothing. The caller writes its progress into `moved`, which overrides the positions. Empty until `_is_enough`.
 
         Raises:
-            UnknownTopicOrPartitionError: a partition is gone that no group has given.
+            UnknownTopicOrPartitionError: a partition that the program assigned is gone.
         """
         positions = self._positions
         positions.reset_recreated_topics()
@@ -184,7 +185,8 @@ class Fetcher:
             return
         self.wait(0)
         now_s = clock.monotonic_s()
-        if self._turn_is_for != positions.look_count or now_s >= self._next_look_s:  # interrupted appends wake nobody
+        # looks again from time to time, as an interrupted append wakes nobody
+        if self._turn_is_for != positions.look_count or now_s >= self._next_look_s:
             self._turn, self._next_look_s = deque(positions), now_s + LOOK_AGAIN_S
         self._turn_is_for, self._collected_for = None, positions.look_count
         turn = self._turn
@@ -200,10 +202,10 @@ class Fetcher:
             turn.rotate(-1)
             yield partition, position, log
             has_moved = moved.get(partition, position) != position
-            left_count = len(turn) if has_moved else left_count - 1
+            left_count = len(turn) if has_moved else left_count - 1  # a whole round without progress ends it
 
     def _is_enough(self) -> bool:
-        """Return whether there are `fetch.min.bytes` to be read, or `fetch.max.wait.ms` are over."""
+        """Return whether `fetch.min.bytes` can be read, or `fetch.max.wait.ms` have passed."""
         size_min = self._config["fetch.min.bytes"]
         isolation = self._positions.isolation
         size = available_count = 0
@@ -224,14 +226,14 @@ class Fetcher:
         return True
 
     def _is_wanted(self, fetch: PartitionFetch) -> bool:
-        """Return whether the consumer is still where it was, and reads the partition."""
+        """Return whether records are left, and the consumer still reads the partition at their position."""
         partition = fetch.partition
         if not fetch.count or partition in self._positions.paused:
             return False
         return self._positions.get(partition) == fetch.position
 
     def _fetches(self, moved: NextOffsets) -> Iterator[PartitionFetch]:
-        """Read from the partitions in turn; `moved` gets the positions behind data that is for nobody."""
+        """Read from the partitions in turn; `moved` gets the positions behind data without records for the consumer."""
         for partition, position, log in self._ready(moved):
             read = self._read(partition, log, position, moved)
             if isinstance(read, PartitionFetch):
@@ -240,7 +242,7 @@ class Fetcher:
                 moved[partition] = read
 
     def _record_batches(self, moved: NextOffsets) -> Iterator[tuple[TopicPartition, Any]]:
-        """Read Arrow's record batches, each partition's in order; `moved` gets the position behind each."""
+        """Read Arrow record batches, each partition's in order; `moved` gets the position behind each."""
         positions = self._positions
         for partition, position, log in self._ready(moved):
             reader = log.records(position, isolation=positions.isolation, check_crc=self._config["check.crcs"])
@@ -256,11 +258,11 @@ class Fetcher:
             moved[partition] = reader.position
 
     def _is_at_end(self, partition: TopicPartition, log: PartitionLog, position: int) -> bool:
-        """Return whether there is nothing to read, and the next append will be noticed."""
+        """Return whether there is nothing to read; the next append will then bring the partition back."""
         if self._positions.has_more(log, position):
             return False
         self._arrivals.expect(partition, log)
-        return not self._positions.has_more(log, position)  # nothing came before it was expected
+        return not self._positions.has_more(log, position)  # again: an append before `expect` told nobody
 
     def _read(
         self, partition: TopicPartition, log: PartitionLog, position: int, moved: NextOffsets
@@ -275,7 +277,7 @@ class Fetcher:
         return self._fetched(partition, self._store.log(*partition), reset)
 
     def _fetched(self, partition: TopicPartition, log: PartitionLog, position: int) -> PartitionFetch | int:
-        """Read records from `position` on; without any, return the position behind what is not for the consumer."""
+        """Read records from `position` on; if none is for the consumer, return the position behind them."""
         reader = log.records(
             position,
             isolation=self._positions.isolation,
@@ -287,22 +289,23 @@ class Fetcher:
         return reader.position if chunk is None else PartitionFetch(partition, position, chunk, chunks)
 
     def _taken(self, fetch: PartitionFetch, count_max: int) -> list[ConsumerRecord]:
-        """Take the next records of a fetch, which goes behind them."""
+        """Return the next records of a fetch and move it behind them."""
         if not fetch.made:
+            # more than the call takes, so that small polls do not convert a few rows at a time
             fetch.made = self._made(fetch.partition, fetch.head(max(count_max, self._config["max.poll.records"])))
-        taken = fetch.made[: -count_max - 1 : -1]
+        taken = fetch.made[: -count_max - 1 : -1]  # `made` is in reverse order: its end is cheap to remove
         del fetch.made[-len(taken) :]
         fetch.pass_on(len(taken))
         return taken
 
     def _made(self, partition: TopicPartition, chunk: RecordChunk) -> list[ConsumerRecord]:
-        """Make records for the program, the last one first; up to one that cannot be deserialized."""
+        """Make Python records in reverse order; stops before one that cannot be deserialized."""
         offsets, timestamps, types, keys, values, *rest = chunk.to_lists()
         if self._to_key is not None or self._to_value is not None:
             keys, values = self._deserialized(partition, offsets, keys, values)
         topic, number = partition
         columns = (repeat(topic), repeat(number), offsets, timestamps, types, keys, values, *rest)
-        made = list(map(ConsumerRecord._make, zip(*columns, strict=False)))  # up to the last of the values
+        made = list(map(ConsumerRecord._make, zip(*columns, strict=False)))  # ends with the last deserialized value
         made.reverse()
         return made
 

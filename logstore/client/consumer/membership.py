@@ -1,11 +1,11 @@
-"""A consumer as a member of its group: joins, hears of rebalances, commits, leaves (`ConsumerCoordinator`).
+"""Makes a consumer a member of its group: joins, takes part in rebalances, commits, leaves (`ConsumerCoordinator`).
 
-A member is alive as long as it is asked to `poll`: within one process no connection can be lost, so what Kafka calls
-`max.poll.interval.ms` is the only time that counts here.
+A member is alive as long as the program calls `poll`: within one process no connection can be lost, so only
+`max.poll.interval.ms` limits it.
 
-A member gives its partitions back before it joins again. If cooperative-sticky is the only assignor that it is given,
-it reads on: what it does not get again it gives back behind the rebalance, and joins once more, so that another member
-gets it then (KIP-429).
+A member gives its partitions back before it joins again. With cooperative-sticky as its only assignor it keeps and
+reads them during the rebalance: partitions that it lost it gives back afterwards, and joins once more, so that another
+member gets them (KIP-429).
 """
 
 from __future__ import annotations
@@ -53,43 +53,44 @@ _LOGGER = logging.getLogger("logstore")
 
 
 class RebalanceListener(Protocol):
-    """What a program does when its consumer gets other partitions (`ConsumerRebalanceListener`)."""
+    """Callbacks of a program for a change of its consumer's partitions (`ConsumerRebalanceListener`)."""
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> object:
-        """Partitions are about to go to others; their offsets may still be committed."""
+        """Partitions will go to other members; their offsets can still be committed."""
 
     def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> object:
-        """Others have them already: the consumer was not heard of for too long; without it, as revoked ones."""
+        """Other members have them already: this one was silent for too long. If missing, the revoked one is called."""
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> object:
-        """There are new ones, of which nothing was read yet."""
+        """The consumer got partitions, of which it has read nothing yet."""
 
 
 class Membership:
-    """Of one consumer with a `group.id`; knows its positions, not the consumer, which may be dropped meanwhile."""
+    """Membership of one consumer with a `group.id`; refers only to its positions, so that it can be dropped."""
 
     def __init__(self, store: DataDirectory, config: ConsumerConfig, positions: Positions) -> None:
-        """It joins with the first `poll`."""
+        """Take what it needs; the first `poll` joins."""
         self._store, self._config, self._positions = store, config, positions
         self._group_id: str = config["group.id"]
         self._member_id = ""
         self._generation = NO_GENERATION
-        self._partitions: tuple[TopicPartition, ...] | None = None  # of the generation that it is in
-        self._is_joining = False  # it waits for the others to join
-        self._has_taken_over = False  # the partitions are those of the positions
+        self._partitions: tuple[TopicPartition, ...] | None = None  # assignment of its generation
+        self._is_joining = False  # waits until the others have joined
+        self._has_taken_over = False  # the positions are those of `_partitions`
         self._is_cooperative = config["partition.assignment.strategy"] == ["cooperative-sticky"]
-        self._must_rejoin = False  # it has given partitions back, which nobody has yet
-        self._topics: frozenset[str] = frozenset()  # that it has joined with
-        self._matched: tuple[SubscriptionState, Mapping[str, object]] = SubscriptionState(), {}  # with these topics
+        self._must_rejoin = False  # has given partitions back, which are assigned when it joins again
+        self._topics: frozenset[str] = frozenset()  # with which it joined
+        # state and the store's topics for which the pattern was last matched
+        self._matched: tuple[SubscriptionState, Mapping[str, object]] = SubscriptionState(), {}
         self._next_commit_s = 0.0
 
     @property
     def metadata(self) -> ConsumerGroupMetadata:
-        """What a producer shows with the offsets."""
+        """What a producer passes with the offsets of a transaction."""
         return self._identity._replace(group_instance_id=self._config["group.instance.id"])
 
     def poll(self, listener: RebalanceListener | None) -> None:
-        """Be alive, take part in a rebalance, and let the positions be those of the assignment.
+        """Send the heartbeat, take part in a rebalance, and set the positions to the assignment.
 
         Raises:
             FencedInstanceIdError: another consumer has the `group.instance.id`.
@@ -102,16 +103,16 @@ class Membership:
             return
         if not self._is_joining or topics != self._topics:
             self._join(topics)
-        if not self._has_synced() and not self._is_joining:
+        if not self._has_synced() and not self._is_joining:  # the group rebalanced meanwhile: join anew at once
             self._join(topics)
             self._has_synced()
         if self._partitions is not None:
             self._take_over(self._partitions, listener)
 
     def leave(self, listener: RebalanceListener | None) -> None:
-        """Go, so that others get the partitions, whatever the listener raises (`AbstractCoordinator.close`).
+        """Leave, so that others get the partitions, whatever the listener raises (`AbstractCoordinator.close`).
 
-        A static member stays until its time is up.
+        A static member stays in the group until `max.poll.interval.ms` have passed.
         """
         try:
             self._give_back(listener, list(self._positions))
@@ -122,7 +123,7 @@ class Membership:
             self._forget()
 
     def abandon(self) -> None:
-        """As `leave`, called by the garbage collector: anywhere, so that the group does it when it is next asked."""
+        """Note that the member is gone; the group removes it later, as a garbage collection may come under a lock."""
         if self._member_id and self._config["group.instance.id"] is None:
             self._store.groups.abandon(self._group_id, self._member_id)
 
@@ -138,13 +139,13 @@ class Membership:
             raise CommitFailedError(_SHUT_OUT) from error
 
     def begin_interval(self) -> None:
-        """Let `auto.commit.interval.ms` begin."""
+        """Start `auto.commit.interval.ms` anew."""
         self._next_commit_s = clock.monotonic_s() + self._config["auto.commit.interval.ms"] / 1000
 
     def commit_automatically(self, *, is_due: bool = False) -> None:
-        """Commit all positions if `enable.auto.commit` says so and it is time, or `is_due`.
+        """Commit all positions if `enable.auto.commit` and the interval has passed, or `is_due`.
 
-        A commit that fails is logged as a warning, and done again later.
+        A commit that fails is logged as a warning, and repeated after the next interval.
         """
         if not self._config["enable.auto.commit"] or not (is_due or clock.monotonic_s() >= self._next_commit_s):
             return
@@ -158,10 +159,10 @@ class Membership:
             _LOGGER.warning("Offsets were not committed automatically: %s", error)
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Return what the group has committed, None where that is nothing.
+        """Return the group's committed offsets; None for a partition without one.
 
         Raises:
-            UnstableOffsetCommitError: with read_committed, a transaction is about to replace one of them.
+            UnstableOffsetCommitError: with read_committed, an open transaction may replace one of them.
         """
         wanted = list(partitions)
         needs_stable = self._positions.isolation is FetchIsolation.READ_COMMITTED
@@ -175,7 +176,7 @@ class Membership:
         return answer
 
     def committed_offset(self, partition: TopicPartition) -> int | None:
-        """Return the offset that the group has committed, as `committed`."""
+        """Return the group's committed offset; raises as `committed`."""
         value = self.committed([partition])[partition]
         return None if value is None else value.offset
 
@@ -183,7 +184,7 @@ class Membership:
 
     @property
     def _identity(self) -> ConsumerGroupMetadata:
-        """Who commits: the member, or nobody in particular while the consumer is not in its group."""
+        """Who commits: the member, or a consumer outside of the group's membership (as with `assign`)."""
         if self._generation == NO_GENERATION:
             return ConsumerGroupMetadata(self._group_id)
         instance_id = self._config["group.instance.id"]
@@ -198,7 +199,7 @@ class Membership:
         return state.topics
 
     def _must_join(self, topics: frozenset[str], listener: RebalanceListener | None) -> bool:
-        """Tell the group that the member is alive; if it has to join again its partitions are given back."""
+        """Send the heartbeat; if the member must join again, give its partitions back and return True."""
         is_lost = False
         try:
             self._store.groups.heartbeat(self._identity)
@@ -220,22 +221,22 @@ class Membership:
     def _give_back(
         self, listener: RebalanceListener | None, partitions: list[TopicPartition], *, is_lost: bool = False
     ) -> None:
-        """Commit what was read, unless others have the partitions already, and read these no longer."""
+        """Stop reading partitions; first commit the positions, unless others have the partitions already."""
         if not is_lost:
             self.commit_automatically(is_due=True)
         try:
             if listener is not None and partitions:
-                revoked = listener.on_partitions_revoked  # a listener without the other hears of lost ones by this
+                revoked = listener.on_partitions_revoked  # hears of lost ones too, if there is no `on_partitions_lost`
                 (getattr(listener, "on_partitions_lost", revoked) if is_lost else revoked)(partitions)
         finally:
             if partitions:
                 self._positions.assign([partition for partition in self._positions if partition not in partitions])
 
     def _take_over(self, partitions: tuple[TopicPartition, ...], listener: RebalanceListener | None) -> None:
-        """Let the positions be those of the assignment; again if an interrupt came before."""
+        """Set the positions to the assignment; repeated if an interrupt hit the last call."""
         revoked = [partition for partition in self._positions if partition not in partitions]
         if revoked:
-            self._must_rejoin = True  # first: the next call finds nothing to give back any more
+            self._must_rejoin = True  # before `_give_back`: after an interrupt the next call would find nothing revoked
             self._give_back(listener, revoked)
         kept = set(self._positions) if self._is_cooperative else ()
         self._positions.assign(partitions)
@@ -262,7 +263,7 @@ class Membership:
         self._topics, self._is_joining, self._must_rejoin = topics, True, False
 
     def _has_synced(self) -> bool:
-        """Take the assignment, if everybody has joined; a member that was left behind has to join again."""
+        """Take the assignment if all have joined; a member that missed the rebalance has to join again."""
         try:
             member = self._store.groups.sync(self._group_id, self._member_id)
         except RebalanceInProgressError:

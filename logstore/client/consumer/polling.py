@@ -1,4 +1,4 @@
-"""How a consumer hands out records, by `poll`, as a table and one by one: keep up, wait, hand out, go behind."""
+"""Hands out a consumer's records by `poll`, as a table and one by one: waits for them and moves the positions."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from .membership import Membership, RebalanceListener
 from .positions import Positions
 from .records import ConsumerRecord, Iteration, NextOffsets, Records
 
-_PAUSE_S = 0.05  # between two looks at what no append tells of: the group, a commit, `fetch.max.wait.ms`
-_POLL_INTERVAL_S = 0.05  # between two looks at the group, while records are iterated over
+_PAUSE_S = 0.05  # between two looks at what no append announces: the group, a commit, `fetch.max.wait.ms`
+_POLL_INTERVAL_S = 0.05  # between two looks at the group during an iteration
 _NOTHING = Iteration({}, {}, 0)
 
 T = TypeVar("T")
 
 
 class OneThread:
-    """A `with` block that a second thread may not enter; the same thread may, again (`KafkaConsumer.acquire`).
+    """Reentrant lock that refuses a second thread instead of letting it wait (`KafkaConsumer.acquire`).
 
-    Raises IllegalStateError on entry by another thread, and when `is_closed`.
+    `with` raises IllegalStateError while another thread is inside, and when `is_closed`.
 
     Attributes:
         owner: ident of the thread that entered last.
     """
 
     def __init__(self, entered: Callable[[], None]) -> None:
-        """`entered`: a method to call on each entry; a weak reference to its object is kept."""
+        """`entered`: method to call on each entry; only a weak reference to its object is kept."""
         self.is_closed = False
         self.owner = 0
         self._lock = threading.RLock()
@@ -64,11 +64,11 @@ class OneThread:
 
 
 class Polling:
-    """Of one consumer.
+    """Polling of one consumer.
 
     Attributes:
-        use: held in every call of the consumer; on entry the positions go behind what an iteration has handed out.
-        listener: told of partitions that come and go.
+        use: entered by every call of the consumer; moves the positions behind what an iteration has handed out.
+        listener: hears of partitions that the consumer gets and loses.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Polling:
         *,
         iteration_timeout_ms: float | None,
     ) -> None:
-        """`iteration_timeout_ms`: when an iteration ends that nothing comes for; None: never."""
+        """`iteration_timeout_ms`: how long an iteration waits for a record before it ends; None: for ever."""
         self.use = OneThread(self._settle)
         self.listener: RebalanceListener | None = None
         self._config, self._positions, self._fetcher, self._member = config, positions, fetcher, member
@@ -98,9 +98,10 @@ class Polling:
         return self._handed_out(timeout_ms, self._fetcher.collect_table, lambda table: table.num_rows)
 
     def next_record(self) -> ConsumerRecord:
-        """Return the next record of an iteration; raises as `poll`, and StopIteration when nothing comes."""
+        """Return the next record of an iteration; raises as `poll`, and StopIteration at the timeout."""
         iteration = self._iteration
         if (
+            # the usual call enters no lock and looks at no group: it takes the next record of those at hand
             iteration.row >= len(iteration.records)
             or clock.monotonic_s() >= self._next_poll_s
             or iteration.change_count != self._positions.change_count
@@ -111,26 +112,26 @@ class Polling:
         try:
             iteration.row = row + 1
             return iteration.records[row]
-        except BaseException:  # an interrupt: it was not handed out
+        except BaseException:  # an interrupt: the record was not handed out
             iteration.row = row
             raise
 
     def wakeup(self) -> None:
         """See `Consumer.wakeup`."""
-        self._is_woken = True  # first: who is woken looks at it
+        self._is_woken = True  # before `wake`: the woken thread reads it
         self._fetcher.wake()
 
     def raise_if_woken(self) -> None:
-        """Raise WakeupError if another thread has asked for it, once (`ConsumerNetworkClient.maybeTriggerWakeup`)."""
+        """Raise WakeupError once after a `wakeup` (`ConsumerNetworkClient.maybeTriggerWakeup`)."""
         if self._is_woken:
             self._is_woken = False
             raise WakeupError("The consumer was woken up")
 
     def answer(self, ask: Callable[[], T | None], text: str) -> T:
-        """Return what `ask` answers when that is not None any more.
+        """Call `ask` until its answer is not None, and return that.
 
         Raises:
-            RequestTimedOutError: it is None for `default.api.timeout.ms`; `text` says before what the time was up.
+            RequestTimedOutError: it is None for `default.api.timeout.ms`; `text` ends the message.
             WakeupError: see `raise_if_woken`.
         """
         timeout_ms = self._config["default.api.timeout.ms"]
@@ -146,19 +147,19 @@ class Polling:
         return answer
 
     def find_positions(self, partitions: list[TopicPartition]) -> None:
-        """Let partitions begin where the group is, or `auto.offset.reset` says; raises as `Positions.reset`."""
+        """Set positions to the group's committed offsets, else by `auto.offset.reset`; raises as `Positions.reset`."""
         member = self._member
         self._positions.find(partitions, (lambda partition: None) if member is None else member.committed_offset)
 
     def close(self) -> None:
-        """Hand out nothing any more; the consumer is held in `use`."""
+        """Hand out nothing more; the caller is inside `use`."""
         self._iteration = _NOTHING
         self.use.is_closed = True
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
     def _handed_out(self, timeout_ms: float, read: Callable[[], tuple[T, NextOffsets]], count: Callable[[T], int]) -> T:
-        """Return what `read` gives, as `_awaited`, and move the positions behind it; an interrupt moves them back."""
+        """Return the first value of `_awaited`, and move the positions behind it; an interrupt moves them back."""
         before = None
         try:
             with self.use:
@@ -169,20 +170,20 @@ class Polling:
                 self._fetcher.confirm()
                 return found
         except BaseException:
-            if before is not None:
+            if before is not None:  # nothing reaches the program: it must get the records again
                 self._positions.take_back(before)
             raise
 
     def _awaited(
         self, timeout_ms: float, read: Callable[[], tuple[T, NextOffsets]], count: Callable[[T], int]
     ) -> tuple[T, NextOffsets]:
-        """Wait until `read` gives something, or the time is up; return that and the positions behind it."""
+        """Call `read` until it gives records or the time is up; return them and the positions behind them."""
 
         def attempt() -> tuple[tuple[T, NextOffsets], bool]:
             self._keep_up()
             found, moved = read()
             is_something = count(found) > 0
-            if not is_something:  # the positions pass over what is for nobody
+            if not is_something:  # moves the positions over data without records for the consumer
                 self._positions.advance_all(moved)
                 self._fetcher.confirm()
             return (found, moved), is_something
@@ -190,22 +191,24 @@ class Polling:
         return self._wait(timeout_ms, attempt)
 
     def _wait(self, timeout_ms: float, attempt: Callable[[], tuple[T, bool]]) -> T:
-        """Return the first answer of `attempt` that is final, or the last one when the time is up.
+        """Return the first final answer of `attempt`, or the last one when the time is up.
 
-        A pause between two attempts ends with an append to a partition that is read, and with a wakeup.
+        An append to an assigned partition and a wakeup end a pause between two attempts.
         """
         end_s = clock.monotonic_s() + timeout_ms / 1000
         while True:
             answer, is_final = attempt()
             left_s = end_s - clock.monotonic_s()
+
             if is_final or left_s <= 0:
                 return answer
             is_all_told = not self._positions.subscription.is_shared and self._config["fetch.min.bytes"] <= 1
+            # without a group, a minimum and an unknown position only appends matter, and those end the pause
             pause_s = LOOK_AGAIN_S if is_all_told and not self._positions.unknown() else _PAUSE_S
             self._fetcher.wait(min(pause_s, left_s))
 
     def _next_iteration(self) -> Iteration:
-        """Return records of which at least one is to be handed out: the rest of those there are, or the next ones."""
+        """Return the records at hand if one is left and still valid, else read the next ones."""
         with self.use:
             iteration = self._iteration
             if iteration.row < len(iteration.records):
@@ -220,6 +223,7 @@ class Polling:
             return iteration
 
     def _settle(self) -> None:
+        """Move the positions behind what the iteration has handed out, unless a change such as `seek` came since."""
         iteration = self._iteration
         if iteration.settled_row != iteration.row and iteration.change_count == self._positions.change_count:
             self._positions.advance_all(iteration.positions())
@@ -228,7 +232,7 @@ class Polling:
                 self._fetcher.confirm()
 
     def _keep_up(self) -> None:
-        """Do all that comes before records are read: the group, commits, positions."""
+        """Do what precedes a read: raise a wakeup, take part in the group, commit, find positions."""
         self.raise_if_woken()
         state = self._positions.subscription
         if self._member is not None and state.is_shared:

@@ -1,4 +1,4 @@
-"""What a consumer reads now, and up to where it has (`SubscriptionState`, `OffsetFetcher`)."""
+"""Keeps a consumer's partitions and its position in each (`SubscriptionState`, `OffsetFetcher`)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _LOGGER = logging.getLogger("logstore")
 
 
 class Positions:
-    """The partitions of one consumer, each with the next offset to be read.
+    """Partitions of one consumer, each with the next offset to read; None if that is not known yet.
 
     Attributes:
-        subscription: what the program asked for, of which these partitions follow.
-        isolation: how far the consumer reads.
-        paused: partitions that are passed over.
-        change_count: incremented by every change that is not made by handing records out.
-        look_count: incremented whenever a partition may have something to read that had nothing, but for an append.
-        sought: partitions that were moved by `seek` since the records were read that are handed out now.
+        subscription: what the program asked for; the partitions follow from it.
+        isolation: whether the consumer stops at the last stable offset or at the high watermark.
+        paused: partitions that are skipped.
+        change_count: counts changes other than handing records out, after which records read before are not valid.
+        look_count: counts events other than appends that may give an idle partition something to read.
+        sought: partitions that `seek` has moved since `Fetcher.collect` began.
     """
 
     def __init__(self, store: DataDirectory, isolation: FetchIsolation, reset_policy: str) -> None:
@@ -45,8 +45,8 @@ class Positions:
         self.sought: set[TopicPartition] = set()
         self._store, self._reset_policy = store, reset_policy
         self._positions: dict[TopicPartition, int | None] = {}
-        self._topics: Mapping[str, TopicDescription] = {}  # when positions were last compared with them
-        self._topic_ids: dict[TopicPartition, str | None] = {}  # of the topic that a position is in
+        self._topics: Mapping[str, TopicDescription] = {}  # the store's, when `reset_recreated_topics` last looked
+        self._topic_ids: dict[TopicPartition, str | None] = {}  # topic to which each position belongs
 
     def __iter__(self) -> Iterator[TopicPartition]:
         return iter(self._positions)
@@ -55,18 +55,18 @@ class Positions:
         return partition in self._positions
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these; those that were read already go on where they are."""
+        """Read these partitions; those that were read before keep their positions."""
         self._changed()
         known = self._positions
         self._positions = {partition: known.get(partition) for partition in partitions}
         self.paused &= self._positions.keys()
 
     def get(self, partition: TopicPartition) -> int | None:
-        """Return the next offset to be read; None if it is not known yet, or the partition is not read."""
+        """Return the next offset to read; None if it is not known yet, or the partition is not read."""
         return self._positions.get(partition)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on at an offset.
+        """Read on at an offset.
 
         Raises:
             UsageError: a negative offset.
@@ -81,13 +81,13 @@ class Positions:
         self._positions[partition] = offset
 
     def seek_to(self, policy: str, partitions: Iterable[TopicPartition]) -> None:
-        """Go on at the earliest or the latest offset; raises IllegalStateError for a partition that is not read."""
+        """Read on at the earliest or latest offset; raises IllegalStateError for a partition that is not read."""
         for partition in partitions:
             self.require(partition)
             self.seek(partition, self._bound(partition, policy))
 
     def pause(self, partitions: Iterable[TopicPartition], *, is_paused: bool) -> None:
-        """Pass partitions over, or not any more; raises IllegalStateError for one that is not read."""
+        """Skip partitions, or stop skipping them; raises IllegalStateError for one that is not read."""
         wanted = set(partitions)
         for partition in wanted:
             self.require(partition)
@@ -106,15 +106,15 @@ class Positions:
         return [partition for partition, position in self._positions.items() if position is None]
 
     def known(self) -> dict[TopicPartition, int]:
-        """Return all positions there are."""
+        """Return all known positions."""
         self.reset_recreated_topics()
         return {partition: position for partition, position in self._positions.items() if position is not None}
 
     def find(self, partitions: Iterable[TopicPartition], committed: Callable[[TopicPartition], int | None]) -> None:
-        """Begin where the group is, else where `auto.offset.reset` says; later where that is about to change.
+        """Begin at the group's offset, else by `auto.offset.reset`; a partition with an unstable offset stays unknown.
 
         Args:
-            committed: the group's offset, or None; raises UnstableOffsetCommitError.
+            committed: returns the group's offset or None; raises UnstableOffsetCommitError.
 
         Raises:
             As `reset`.
@@ -134,12 +134,12 @@ class Positions:
         self.reset(uncommitted)
 
     def reset_recreated_topics(self) -> None:
-        """Forget positions in topics that were deleted and made anew under their names.
+        """Forget positions in topics that were deleted and created anew with the same name.
 
-        They are looked for again: where the group is, or `auto.offset.reset` says (`Metadata.updateLatestMetadata`).
+        `find` then determines them again (`Metadata.updateLatestMetadata`).
         """
         topics = self._store.topics
-        if topics is self._topics:  # the store makes another mapping with every change of a topic
+        if topics is self._topics:  # the store replaces the mapping with every change of a topic
             return
         self.look_count += 1
         for partition, position in self._positions.items():
@@ -152,7 +152,7 @@ class Positions:
         self._topics = topics
 
     def readable(self) -> Iterator[tuple[TopicPartition, int, PartitionLog]]:
-        """Return each partition that has something to be read, its position and log; raises as `log`."""
+        """Return each partition with something to read, its position and log; raises as `log`."""
         self.reset_recreated_topics()
         for partition, position in self._positions.items():
             log = None if position is None else self.log(partition)
@@ -163,7 +163,7 @@ class Positions:
         """Return the log of a partition; None if it is paused.
 
         Raises:
-            UnknownTopicOrPartitionError: it is gone; not for a partition of a group, which will share others.
+            UnknownTopicOrPartitionError: it is gone; for a partition that a group assigned the answer is None instead.
         """
         if partition in self.paused:
             return None
@@ -175,31 +175,31 @@ class Positions:
             return None
 
     def has_more(self, log: PartitionLog, position: int) -> bool:
-        """Return whether something lies behind `position`, or the log does not have it any more."""
+        """Return whether there is data from `position` on, or the position is out of range, which a read resets."""
         return position != self.isolation.end_offset(log) or position < log.log_start_offset
 
     @property
     def current(self) -> dict[TopicPartition, int | None]:
-        """All positions, for `take_back`."""
+        """All positions; `take_back` takes them."""
         return self._positions
 
     def advance_all(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Go behind what was handed out, or is for nobody; in one step, which leaves `current` as it was."""
+        """Move behind what was handed out or skipped; replaces the mapping, so that `current` keeps the old one."""
         if offsets:
             known = self._positions
             self._positions = known | {partition: offset for partition, offset in offsets.items() if partition in known}
 
     def take_back(self, before: dict[TopicPartition, int | None]) -> None:
-        """Go back to the positions `before` the last step: an interrupt came, and nothing was handed out."""
+        """Return to the positions `before`, as an interrupt kept records from being handed out."""
         self._positions = before
         self.look_count += 1
 
     def reset(self, partitions: Iterable[TopicPartition]) -> None:
-        """Begin where `auto.offset.reset` says.
+        """Set positions by `auto.offset.reset`.
 
         Raises:
-            NoOffsetForPartitionError: it says none.
-            UnknownTopicOrPartitionError: one of them is gone; not for those of a group.
+            NoOffsetForPartitionError: it is none.
+            UnknownTopicOrPartitionError: a partition that no group assigned is gone.
         """
         wanted = list(partitions)
         if wanted and self._reset_policy not in (EARLIEST, LATEST):
@@ -215,7 +215,7 @@ class Positions:
                     raise
 
     def out_of_range(self, partition: TopicPartition, position: int) -> None:
-        """Begin anew where the log does not have `position` any more, or not yet.
+        """Set the position anew, as the log does not reach from or to it.
 
         Raises:
             OffsetOutOfRangeError: `auto.offset.reset` is none.
@@ -240,10 +240,10 @@ class Positions:
         return log.log_start_offset if policy == EARLIEST else self.isolation.end_offset(log)
 
     def _advance(self, partition: TopicPartition, offset: int) -> None:
-        if partition in self._positions:  # it may be gone meanwhile
+        if partition in self._positions:  # a rebalance may have taken it meanwhile
             self._positions[partition] = offset
 
     def _note_topic_id(self, partition: TopicPartition) -> None:
-        """Note which topic the next position will be in; before that is known, or it may be in a later topic."""
+        """Note the topic of the next position, before that is read: the topic may be created anew in between."""
         topic = self._store.topics.get(partition.topic)
         self._topic_ids[partition] = None if topic is None else topic.topic_id

@@ -1,4 +1,4 @@
-"""What a consumer hands out: records, those of an iteration, and how many are still to come."""
+"""Records that a consumer hands out, the state of an iteration over them, and a consumer's lag."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ...model import TimestampType, TopicPartition
 
 
 class ConsumerRecord(NamedTuple):
-    """One record (`ConsumerRecord`).
+    """One record (Java's class of this name).
 
     Attributes:
-        timestamp: ms; -1 none.
-        key, value: bytes or None, or what the deserializers made of them.
-        headers: (key, value) each.
-        leader_epoch: of the leader that took it; None unknown.
+        timestamp: ms; -1: none.
+        key, value: bytes or None, or the deserializers' results.
+        headers: (key, value) pairs.
+        leader_epoch: of the leader that wrote the record; None: unknown.
     """
 
     topic: str
@@ -35,12 +35,12 @@ NextOffsets = dict[TopicPartition, int]
 
 
 class Lag(NamedTuple):
-    """How far a consumer is behind in a partition.
+    """Distance of a consumer from the end of a partition.
 
     Attributes:
-        offsets: from its position to the end that it reads up to, as Kafka counts lag; markers, aborted records and
-            those that the cleaner has removed are in it.
-        records: how many of them it will get.
+        offsets: from its position to the end for its isolation level, as Kafka counts lag; includes markers, aborted
+            records and removed ones.
+        records: how many of these offsets have a record for it.
     """
 
     offsets: int
@@ -48,30 +48,30 @@ class Lag(NamedTuple):
 
 
 class Iteration:
-    """Records as `poll` would give them, for `for record in consumer`; positions follow what was handed out.
+    """Records of one read for `for record in consumer`; the positions follow what was handed out.
 
     Attributes:
-        records: in their order.
-        row: of the next record; all before it were handed out.
-        settled_row: the positions are behind all records before it.
-        change_count: of the positions that the records were read from.
+        records: in the order of `poll`.
+        row: row of the next record; those before it were handed out.
+        settled_row: row before which the positions already are.
+        change_count: `Positions.change_count` when the records were read.
     """
 
     __slots__ = ("_ends", "change_count", "records", "row", "settled_row")
 
     def __init__(self, records: Records, ends: NextOffsets, change_count: int) -> None:
-        """`ends`: the positions behind all of the records."""
+        """`ends`: positions behind all records."""
         self.records: list[ConsumerRecord] = list(chain.from_iterable(records.values()))
         self.row = self.settled_row = 0
         self.change_count = change_count
         self._ends = ends
 
     def positions(self) -> NextOffsets:
-        """Return the offset of each partition's next record; the end of those without one."""
+        """Return the offset of each partition's next record, or its end if all were handed out."""
         found: NextOffsets = {}
         for record in self.records[self.row :]:
             partition = TopicPartition(record.topic, record.partition)
-            if partition not in found and partition in self._ends:  # not in them: a deserializer moved it elsewhere
+            if partition not in found and partition in self._ends:  # no end: a deserializer sought it
                 found[partition] = record.offset
                 if len(found) == len(self._ends):
                     break

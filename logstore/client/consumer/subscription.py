@@ -1,4 +1,4 @@
-"""What a program asks a consumer to read: topics that its group shares, or partitions (`SubscriptionState`)."""
+"""Keeps what a program asks a consumer to read: topics that its group shares, or partitions (`SubscriptionState`)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _EXCLUSIVE = "Subscription to topics, partitions and pattern are mutually exclus
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionState:
-    """Some topics, all topics of a pattern, or partitions by name; without any of them nothing.
+    """Some topics, all topics of a pattern, or partitions by name; by default nothing.
 
     Attributes:
-        topics: those to read; with a pattern the ones that matched last.
+        topics: topics to read; with a pattern those that matched last.
     """
 
     topics: frozenset[str] = frozenset()
@@ -34,7 +34,7 @@ class SubscriptionState:
         """Return the state with these topics instead.
 
         Raises:
-            IllegalStateError: partitions, or a pattern, were asked for before.
+            IllegalStateError: partitions were assigned, or a pattern was subscribed, before.
             UsageError: an empty name, or one name where a list is expected.
         """
         if isinstance(topics, str) or not isinstance(topics, Iterable):
@@ -60,7 +60,7 @@ class SubscriptionState:
             raise UsageError(f"The topic pattern is none: {error}", found=repr(pattern)) from error
 
     def of_partitions(self) -> SubscriptionState:
-        """Return the state of partitions that the program names; raises IllegalStateError."""
+        """Return the state of a consumer with assigned partitions; raises IllegalStateError if `is_shared`."""
         self._require_same(self.is_shared)
         return SubscriptionState(is_assigned=True)
 

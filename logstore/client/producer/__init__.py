@@ -1,4 +1,4 @@
-"""The producer, with the names and the guarantees of Kafka's; see `producer.producer`."""
+"""The producer, with the names and guarantees of Kafka's; see `producer.producer`."""
 
 from .producer import Producer
 

@@ -1,8 +1,8 @@
-"""The thread of a producer: writes batches that have waited for `linger.ms` or are to be tried again, runs callbacks.
+"""Background thread of a producer: writes batches after `linger.ms` or for another attempt, and runs callbacks.
 
-It is begun by the first record, and ends when there was nothing to do for a while, so that it does not keep a producer
-that nobody has any more. As long as batches keep coming it naps between them, no longer than they linger, and is not
-woken: to wake it takes a sender longer than many a transaction.
+It starts with the first record, and ends after a while without work, so that it does not keep alive a producer that
+nothing refers to. While batches keep coming it sleeps between them, at most as long as they linger, without being
+woken: waking it takes the sender longer than many a transaction.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from .batch import Batch
 
 IDLE_S_MAX = 1.0
 NAP_S_MAX = 0.005
-NAP_COUNT = 20  # without a batch, until it is to be woken
+NAP_COUNT = 20  # naps without a batch before the thread waits to be woken
 _CALLS_S = 0.1
 
 
 class Background:
-    """At most one thread at a time, which calls `write_due` and what was posted.
+    """At most one thread at a time, which calls `write_due` and posted functions.
 
-    What a signal may interrupt here waits on a SimpleQueue and plain locks: a Condition could be left locked.
+    A signal may interrupt any line, so waits use a SimpleQueue and plain locks: a Condition could stay locked.
 
     Attributes:
-        is_idle: it is to be woken for a batch.
+        is_idle: the thread must be woken for a batch.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class Background:
         has_batches: Callable[[], bool],
         linger_s: float,
     ) -> None:
-        """Nothing runs yet.
+        """Keep the arguments; no thread runs yet.
 
         Args:
             name: of the thread.
-            owner: what the thread keeps alive as long as it runs.
-            mutex: held by who calls `ensure` for a batch, and when the thread decides to end.
-            write_due: called without the mutex; gives seconds until it is to be called again, None: nothing is left.
+            owner: kept alive while the thread runs.
+            mutex: held by the caller of `ensure` for a batch, and when the thread decides to end.
+            write_due: called without the mutex; returns the seconds until the next call, None if nothing is left.
             has_batches: called with the mutex.
             linger_s: how long batches wait.
         """
@@ -63,16 +63,16 @@ class Background:
 
     @property
     def is_current(self) -> bool:
-        """Whether this is called from a callback."""
+        """True in the background thread, that is in a callback."""
         return threading.current_thread() is self._thread
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a thread."""
+        """True if there is a thread."""
         return self._thread is not None and self._thread.is_alive()
 
     def ensure(self) -> None:
-        """Have a thread that sees to what comes now; raises RuntimeError if none can be started."""
+        """Make sure that a thread handles new work; raise RuntimeError if none can be started."""
         if self.is_idle:
             self.wake()
         if not self.is_running:
@@ -83,22 +83,22 @@ class Background:
                     thread.start()
 
     def wake(self) -> None:
-        """Have the thread look again, if there is one."""
+        """Make the thread look for work, if there is one."""
         self._wakes.put(None)
 
     def end(self) -> None:
-        """Let the thread end when nothing is left."""
+        """Let the thread end once nothing is left."""
         self._is_ending = True
         self.wake()
 
     def post(self, batch: Batch) -> None:
-        """Have the callbacks of a batch run."""
+        """Run the callbacks of a batch in the thread."""
         self._calls.append(batch.run_actions)
         self.ensure()
         self.wake()
 
     def finish_calls(self, timeout_s: float | None) -> bool:
-        """Wait until all callbacks that were due have run; False if that takes longer."""
+        """Wait until all due callbacks have run; return False on timeout."""
         if not self._calls or self.is_current:
             return True
         end_s = None if timeout_s is None else clock.monotonic_s() + timeout_s
@@ -121,10 +121,10 @@ class Background:
     def _run_calls(self) -> None:
         while self._calls:
             self._calls[0]()
-            self._calls.popleft()  # behind the call: `finish_calls` waits while it runs
+            self._calls.popleft()  # after the call: `finish_calls` must wait while it runs
 
     def _has_work_left(self) -> bool:
-        """Write what is due and wait for what comes next; False, for good, if nothing comes any more."""
+        """Write what is due and wait for more; return False, for good, if nothing comes."""
         due_s = self._write_due()
         if self._calls:
             return True
@@ -142,13 +142,13 @@ class Background:
     def _is_woken_from_idleness(self) -> bool:
         self.is_idle = True
         try:
-            # what came before `is_idle` could be seen has woken nobody
+            # work that came before `is_idle` was visible has woken nobody
             return self._write_due() is not None or (not self._is_ending and self._is_woken(IDLE_S_MAX))
         finally:
             self.is_idle = False
 
     def _has_ended(self) -> bool:
-        """End the thread unless there is work: with the locks held, so that whoever comes now starts another one."""
+        """End the thread unless there is work; holds the locks, so that later work starts another thread."""
         with self._mutex, self._starting:
             if self._calls or self._has_batches():
                 return False
@@ -156,9 +156,9 @@ class Background:
             return True
 
     def _is_woken(self, wait_s: float) -> bool:
-        """Wait; whether somebody asked to look again."""
+        """Wait; return whether the thread was woken."""
         try:
-            self._wakes.get(timeout=min(max(0.0, wait_s), threading.TIMEOUT_MAX))  # linger.ms may be for ever
+            self._wakes.get(timeout=min(max(0.0, wait_s), threading.TIMEOUT_MAX))  # linger.ms may be endless
         except Empty:
             return False
         while not self._wakes.empty():

@@ -1,4 +1,4 @@
-"""Records on their way into one partition, what became of them, and the futures that tell it (`ProducerBatch`)."""
+"""Batch of records for one partition, its outcome, and the futures of its records (`ProducerBatch`)."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _WITH_INVALID = "Failed to append record because it was part of a batch which ha
 _TIMESTAMP = itemgetter(2)
 _LOGGER = logging.getLogger("logstore")
 
-#: key, value, timestamp in ms, headers as `encode_headers` gives them or empty
+#: key, value, timestamp in ms, headers as `encode_headers` returns them, or empty
 Record = tuple[bytes | None, bytes | None, int, bytes]
 Outcome = AppendInfo | LogstoreError
 
 
 class Batch:
-    """Records that are appended in one piece, or in several if the topic takes only smaller ones.
+    """Records appended as one batch, or as several if the topic takes only smaller ones.
 
-    Every step may be interrupted and done again: a record comes in by one `append`, an outcome by another.
+    Every step may be interrupted and repeated: one `append` adds a record, another one an outcome.
 
     Attributes:
-        topic_partition: where to.
-        records: empty when all is done.
-        room: bytes that it still takes, before compression.
-        due_s, expiry_s: by the monotonic clock, when it is to be written, and when nobody waits for it any more.
-        reserved_size: bytes of `buffer.memory` that it has.
-        retry_s: not to be tried before.
-        attempt_count: how often it was tried in vain.
-        retried_error: why it was the last time.
-        is_done: it is known of all records what became of them.
-        is_reported: somebody has seen an error of it.
+        topic_partition: the destination.
+        records: empty once all are settled.
+        room: bytes that still fit, before compression.
+        due_s, expiry_s: monotonic times at which it must be written, and at which it expires.
+        reserved_size: its share of `buffer.memory`, in bytes.
+        retry_s: monotonic time before which it is not tried again.
+        attempt_count: failed attempts.
+        retried_error: of the last failed attempt.
+        is_done: the outcome of every record is known.
+        is_reported: the program has seen an error of it.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Batch:
         expiry_s: float,
         post: Callable[[Batch], None],
     ) -> None:
-        """`post`: has `run_actions` called by the producer's thread."""
+        """Start empty; `post` has `run_actions` called in the producer's thread."""
         self.topic_partition = topic_partition
         self.records: list[Record] = []
         self.room, self.reserved_size = room, reserved_size
@@ -62,14 +62,14 @@ class Batch:
         self.is_done = self.is_reported = False
         self._post = post
         self._timestamps: list[int] = []
-        self._outcomes: list[tuple[int, int, Outcome]] = []  # from which record on, to which
+        self._outcomes: list[tuple[int, int, Outcome]] = []  # first record, end, outcome
         self._attempt: tuple[object, int] = (None, 0)
         self._actions: deque[Callable[[], object]] = deque()
         self._latches: list[threading.Lock] = []
 
     def append(self, record: Record, size: int) -> RecordFuture:
-        """Take a record of at most `size` bytes; the producer's mutex is held."""
-        self.room -= size  # first: an interrupt in between costs room, not a record that is counted nowhere
+        """Add a record of at most `size` bytes; the caller holds the producer's mutex."""
+        self.room -= size  # first: an interrupt in between wastes room, but leaves no uncounted record
         future = RecordFuture()
         future._batch, future._index = self, len(self.records)
         key, value, _, _ = record
@@ -82,30 +82,30 @@ class Batch:
 
     @property
     def settled_count(self) -> int:
-        """Records of which it is known what became of them, in their order."""
+        """The number of records with a known outcome; they come first."""
         return self._outcomes[-1][1] if self._outcomes else 0
 
     @property
     def left_count(self) -> int:
-        """Records of which it is not known yet."""
+        """The number of records without one."""
         return len(self.records) - self.settled_count if self.records else 0
 
     def settle(self, count: int, outcome: Outcome) -> None:
-        """Tell what became of the next `count` records."""
+        """Set the outcome of the next `count` records."""
         start = self.settled_count
         self._outcomes.append((start, start + count, outcome))
 
     def sequence(self, attempt: object, next_sequence: int) -> int:
-        """Return the sequence to write with: that of the last attempt if it was the same one, else `next_sequence`.
+        """Return the sequence to write with: that of the last attempt if this repeats it, else `next_sequence`.
 
-        So what an interrupt hides from us, that the log has the records already, the log finds out.
+        So if an interrupt hid that the log already has the records, the log recognizes the duplicate.
         """
         if self._attempt[0] != attempt:
             self._attempt = (attempt, next_sequence)
         return self._attempt[1]
 
     def complete(self) -> None:
-        """Wake who waits, and have callbacks called: everything is settled. To be done again after an interrupt."""
+        """Wake waiting threads and have callbacks called: all records are settled. An interrupt may repeat it."""
         if self.records:
             self._timestamps = list(map(_TIMESTAMP, self.records))
         self.is_done = True
@@ -119,14 +119,14 @@ class Batch:
     # -- what futures ask ---------------------------------------------------------------------------------------------
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Wait until everything is settled; return False if that takes longer.
+        """Wait until all records are settled; return False on timeout.
 
-        On a lock of its own, not on a Condition, which an interrupt can leave locked.
+        Uses a lock of its own: an interrupt can leave a Condition locked.
         """
         latch = threading.Lock()
         latch.acquire()
         self._latches.append(latch)
-        if self.is_done:  # before the latch was there
+        if self.is_done:  # it was done before the latch was visible
             return True
         if timeout_s is None:
             return latch.acquire()
@@ -136,13 +136,13 @@ class Batch:
         return self.is_done
 
     def when_done(self, action: Callable[[], object]) -> None:
-        """Have `action` called by the producer's thread when everything is settled."""
+        """Have `action` called in the producer's thread once all records are settled."""
         self._actions.append(action)
         if self.is_done:
             self._post(self)
 
     def run_actions(self) -> None:
-        """Call what waits for this; each is called once, whoever else runs them."""
+        """Call the waiting actions, each once, whichever thread comes first."""
         while self._actions:
             try:
                 action = self._actions.popleft()
@@ -150,11 +150,11 @@ class Batch:
                 return
             try:
                 action()
-            except BaseException as error:  # an exit of a callback would end the thread that `flush` waits for
+            except BaseException as error:  # SystemExit in a callback would end the thread that `flush` waits for
                 _LOGGER.error("A callback of a record failed: %r", error, exc_info=error)
 
     def place_of(self, index: int) -> tuple[int, int]:
-        """Return offset and timestamp of a record that is in the log."""
+        """Return offset and timestamp of a record in the log."""
         start, info = self._outcome(index)
         assert isinstance(info, AppendInfo)
         offset = NO_OFFSET if info.first_offset < 0 else info.first_offset + index - start
@@ -179,11 +179,11 @@ class Batch:
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record is (`RecordMetadata`).
+    """Place of a record in the log (`RecordMetadata`).
 
     Attributes:
-        offset: -1 for a record that a duplicate batch brought a second time, out of the log's memory.
-        timestamp: ms; the record's, or when the log took it, for a topic with LogAppendTime.
+        offset: -1 for a record of a duplicate batch that the log no longer remembers.
+        timestamp: ms; of the record, or of the append in a LogAppendTime topic.
         serialized_key_size, serialized_value_size: bytes; -1 for null.
     """
 
@@ -201,9 +201,9 @@ class RecordMetadata(NamedTuple):
 
 
 class RecordFuture:
-    """The answer to one `Producer.send`, now or later; for any thread.
+    """Result of one `Producer.send`, available now or later; usable from any thread.
 
-    Whoever makes one sets all its fields: an `__init__` takes a tenth of the time of `send`.
+    The creator sets all fields: an `__init__` would take a tenth of the time of `send`.
     """
 
     __slots__ = ("_batch", "_index", "_key_size", "_value_size")
@@ -215,15 +215,15 @@ class RecordFuture:
 
     @property
     def is_done(self) -> bool:
-        """Whether `get` answers at once."""
+        """True if `get` returns at once."""
         return self._batch.is_done
 
     def done(self) -> bool:
-        """Return `is_done`, by the name that it has in `concurrent.futures`."""
+        """Return `is_done`, under its name in `concurrent.futures`."""
         return self._batch.is_done
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
-        """As `get`, by the name that it has in `concurrent.futures`."""
+        """Call `get`, under its name in `concurrent.futures`."""
         return self.get(timeout)
 
     def succeeded(self) -> bool:
@@ -236,18 +236,18 @@ class RecordFuture:
 
     @property
     def exception(self) -> LogstoreError | None:
-        """Why the record is not in the log; None if it is, or if that is not known yet."""
+        """Why the record is not in the log; None if it is, or while that is unknown."""
         return self._batch.error_of(self._index) if self._batch.is_done else None
 
     def get(self, timeout: float | None = None) -> RecordMetadata:
-        """Wait for the record to be in the log.
+        """Wait until the record is in the log.
 
         Args:
-            timeout: seconds; None: as long as it takes, which `delivery.timeout.ms` bounds.
+            timeout: seconds; None waits as long as it takes, at most `delivery.timeout.ms`.
 
         Raises:
             RequestTimedOutError: it took longer.
-            LogstoreError: why the record is not in the log.
+            LogstoreError: the reason why the record is not in the log.
         """
         if not (self._batch.is_done or self._batch.wait(timeout)):
             raise RequestTimedOutError(f"Timeout after waiting for {timeout} s.")
@@ -257,12 +257,12 @@ class RecordFuture:
         return self._metadata()
 
     def add_callback(self, callback: Callable[[RecordMetadata], Any]) -> RecordFuture:
-        """Have `callback` called with the metadata, in the producer's thread; `Producer.flush` waits for it."""
+        """Have `callback` called with the metadata in the producer's thread; `Producer.flush` waits for it."""
         self._batch.when_done(lambda: callback(self._metadata()) if self.succeeded() else None)
         return self
 
     def add_errback(self, errback: Callable[[LogstoreError], Any]) -> RecordFuture:
-        """Have `errback` called with the error, if there is one, in the producer's thread."""
+        """Have `errback` called in the producer's thread with the error, if there is one."""
 
         def call() -> None:
             error = self.exception

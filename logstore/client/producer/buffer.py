@@ -1,10 +1,10 @@
-"""The records of a producer that are not written yet, and the memory they take (`RecordAccumulator`, `BufferPool`).
+"""Unwritten records of a producer, and the memory they take (`RecordAccumulator`, `BufferPool`).
 
-A batch that is full is written by the thread whose record found it so: in Python that is faster than to hand it over.
-One that is not full is written by the producer's thread when it has waited for `linger.ms`, see `background`.
+A full batch is written by the thread whose record no longer fits: in Python that is faster than handing it over. Any
+other batch is written by the producer's thread after `linger.ms`, see `background`.
 
-Any line may be interrupted. A queue is among the active ones before it has a batch, a batch leaves its queue last, and
-what was begun in between is done again by whoever writes next.
+Any line may be interrupted. A queue becomes active before it has a batch, a batch leaves its queue last, and whoever
+writes next repeats what was begun in between.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Buffer:
     """All queues of a producer.
 
     Attributes:
-        mutex: held for everything that is done with the queues, writing included.
-        fast: by name, the topics to whose open batches `Producer.send` may append without a further look; empty while
-            a batch is written.
-        is_closed: nothing is taken any more.
+        mutex: held for all work on the queues, writes included.
+        fast: topics by name whose open batches `Producer.send` may append to without further checks; empty during a
+            write.
+        is_closed: no more records are accepted.
         background: the producer's thread.
     """
 
@@ -56,11 +56,11 @@ class Buffer:
         owner: object,
         is_fast: bool,
     ) -> None:
-        """Nothing is there yet.
+        """Start empty.
 
         Args:
-            owner: the producer, which is kept as long as something is to be written.
-            is_fast: records may be put into `fast` topics.
+            owner: the producer, kept alive while something must be written.
+            is_fast: `fast` may be used at all.
         """
         self.mutex = threading.Lock()
         self.fast: dict[str, TopicQueues] = {}
@@ -86,7 +86,7 @@ class Buffer:
     # -- what a producer calls ----------------------------------------------------------------------------------------
 
     def queues_of(self, topic: str, *, is_counted: bool = False) -> TopicQueues:
-        """Return the queues of a topic; `is_counted`: of the partitions that there are now.
+        """Return the queues of a topic; `is_counted` updates the number of its partitions.
 
         Raises:
             UnknownTopicOrPartitionError, InvalidTopicError: there is no such topic; an internal one.
@@ -110,13 +110,13 @@ class Buffer:
         return queues
 
     def append(self, topic: str, partition: int | None, record: Record, size: int) -> RecordFuture:
-        """Put a record into the open batch of its queue; `size`: bytes that it takes at most.
+        """Add a record to the open batch of its queue; `size` is an upper bound of its bytes.
 
         Raises:
-            IllegalStateError: the producer is closed, has no transaction for it, or writes in this very thread.
+            IllegalStateError: the producer is closed, has no open transaction, or writes in this very thread.
             UnknownTopicOrPartitionError, InvalidTopicError: there is no such topic or partition; an internal one.
-            BufferExhaustedError: there is no room for it in `buffer.memory`, and none comes within `max.block.ms`.
-            UsageError: there would be none if nothing else was there; the topic's name is no text.
+            BufferExhaustedError: `buffer.memory` has no room, and gets none within `max.block.ms`.
+            UsageError: the record could never fit; or the topic's name is not text.
             LogstoreError: the producer is in an error state, see `TransactionManager.require_sendable`.
         """
         queues = self.queues_of(topic)
@@ -142,10 +142,10 @@ class Buffer:
             pause(pause_s)
 
     def flush(self, timeout_s: float | None = None) -> bool:
-        """Write everything that is here, wait for what is to be tried again, and for callbacks.
+        """Write everything, wait for retries, and for callbacks.
 
         Returns:
-            False if that takes longer. In a callback no others are waited for.
+            False on timeout. Called in a callback, it does not wait for other callbacks.
         """
         self.require_outside()
         end_s = None if timeout_s is None else clock.monotonic_s() + timeout_s
@@ -160,12 +160,12 @@ class Buffer:
             pause((due_s if end_s is None else min(due_s, end_s)) - now_s)
 
     def write_columns(self, queue: PartitionQueue, columns: RecordColumns) -> AppendInfo:
-        """Append columns behind what waits in the queue, in one attempt; the caller holds the mutex.
+        """Append columns behind the batches of the queue, in one attempt; the caller holds the mutex.
 
         Raises:
-            IllegalStateError: the producer is closed, or has no transaction for it.
-            RequestTimedOutError: something waits to be tried again.
-            LogstoreError: as `Sender.append_columns`; the transaction has failed then, unless it is to be tried again.
+            IllegalStateError: the producer is closed, or has no open transaction.
+            RequestTimedOutError: a batch of the queue waits for a retry.
+            LogstoreError: as `Sender.append_columns`; the transaction has failed then, unless the error is retriable.
         """
         self.require_open()
         if self._transactions is not None:
@@ -185,7 +185,7 @@ class Buffer:
             raise
 
     def fail_all(self, error: LogstoreError) -> None:
-        """Give up everything that is not written yet."""
+        """Fail everything that is not written yet."""
         self.require_outside()
         with self.mutex:
             for queue in list(self._active):
@@ -197,17 +197,17 @@ class Buffer:
                     self._finish(queue, batch)
                 self._active.pop(queue, None)
             self.fast.clear()
-        self.background.wake()  # it may wait for the time of what is given up, and keeps the producer
+        self.background.wake()  # it may sleep until a retry that is given up now, and keep the producer alive
 
     def close(self) -> None:
-        """Take nothing any more; the thread ends when nothing is left."""
+        """Accept no more records; the thread ends once nothing is left."""
         with self.mutex:
             self.is_closed = True
             self.fast.clear()
         self.background.end()
 
     def invalidate_after_fork(self) -> None:
-        """Take another mutex in the child of a fork: nobody may release this one there; batches are the parent's."""
+        """Take a new mutex in the child of a fork: no thread there releases the old one. The parent keeps batches."""
         self.mutex = threading.Lock()
         self.fast.clear()
 
@@ -217,7 +217,7 @@ class Buffer:
             raise IllegalStateError(CLOSED)
 
     def require_outside(self) -> None:
-        """Raise IllegalStateError if this thread is just writing a batch, and runs code of the caller's in it.
+        """Raise IllegalStateError if this thread is writing a batch, and code of the caller runs within.
 
         Raises:
             DataDirectoryError: in the child of a fork.
@@ -228,7 +228,7 @@ class Buffer:
 
     @property
     def retried_error(self) -> LogstoreError | None:
-        """Why something waits to be tried again; None if nothing does."""
+        """Error of a batch that waits for a retry; None if none does."""
         with self.mutex:
             errors = (queue.batches[0].retried_error for queue in self._active if queue.batches)
             return next((error for error in errors if error is not None), None)
@@ -238,7 +238,7 @@ class Buffer:
     def _find_room(
         self, queues: TopicQueues, key: bytes | None, partition: int | None, size: int
     ) -> tuple[PartitionQueue, Batch | None]:
-        """Return the queue of the record, and an open batch with room for it; None if there is no memory for one."""
+        """Return the queue of the record, and an open batch with room for it; None if memory is short."""
         now_s = clock.monotonic_s()
         if now_s - queues.known_s > PARTITION_COUNT_AGE_MAX_S:
             queues.count(now_s)
@@ -257,7 +257,7 @@ class Buffer:
             return queue, None
         if self._linger_s:
             self.background.ensure()
-        self._free_size -= reserved_size  # first: what an interrupt leaves reserved, `_make_room` finds
+        self._free_size -= reserved_size  # first: `_make_room` recomputes what an interrupt leaves reserved
         self._active[queue] = None
         batch = Batch(
             queue.topic_partition,
@@ -272,7 +272,7 @@ class Buffer:
         return queue, batch
 
     def _make_room(self, size: int, end_s: float) -> float:
-        """Write everything that can be; seconds to wait before memory is looked for again (`BufferPool.allocate`)."""
+        """Write all that can be written; return seconds to wait before trying again (`BufferPool.allocate`)."""
         memory_size = self._config["buffer.memory"]
         if size > memory_size:
             raise UsageError(
@@ -294,14 +294,14 @@ class Buffer:
         return min(due_s, end_s) - now_s
 
     def _write_due(self) -> float | None:
-        """Write what is due, for the thread; seconds until something is again, None if nothing is left."""
+        """Write what is due, in the thread; return seconds until the next is due, None if nothing is left."""
         with self.mutex:
             now_s = clock.monotonic_s()
             due_s = self._write_all(now_s, is_due=True)
         return None if due_s is None else due_s - now_s
 
     def _write_all(self, now_s: float, *, is_due: bool = False) -> float | None:
-        """Write all batches, or those that are due; when there is something to do again, None if nothing is left."""
+        """Write all batches, or the due ones; return when the next one is due, None if nothing is left."""
         times_s = []
         for queue in list(self._active):
             if queue.open is not None and (not is_due or queue.open.due_s <= now_s):
@@ -316,14 +316,14 @@ class Buffer:
         return min(times_s, default=None)
 
     def _seal(self, queue: PartitionQueue) -> None:
-        """Close the open batch to records; it waits to be written."""
+        """Close the open batch to records, so that it is written next."""
         batch = queue.open
         if batch is not None:
             self._topics[queue.topic_partition.topic].batch_sealed(queue, self._batch_size - batch.room)
             queue.open = None
 
     def _write(self, queue: PartitionQueue, now_s: float) -> None:
-        """Write the batches that are sealed, up to one that is to be tried again later."""
+        """Write the sealed batches, up to one that waits for a retry."""
         self._guarded(lambda: self._write_sealed(queue, now_s))
         if not queue.batches:
             self._active.pop(queue, None)
@@ -340,7 +340,7 @@ class Buffer:
                 return
 
     def _guarded(self, write: Callable[[], T]) -> T:
-        """Call `write`; see `require_outside`. Whoever sends from inside finds no fast topic, which needs the mutex."""
+        """Call `write` with `fast` empty, so that a `send` from inside takes the slow path, see `require_outside`."""
         self.fast.clear()
         try:
             self._writing_thread = threading.get_ident()
@@ -359,5 +359,5 @@ class Buffer:
 
 
 def pause(wait_s: float) -> None:
-    """Wait, but not for long: other threads may have made what is waited for."""
+    """Wait briefly: other threads may change what is waited for."""
     threading.Event().wait(min(max(0.0, wait_s), PAUSE_S_MAX))

@@ -1,4 +1,4 @@
-"""Columns of records into the logs of a topic, at once: the fast way in for many records."""
+"""Columns of records written to the logs of a topic at once: the fast way in for many records."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .queues import PartitionQueue, TopicQueues, partitions_for_keys
 from .retry import RETRIABLE, Backoff
 from .transactions import TransactionManager
 
-_NO_SIZE = 1 << 62  # a batch's worth for any partitioner
+_NO_SIZE = 1 << 62  # counts as a full batch for the sticky partitioner
 
 
 class ColumnsMetadata(NamedTuple):
-    """Where the records of one partition are, in their order; offsets are inclusive."""
+    """Where the records of one partition are, in order; offsets are inclusive."""
 
     topic: str
     partition: int
@@ -37,7 +37,7 @@ class ColumnsMetadata(NamedTuple):
 
 
 class ColumnsSender:
-    """Appends columns for one producer, behind what it has sent before."""
+    """Appends columns for one producer, behind its earlier records."""
 
     def __init__(self, config: ProducerConfig, buffer: Buffer, transactions: TransactionManager | None) -> None:
         self._config, self._buffer, self._transactions = config, buffer, transactions
@@ -46,7 +46,7 @@ class ColumnsSender:
         self._backoff = Backoff(config)
 
     def send(self, topic: str, columns: RecordColumns, partition: int | None) -> list[ColumnsMetadata]:
-        """Append all rows; each partition's in their order. See `Producer.send_columns`."""
+        """Append all rows, in order within each partition; see `Producer.send_columns`."""
         require_column_sizes(self._config, columns)
         self._buffer.require_open()
         queues = self._buffer.queues_of(topic, is_counted=True)
@@ -78,7 +78,7 @@ class ColumnsSender:
         with self._buffer.mutex:
             partitions = partitions_for_keys(columns.keys, queues.partition_count)
             if (is_keyless := partitions < 0).any():
-                sticky = queues.queue(None, None)  # where others may go by their key
+                sticky = queues.queue(None, None)  # of the keyless rows
                 partitions[is_keyless] = sticky.topic_partition.partition
             chosen = [queues.of_partition(number) for number in np.unique(partitions).tolist()]
         for queue in chosen:
@@ -86,7 +86,7 @@ class ColumnsSender:
             yield queue, columns if rows.size == len(columns) else columns.take(rows)
 
     def _appended(self, queue: PartitionQueue, columns: RecordColumns) -> AppendInfo:
-        """Try for `max.block.ms`; between attempts others have the mutex."""
+        """Try for `max.block.ms`; the mutex is released between attempts."""
         end_s = clock.monotonic_s() + self._max_block_s
         attempt_count = 0
         while True:

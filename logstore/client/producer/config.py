@@ -1,18 +1,18 @@
 """Configuration of a producer: Kafka's names, defaults and rules (`ProducerConfig`, `KafkaProducer`).
 
-Names may be written with underscores, as Python's clients do; see `client.config` for those of a network.
+Names may have underscores, as in Python's clients; `client.config` says which belong to a network.
 
-Records go into the log of this process, one batch at a time: no request is on its way, no answer is lost, nothing is
-written by others meanwhile. These are taken for programs that set them, checked as by Kafka, and do nothing more:
+Records go into a log of this process, one batch at a time: no request is in flight, no answer is lost, no other
+producer writes in between. These names are accepted and checked as by Kafka, and do nothing more:
 
-| `acks` | a future is done when its record is in the log, whatever it says; below all there is no idempotence |
+| `acks` | a future is done when its record is in the log, in any case; below "all" there is no idempotence |
 | `max.in.flight.requests.per.connection` | above 5 it is refused with idempotence |
-| `request.timeout.ms` | with `linger.ms` it is the least that `delivery.timeout.ms` may be |
+| `request.timeout.ms` | plus `linger.ms` it is the minimum of `delivery.timeout.ms` |
 
-`retries`, `retry.backoff.ms`, `retry.backoff.max.ms` and `delivery.timeout.ms` are for what passes by itself, as a
-coordinator that loads; a full disk does not. No record may be larger than `max.request.size` and `buffer.memory`, but
-only what `send` keeps waiting takes of that memory, and only its batches are of `batch.size`. `client.id` names the
-thread that lingers.
+`retries`, `retry.backoff.ms`, `retry.backoff.max.ms` and `delivery.timeout.ms` apply to passing errors, such as a
+coordinator that loads; a full disk is none. No record may be larger than `max.request.size` and `buffer.memory`, but
+only records that `send` keeps waiting take memory from it, and only their batches obey `batch.size`. `client.id` names
+the background thread.
 
 >>> config = parse_producer_config({"transactional_id": "billing-1", "linger.ms": 0})
 >>> config["enable.idempotence"], config["acks"], config["linger.ms"], config["client.id"]
@@ -49,7 +49,7 @@ from ..config import non_empty, read_config
 
 ProducerConfig = dict[str, Any]
 
-SIZES_OF_SIZES = 10  # bytes; of key and value, each up to five
+SIZES_OF_SIZES = 10  # bytes of the sizes of key and value, five each at most
 
 _INT_MAX = 2**31 - 1
 _IN_FLIGHT_MAX = 5
@@ -81,10 +81,10 @@ _DEFINITIONS = {
 def parse_producer_config(
     values: Mapping[str, Any], *, client_number: int = 1, ignores_network: bool = False
 ) -> ProducerConfig:
-    """Return every configuration's value: those given, Kafka's defaults, and what follows from them.
+    """Return every configuration's value: the given ones, Kafka's defaults, and what follows from them.
 
-    `client_number` names a producer without `client.id` and `transactional.id`. None stands for a name that is not
-    given. `acks` is a number as text in the end.
+    `client_number` names a producer without `client.id` and `transactional.id`. A value of None counts as not given.
+    `acks` is returned as a number in text.
 
     Raises:
         UsageError: as `read_config`, or values that exclude each other, in Kafka's words.
@@ -133,7 +133,7 @@ def _exclusive(message: str) -> UsageError:
 
 
 def record_size_max(config: ProducerConfig) -> int:
-    """Return the bytes that a record may have with its batch's header."""
+    """Return the largest size of a record together with a batch header."""
     size_max: int = min(config["max.request.size"], config["buffer.memory"])
     return size_max
 
@@ -142,8 +142,8 @@ def require_record_size(config: ProducerConfig, key_size: int, value_size: int, 
     """Raise RecordTooLargeError for a record that is too large (`KafkaProducer.ensureValidRecordSize`).
 
     Args:
-        key_size, value_size: bytes, -1 of null.
-        headers_size: bytes with their count.
+        key_size, value_size: bytes, -1 for null.
+        headers_size: bytes, with the count.
     """
     size = HEADER_SIZE + RECORD_OVERHEAD_SIZE + headers_size
     size += sum(len(varint(part)) + max(part, 0) for part in (key_size, value_size))
@@ -157,7 +157,7 @@ def require_record_size(config: ProducerConfig, key_size: int, value_size: int, 
 
 
 def require_column_sizes(config: ProducerConfig, columns: RecordColumns) -> None:
-    """Raise as `require_record_size` for rows; look at single ones only if the largest of each column are too large."""
+    """Raise as `require_record_size` does; check single rows only if the sum of the columns' maxima is too large."""
     if not len(columns):
         return
     parts = (columns.keys, columns.values, columns.headers)

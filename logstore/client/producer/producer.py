@@ -1,4 +1,4 @@
-"""Writes records to the topics of a store, with the names and the guarantees of Kafka's producer.
+"""Producer of a store, with the names and guarantees of Kafka's producer.
 
     producer = store.producer(linger_ms=20)
     future = producer.send("orders", key=b"42", value=b"paid", headers=[("trace", b"7")])
@@ -10,16 +10,16 @@
         producer.send("orders", value=b"paid")
         producer.send_offsets_to_transaction({("payments", 0): 17}, consumer.group_metadata())
 
-A producer is idempotent if nothing is said: each record is in the log once, in the order of `send` within a partition,
-whatever has to be tried again. A record is in the log, and safe from the end of the process, when its future is done.
+A producer is idempotent by default: each record is in the log once, in the order of `send` within a partition, however
+often it was tried. When its future is done, a record is in the log and survives the end of the process.
 
-Callbacks run in a thread of the producer, one after the other, never inside of `send`; those of records that `flush`
-has written have run when it returns. A call that is interrupted has lost its answer, not a record.
+Callbacks run in a thread of the producer, one after the other, never inside `send`; when `flush` returns, the callbacks
+of the records it wrote have run. An interrupted call has lost its answer, but no record.
 
-What goes wrong at once is raised by `send`; what goes wrong later is in the future, and in a transaction raised by
-`commit_transaction`. An error has a `recovery`: call again, abort the transaction, close the producer, or mend the
-call. In a transaction the producer's `state` decides: after an error it is aborted, or, if that is fatal, the producer
-closed.
+Immediate errors are raised by `send`; later ones are in the future, and in a transaction raised by
+`commit_transaction`. An error has a `recovery`: call again, abort the transaction, close the producer, or correct the
+call. In a transaction the producer's `state` decides: after an error the transaction must be aborted or, after a fatal
+one, the producer closed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _NOT_IDEMPOTENT = (
 
 
 class Producer(ClosedInWith):
-    """Made by `Store.producer`; for any thread, but one transaction at a time.
+    """Made by `Store.producer`; usable from any thread, but with one transaction at a time.
 
     Attributes:
         config: every configuration's value, by Kafka's names.
@@ -79,7 +79,7 @@ class Producer(ClosedInWith):
         key_serializer: Serializer | None = None,
         value_serializer: Serializer | None = None,
     ) -> None:
-        """`config`: of `parse_producer_config`."""
+        """Take a configuration of `parse_producer_config`."""
         self.config = config
         self._store, self._now_ms = store, store.now_ms
         self._key_serializer, self._value_serializer = key_serializer, value_serializer
@@ -93,11 +93,11 @@ class Producer(ClosedInWith):
         self._mutex, self._fast = self._buffer.mutex, self._buffer.fast
         self._columns_sender = ColumnsSender(config, self._buffer, self._transactions)
         self._closing = threading.Lock()
-        self._is_settled = False  # closed, and no record is left
+        self._is_settled = False  # closed, and no record is pending
 
     @property
     def state(self) -> TransactionManagerState | None:
-        """Where a transactional producer is in its life; None for another."""
+        """State of a transactional producer; None for any other."""
         return None if self._transactions is None else self._transactions.state
 
     def __repr__(self) -> str:
@@ -117,22 +117,22 @@ class Producer(ClosedInWith):
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> RecordFuture:
-        """Put a record on its way.
+        """Send a record; it is written now or within `linger.ms`.
 
         Args:
-            value, key: bytes or None, or whatever the serializers take.
-            headers: (key, value) each.
-            partition: by default the key's, as the Java client's hash has it; without a key one for a batch.
-            timestamp_ms: by default the time now.
+            value, key: bytes or None, or what the serializers take.
+            headers: (key, value) pairs.
+            partition: by default chosen by the key as in the Java client; without a key, one for a batch.
+            timestamp_ms: by default the present time.
 
         Raises:
-            UsageError: a partition or time that is none.
+            UsageError: an invalid partition or timestamp.
             UnknownTopicOrPartitionError, InvalidTopicError: there is no such topic or partition; an internal topic.
-            SerializationError, RecordTooLargeError, BufferExhaustedError: no bytes, too large, no room in time.
-            IllegalStateError: the producer is closed, in no transaction, or just writes in this thread.
-            LogstoreError: the transaction has failed, or the producer; see `recovery`.
+            SerializationError, RecordTooLargeError, BufferExhaustedError: not bytes, too large, no room in time.
+            IllegalStateError: the producer is closed, has no open transaction, or writes in this thread.
+            LogstoreError: the transaction or the producer has failed; see `recovery`.
         """
-        # Exact types run no code of the caller's, and one `append` is done or not, wherever an interrupt comes.
+        # Exact types run no code of the caller, and a single `append` is done or not, wherever an interrupt comes.
         is_plain = type(value) is bytes and (key is None or type(key) is bytes) and type(topic) is str
         has_ms = timestamp_ms is None or (type(timestamp_ms) is int and 0 <= timestamp_ms <= MS_MAX)
         if self._fast and is_plain and has_ms and partition is None:
@@ -167,21 +167,22 @@ class Producer(ClosedInWith):
         headers: Any = None,
         partition: int | None = None,
     ) -> list[ColumnsMetadata]:
-        """Write many records at once, a column each, in large batches; when it returns they are in the log.
+        """Write many records given as columns, in large batches; when it returns they are in the log.
 
         Args:
-            values, keys: lists of bytes, numpy or Arrow, see `columns.any_columns`; keys choose partitions as ever.
-            timestamps: ms, or datetimes; None: the time now.
+            values, keys: lists of bytes, numpy or Arrow, see `columns.any_columns`; keys choose partitions as in
+                `send`.
+            timestamps: ms, or datetimes; None for the present time.
             headers: a list of (key, value) for each record, or Arrow's.
-            partition: for all records; without it those without a key go to one partition.
+            partition: for all records; None sends those without key to one partition.
 
         Returns:
-            Where they are, for each partition.
+            Where the records are, for each partition.
 
         Raises:
-            UsageError: columns of different lengths, or what is no bytes.
-            LogstoreError: as `send`, and what a log refuses: then the batches before the refused one are written,
-                unless a transaction takes them back.
+            UsageError: columns of different lengths, or an item that is not bytes.
+            LogstoreError: as `send`, or refused by a log: then the batches before the refused one are written, unless a
+                transaction takes them back.
         """
         from ...columns.any_columns import record_columns
 
@@ -193,33 +194,33 @@ class Producer(ClosedInWith):
             raise
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Write everything that was sent before; True when all futures are done and their callbacks have run.
+        """Write everything sent before; return True when all futures are done and their callbacks have run.
 
-        Called by a callback it does not wait for other callbacks.
+        Called by a callback, it does not wait for other callbacks.
 
         Args:
-            timeout: seconds; None: as long as it takes, which `delivery.timeout.ms` bounds.
+            timeout: seconds; None waits as long as it takes, at most `delivery.timeout.ms`.
         """
         return self._buffer.flush(timeout)
 
     def init_transactions(self) -> None:
-        """Begin as the only producer with this `transactional.id`; once, before the first transaction.
+        """Register as the only producer with this `transactional.id`; once, before the first transaction.
 
-        What an earlier one left open is aborted, and whatever that one tries then fails.
+        An open transaction of an earlier one is aborted, and its later calls fail.
 
         Raises:
             IllegalStateError: the producer has no `transactional.id`, or has done this before.
             InvalidTxnTimeoutError: `transaction.timeout.ms` is more than `transaction.max.timeout.ms`.
             RequestTimedOutError: not done within `max.block.ms`; call it again.
-            LogstoreError: the producer cannot go on, see `recovery`.
+            LogstoreError: the producer cannot continue, see `recovery`.
         """
         self._transactional().init()
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Return a `with` block that begins a transaction and commits it; an exception aborts it and goes on.
+        """Return a `with` block that begins a transaction and commits it; an exception aborts it and propagates.
 
         Raises:
-            As `begin_transaction`, and `commit_transaction`, which is to be called after a RequestTimedOutError.
+            As `begin_transaction` and `commit_transaction`; after a RequestTimedOutError call `commit_transaction`.
         """
         return transaction_of(self)
 
@@ -227,7 +228,7 @@ class Producer(ClosedInWith):
         """Begin a transaction.
 
         Raises:
-            IllegalStateError: there is one, or `init_transactions` was not called.
+            IllegalStateError: a transaction is open, or `init_transactions` was not called.
             AbortRequiredError, ProducerFencedError, InvalidProducerEpochError, ProducerFailedError: an error state.
         """
         self._transactional().begin()
@@ -239,12 +240,12 @@ class Producer(ClosedInWith):
         *,
         group_id: str | None = None,
     ) -> None:
-        """Commit a group's offsets if and when the transaction is committed.
+        """Commit a group's offsets together with the transaction.
 
         Args:
-            offsets: by partition the next offset to be read.
-            group_metadata: of `Consumer.group_metadata`: then it is refused when the group has gone on without the
-                consumer. A group id alone refuses nobody.
+            offsets: by partition the offset of the next record to read.
+            group_metadata: of `Consumer.group_metadata`; refused if the group has rebalanced without the consumer. A
+                group id alone is never refused.
 
         Raises:
             UsageError: no group, a negative offset.
@@ -259,15 +260,15 @@ class Producer(ClosedInWith):
             transactions.send_offsets(offsets, group)
 
     def commit_transaction(self) -> None:
-        """Write what was sent, and let all of it count, in all partitions, with the offsets; or raise.
+        """Write what was sent, and make it visible in all partitions together with the offsets; or raise.
 
         Raises:
             IllegalStateError: no transaction.
-            RequestTimedOutError: not done within `max.block.ms`; call it again, nothing else.
-            KafkaStorageError: a log cannot be written; whether the transaction counts shows when the store is opened
-                anew.
-            LogstoreError: why a record could not be written, or what the coordinator said, see `recovery`; after
-                anything else than success or these two errors the transaction does not count.
+            RequestTimedOutError: not done within `max.block.ms`; call this again, nothing else.
+            KafkaStorageError: a log cannot be written; the next opening of the store shows whether the transaction
+                counts.
+            LogstoreError: why a record could not be written, or the coordinator's error, see `recovery`; except after
+                the two errors above the transaction does not count.
         """
         try:
             self._transactional().commit(self._buffer.flush)
@@ -276,29 +277,30 @@ class Producer(ClosedInWith):
             raise
 
     def abort_transaction(self) -> None:
-        """Let nothing of the transaction count; after an error too.
+        """Discard the transaction; also after an error.
 
         Raises:
             IllegalStateError: no transaction.
-            RequestTimedOutError: not done within `max.block.ms`; call it again, nothing else.
-            LogstoreError: the producer cannot go on; its transaction is aborted by whoever has the id next, or by time.
+            RequestTimedOutError: not done within `max.block.ms`; call this again, nothing else.
+            LogstoreError: the producer cannot continue; its transaction is aborted by the next owner of the id, or by
+                timeout.
         """
         transactions = self._transactional()
         cause = transactions.error
         transactions.abort(lambda: self._drop(cause))
 
     def close(self, timeout: float | None = None) -> None:
-        """Write what was sent, and end; a transaction that is open is aborted. A second call does nothing.
+        """Write what was sent, and close; an open transaction is aborted. A second call does nothing.
 
-        A commit or abort that another thread waits for, or whose time was up, is done first. A callback that closes the
-        producer waits for nothing.
+        A commit or abort that another thread waits for, or that timed out, is finished first. A callback that closes
+        the producer does not wait.
 
         Args:
-            timeout: seconds to wait for that, and for what has to be tried again; then it is given up, and its futures
-                and whoever waits for it say so.
+            timeout: seconds to wait for that and for retries; then they are given up, and futures and waiting threads
+                get an error.
 
         Raises:
-            KafkaStorageError: the disk did not take records whose futures nobody has asked; or a transaction's end.
+            KafkaStorageError: records were lost whose futures nobody asked, or the end of a transaction.
             LogstoreError: the transaction could not be ended.
         """
         if self._store.is_after_fork:
@@ -307,14 +309,14 @@ class Producer(ClosedInWith):
         if not self._buffer.background.is_current:
             with self._closing:
                 self._close(timeout)
-        elif self._closing.acquire(blocking=False):  # else who closes waits for this callback
+        elif self._closing.acquire(blocking=False):  # else the closing thread waits for this callback
             try:
                 self._close(0.0)
             finally:
                 self._closing.release()
 
     def invalidate_after_fork(self) -> None:
-        """Refuse everything in the child of a fork, and write nothing, which is the parent's to do."""
+        """Refuse all calls in the child of a fork, and write nothing: that is the parent's task."""
         self._buffer.invalidate_after_fork()
         self._mutex, self._closing = self._buffer.mutex, threading.Lock()
 
@@ -329,7 +331,7 @@ class Producer(ClosedInWith):
         partition: int | None,
         timestamp_ms: int | None,
     ) -> RecordFuture:
-        """Send any record, to any batch; code of the caller's runs here, before anything is held."""
+        """Send any record, by the slow path; code of the caller runs here, before a lock is held."""
         if timestamp_ms is not None:
             timestamp_ms = not_negative("timestamp", timestamp_ms, MS_MAX)
         if partition is not None:
@@ -345,7 +347,7 @@ class Producer(ClosedInWith):
         return self._buffer.append(topic, partition, (key, value, timestamp, encoded), size)
 
     def _fail_transaction(self, error: LogstoreError) -> None:
-        """Fail the transaction, which must not be committed without the record that was not taken."""
+        """Fail the transaction: it must not be committed without the refused record."""
         if self._transactions is not None and self._transactions.state is IN_TRANSACTION:
             self._transactions.batch_failed(error)
 
@@ -362,7 +364,7 @@ class Producer(ClosedInWith):
         self._buffer.fail_all(cause or TransactionAbortedError("Failing batch since transaction was aborted"))
 
     def _close(self, timeout: float | None) -> None:
-        """Close once; what an interrupt left is done by the next call."""
+        """Close once; the next call does what an interrupt left."""
         if self._is_settled:
             return
         self._buffer.close()
@@ -376,13 +378,13 @@ class Producer(ClosedInWith):
             raise error
 
     def _end_transaction(self, timeout: float | None) -> None:
-        """Leave no transaction open and no future without an answer, whatever goes wrong."""
+        """End the transaction and settle every future, whatever goes wrong."""
         try:
             if self._transactions is not None:
                 cause = self._transactions.error
                 self._transactions.close(timeout, self._buffer.flush, lambda: self._drop(cause))
         except ProducerFencedError:
-            pass  # the transaction is gone: whoever has the id now aborted it
+            pass  # the next owner of the id has aborted the transaction
         finally:
             try:
                 self._buffer.flush(timeout)

@@ -1,7 +1,7 @@
-"""The records on their way into each partition of a topic, and which partition a record takes (`RecordAccumulator`).
+"""Queues of batches for the partitions of a topic, and the choice of a record's partition (`RecordAccumulator`).
 
-All queues belong to one producer, whose mutex is held wherever something is done with them. Partitions are chosen as
-the Java producer chooses them (`BuiltInPartitioner`).
+All queues belong to one producer, whose mutex is held for all work on them. Partitions are chosen as by the Java
+producer (`BuiltInPartitioner`).
 
 >>> partition_for_key(b"42", 12)
 4
@@ -23,7 +23,7 @@ from ...store.append import refuse_internal
 from ...store.data_directory import DataDirectory
 from .batch import Batch
 
-KEY_CACHE_COUNT = 8192  # to look a key up takes a tenth of the time of its hash
+KEY_CACHE_COUNT = 8192  # a lookup takes a tenth of the time of the hash
 KEY_CACHE_SIZE_MAX = 256
 
 _hash = murmur2_key.bound().run
@@ -39,7 +39,7 @@ def murmur2(key: bytes) -> int:
 
 
 def partition_for_key(key: bytes, partition_count: int) -> int:
-    """Return the partition of every record with this serialized key, as long as the topic keeps its size."""
+    """Return the partition of all records with this serialized key, while the topic has this many partitions."""
     return (murmur2(key) & 0x7FFFFFFF) % partition_count
 
 
@@ -55,13 +55,13 @@ def partitions_for_keys(keys: BytesColumn, partition_count: int) -> Int64Array:
 
 
 class PartitionQueue:
-    """The batches on their way into one partition, and the sequences that their producer has used up in it.
+    """Batches for one partition, and the sequences that their producer has used in it.
 
     Attributes:
-        topic_partition, log, leader_epoch: where they go.
-        batches: to be written in this order; the last one may be open.
-        open: the batch that takes records; None if none does.
-        transaction: number of the last transaction that the partition was put into.
+        topic_partition, log, leader_epoch: the destination.
+        batches: written in this order; the last one may be open.
+        open: the batch that takes records; None without one.
+        transaction: number of the last transaction that the partition joined.
     """
 
     log: PartitionLog
@@ -81,10 +81,10 @@ class PartitionQueue:
         self.log = log
 
     def rebind_log(self, store: DataDirectory) -> bool:
-        """Go into the log that the partition has now; return whether it is another, of a topic that was made anew.
+        """Bind the present log of the partition; return True if it is another one, of a recreated topic.
 
         Raises:
-            UnknownTopicOrPartitionError: it is gone.
+            UnknownTopicOrPartitionError: the partition is gone.
         """
         if store.log(*self.topic_partition) is self.log:
             return False
@@ -92,23 +92,22 @@ class PartitionQueue:
         return True
 
     def next_sequence(self, identity: object) -> int:
-        """Return the sequence of the next record; with another identity than before they begin anew."""
+        """Return the sequence of the next record; sequences restart with another identity."""
         known, sequence = self._sequence
         return sequence if known == identity else 0
 
     def advance(self, identity: object, sequence: int) -> None:
-        """Note that the log has taken all records below `sequence`; 0 follows 2147483647."""
+        """Note that the log has all records below `sequence`; 0 follows 2147483647."""
         self._sequence = (identity, sequence & SEQUENCE_MAX)
 
 
 class TopicQueues:
-    """The queues of one topic, and which of them a record takes.
+    """The queues of one topic, and the choice among them.
 
     Attributes:
-        sticky: the queue of records without a key, until it got a batch's worth of bytes; None when it is time to draw
-            another.
-        by_key: the queues of some keys, as the partitioner has chosen them.
-        known_s: when the partitions were counted, by the monotonic clock.
+        sticky: the queue of records without key, until it got as many bytes as a batch; None to draw another.
+        by_key: cached choices of the partitioner.
+        known_s: monotonic time at which the partitions were counted.
     """
 
     def __init__(self, topic: str, store: DataDirectory, *, batch_size: int, ignores_keys: bool, now_s: float) -> None:
@@ -124,11 +123,11 @@ class TopicQueues:
 
     @property
     def partition_count(self) -> int:
-        """How many partitions there were when they were counted."""
+        """The number of partitions when they were last counted."""
         return len(self._queues)
 
     def count(self, now_s: float) -> None:
-        """Look whether the topic has got more partitions, or was made anew with fewer.
+        """Update the queues if the topic has more partitions, or was recreated with fewer.
 
         Raises:
             UnknownTopicOrPartitionError: there is no such topic.
@@ -145,11 +144,11 @@ class TopicQueues:
             queues += [PartitionQueue(TopicPartition(self._topic, partition), self._store) for partition in new]
             self._queues = queues
             if self.sticky not in queues and self.sticky is not None and self.sticky.open is None:
-                self.sticky = None  # with an open batch it stays until that is sealed: `send` may be filling it
+                self.sticky = None  # with an open batch it stays until that is sealed: a `send` may be filling it
         self.known_s = now_s
 
     def queue(self, key: bytes | None, partition: int | None) -> PartitionQueue:
-        """Return the queue of a record that has this key, or is for this partition.
+        """Return the queue of a record with this key, or for this partition.
 
         Raises:
             UnknownTopicOrPartitionError: there is no such partition.
@@ -182,7 +181,7 @@ class TopicQueues:
         return self._queues[partition]
 
     def batch_sealed(self, queue: PartitionQueue, size: int) -> None:
-        """Count a batch of `size` bytes that is complete: a good moment for another sticky partition."""
+        """Count a complete batch of `size` bytes: the moment to draw another sticky partition."""
         if queue is self.sticky:
             self._sticky_size += size
             if self._sticky_size >= self._batch_size or queue not in self._queues:

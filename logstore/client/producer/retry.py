@@ -1,4 +1,4 @@
-"""What a producer tries again within this process, and when (`ExponentialBackoff`)."""
+"""Retries of a producer: which errors, and when (`ExponentialBackoff`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...errors import (
 )
 from .config import ProducerConfig
 
-#: what passes by itself; that a topic is gone, or a log cannot be written, does not
+#: errors that pass by themselves; a missing topic or a broken log does not
 RETRIABLE: tuple[type[LogstoreError], ...] = (
     ConcurrentTransactionsError,
     CoordinatorLoadInProgressError,
@@ -26,14 +26,14 @@ _EXPONENT_MAX = 30
 
 
 class Backoff:
-    """How long to wait before something is tried again: the first time not at all."""
+    """How long to wait before a retry: the first time not at all."""
 
     def __init__(self, config: ProducerConfig) -> None:
         self._first_s = config["retry.backoff.ms"] / 1000
         self._max_s = config["retry.backoff.max.ms"] / 1000
 
     def wait_s(self, attempt_count: int) -> float:
-        """Return seconds to wait before another attempt, after so many."""
+        """Return the seconds to wait after so many attempts."""
         if attempt_count <= 1:
             return 0.0
         wait_s = self._first_s * 2.0 ** min(attempt_count - 2, _EXPONENT_MAX)
@@ -41,7 +41,7 @@ class Backoff:
 
 
 def raise_storage_error(error: LogstoreError) -> None:
-    """Raise the reason of a coordinator that can never go on: a marker's log is not written until it is opened anew."""
+    """Raise why a coordinator can never continue: a log it needs is closed until the store is reopened."""
     cause = error.__cause__
     if isinstance(cause, KafkaStorageError):
         raise KafkaStorageError(cause.message, path=cause.path, found=cause.found, advice=cause.advice) from error

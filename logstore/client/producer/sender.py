@@ -1,8 +1,8 @@
-"""A producer's batches into the logs of their partitions: tried, tried again, or given up (`Sender`).
+"""Sending of a producer's batches to the logs of their partitions: tried, retried, or given up (`Sender`).
 
-Who a producer is to the partitions it writes: a producer id and an epoch, and sequences that begin at 0 with both.
-Batches come into a partition one after the other, each before the next is tried, so a sequence is only used up when the
-log has taken it: what is refused leaves no gap, and what is tried again is known by its sequence.
+A partition knows a producer by its id, epoch, and sequences that begin at 0 with both. Batches go into a partition one
+after the other, each before the next is tried, so a sequence is used only once the log has taken it: a refused batch
+leaves no gap, and a repeated one is recognized by its sequence.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LOGGER = logging.getLogger("logstore")
 
 
 class Sender:
-    """Appends the batches of one producer. Not thread-safe: the producer's mutex is held."""
+    """Appends the batches of one producer. Not thread-safe: the caller holds the producer's mutex."""
 
     def __init__(self, store: DataDirectory, config: ProducerConfig, transactions: TransactionManager | None) -> None:
         self._store, self._transactions = store, transactions
@@ -53,14 +53,14 @@ class Sender:
 
     @property
     def unreported_error(self) -> KafkaStorageError | None:
-        """Why records are not on the disk whose futures nobody has asked; of a transaction its end tells.
+        """Error of records that are not in the log and whose futures nobody asked; a transaction reports its own.
 
-        `close` raises it, as that of a file does.
+        `close` raises it, like that of a file.
         """
         return None if self._lost is None or self._lost[0].is_reported else self._lost[1]
 
     def try_append(self, queue: PartitionQueue, batch: Batch, now_s: float) -> None:
-        """Append what is left of the batch; what is then left is to be tried again at `batch.retry_s`."""
+        """Append the rest of the batch; what remains is to be retried at `batch.retry_s`."""
         while batch.left_count:
             error = None if self._transactions is None else self._transactions.error
             if error is not None:
@@ -71,8 +71,8 @@ class Sender:
     def append_columns(self, queue: PartitionQueue, columns: RecordColumns) -> AppendInfo:
         """Append columns, in one attempt.
 
-        When it is broken off and batches are in the log by then, the sequences begin anew: which are used up only the
-        log knows. In a transaction that has failed then, whoever broke it off, or half of the columns would count.
+        If it is cut off after some batches, sequences start anew, as only the log knows which were used. A transaction
+        has failed then, even if it was an interrupt: else half of the columns would count.
         """
         identity = self._current_identity()
         sequence = queue.next_sequence(identity) if self._is_idempotent else NO_SEQUENCE
@@ -105,7 +105,7 @@ class Sender:
     # -- a batch ------------------------------------------------------------------------------------------------------
 
     def _try(self, queue: PartitionQueue, batch: Batch, count: int, now_s: float) -> bool:
-        """Append `count` records; those of a batch that is too large in halves. False: to be tried again."""
+        """Append `count` records, halving a batch that is too large; return False if it must be retried."""
         try:
             self._append(queue, batch, count)
         except RecordTooLargeError as error:
@@ -122,7 +122,7 @@ class Sender:
         return True
 
     def _fail(self, queue: PartitionQueue, batch: Batch, count: int, error: LogstoreError, now_s: float) -> bool:
-        """Settle a refused append, or return False: it is to be tried again (`Sender.completeBatch`, `canRetry`)."""
+        """Settle a refused append, or return False if it must be retried (`Sender.completeBatch`, `canRetry`)."""
         if isinstance(error, KafkaStorageError):
             try:
                 if queue.rebind_log(self._store):
@@ -172,7 +172,7 @@ class Sender:
         if self._codec is Codec.NONE:
             info = queue.log.append_records(
                 values,
-                keys if any(keys) or keys.count(None) < count else None,  # to count a None is quick, a key is not
+                keys if any(keys) or keys.count(None) < count else None,  # `any` first: counting None is slow with keys
                 timestamps,
                 None if headers.count(b"") == count else EncodedHeaders(headers),
                 producer_id=identity.producer_id,
@@ -193,7 +193,7 @@ class Sender:
                 is_transactional=self._transactions is not None,
             )
             info = queue.log.append_as_leader(data, leader_epoch=queue.leader_epoch, guard=guard)
-        queue.advance(identity, sequence + count)  # told by the batch's own sequence: may be done twice, see `Batch`
+        queue.advance(identity, sequence + count)  # from the batch's own sequence, so it may be repeated, see `Batch`
         self._joined(queue)
         batch.settle(count, info)
 
@@ -207,7 +207,7 @@ class Sender:
         return self._identity
 
     def _bump(self) -> None:
-        """Begin all sequences anew, with the next epoch (`bumpIdempotentProducerEpoch`)."""
+        """Start all sequences anew, with the next epoch (`bumpIdempotentProducerEpoch`)."""
         current = self._identity
         is_exhausted = current.producer_epoch >= EPOCH_MAX
         self._identity = (
@@ -215,7 +215,7 @@ class Sender:
         )
 
     def _join(self, queue: PartitionQueue, sequence: int) -> VerificationGuard | None:
-        """Let the queue's partition be in the transaction, if there is one; what to show with the first batch."""
+        """Add the queue's partition to the transaction, if any; return the guard for the first batch."""
         if self._transactions is None or queue.transaction == self._transactions.number:
             return None
         return self._transactions.join(queue.topic_partition, sequence)

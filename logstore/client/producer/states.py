@@ -1,4 +1,4 @@
-"""The states of a transactional producer, and which may follow on which (`TransactionManager.State`); a `with` block.
+"""States of a transactional producer, and their transitions (`TransactionManager.State`); its `with` block.
 
 >>> TransactionManagerState.READY in SOURCES[TransactionManagerState.IN_TRANSACTION]
 True
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CLOSED = "Cannot perform operation after producer has been closed"
 
-#: what is said of a request that was not answered in time
+#: messages for requests that were not answered in time
 UNANSWERED = {
     "InitProducerId": "InitTransactions timed out - did not complete coordinator discovery or receive the "
     "InitProducerId response within max.block.ms.",
@@ -32,7 +32,7 @@ UNANSWERED = {
 
 
 class TransactionManagerState(Enum):
-    """As Kafka names them; PREPARED_TRANSACTION, of two-phase commits that others decide, is left out."""
+    """Kafka's states, except PREPARED_TRANSACTION, which belongs to two-phase commits decided elsewhere."""
 
     UNINITIALIZED = "UNINITIALIZED"
     INITIALIZING = "INITIALIZING"
@@ -46,7 +46,7 @@ class TransactionManagerState(Enum):
 
 _S = TransactionManagerState
 
-#: from which states a state may be entered
+#: the states from which a state may be entered
 SOURCES: dict[TransactionManagerState, frozenset[TransactionManagerState]] = {
     _S.UNINITIALIZED: frozenset({_S.READY, _S.ABORTABLE_ERROR}),
     _S.INITIALIZING: frozenset({_S.UNINITIALIZED, _S.COMMITTING_TRANSACTION, _S.ABORTING_TRANSACTION}),
@@ -65,13 +65,13 @@ ONGOING = frozenset({_S.IN_TRANSACTION, _S.COMMITTING_TRANSACTION, _S.ABORTING_T
 @contextmanager
 def transaction_of(producer: Producer) -> Iterator[None]:
     """See `Producer.transaction`."""
-    was_ready = producer.state is _S.READY  # else the transaction that there is was begun by somebody else
+    was_ready = producer.state is _S.READY  # else the open transaction was begun elsewhere
     try:
         producer.begin_transaction()
         yield
         producer.commit_transaction()
     except BaseException as error:
-        # A commit that timed out may yet be done: it is to be called again, not aborted.
+        # A commit that timed out may still be done: it must be called again, not aborted.
         if was_ready and producer.state in (_S.IN_TRANSACTION, _S.ABORTABLE_ERROR):
             try:
                 producer.abort_transaction()

@@ -1,8 +1,8 @@
-"""The transactions of one producer, and what it asks its coordinator for (`TransactionManager` of the Java client).
+"""Transactions of one producer, and its requests to the coordinator (the Java client's `TransactionManager`).
 
-Where the Java client waits for answers these are calls, so a method has done what it says when it returns. What a
-coordinator says to try again is tried until `max.block.ms` is over; then only the same method may be called again. So
-it is when a call was interrupted: the same method finishes what it began, or `close` does.
+Where the Java client waits for answers, these are calls, so a method is done when it returns. What a coordinator asks
+to retry is retried for `max.block.ms`; then only the same method may be called again. So it is after an interrupt: the
+same method finishes what it began, or `close` does.
 """
 
 from __future__ import annotations
@@ -49,11 +49,10 @@ _RETRIES_EXHAUSTED = "Transaction Request was aborted after exhausting retries."
 
 
 class TransactionManager:
-    """For any thread, but one transaction at a time.
+    """State of one producer's transactions; usable from any thread, one transaction at a time.
 
     Attributes:
-        state: where the producer is.
-        error: why it is in an error state, else None.
+        error: of an error state, else None.
         identity: NO_IDENTITY before `init`.
         number: of the transaction, 1 for the first.
     """
@@ -69,20 +68,20 @@ class TransactionManager:
         self._max_block_ms: int = config["max.block.ms"]
         self._backoff = Backoff(config)
         self._lock = threading.RLock()  # of the state
-        self._calling = threading.Lock()  # held by who waits for the coordinator
+        self._calling = threading.Lock()  # held while a thread waits for the coordinator
         self._calling_thread = 0
-        self._pending: str | None = None  # the method that is to be called again
-        self._is_closed = self._is_forced = self._needs_bump = False  # forced: nobody is to wait any more
-        self._begun: tuple[int, ProducerIdentity] = (0, NO_IDENTITY)  # number and identity of what the coordinator has
+        self._pending: str | None = None  # the method that must be called again
+        self._is_closed = self._is_forced = self._needs_bump = False  # forced: waiting calls must fail
+        self._begun: tuple[int, ProducerIdentity] = (0, NO_IDENTITY)  # number and identity known to the coordinator
 
     # -- what a program calls ---------------------------------------------------------------------------------------
 
     def init(self) -> None:
-        """Get the producer id and epoch, which shuts out whoever had the transactional id before."""
+        """Get producer id and epoch, which fences the earlier owner of the transactional id."""
         self._run("initTransactions", _S.INITIALIZING, lambda: self._initialize(NO_IDENTITY))
 
     def begin(self) -> None:
-        """Begin a transaction; nobody else hears of it before the first record."""
+        """Begin a transaction; the coordinator learns of it with the first record."""
         with self._lock:
             self._refuse_pending("beginTransaction")
             self._refuse_error()
@@ -91,7 +90,7 @@ class TransactionManager:
             self._enter(_S.IN_TRANSACTION)
 
     def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
-        """Let offsets of a group be committed with the transaction."""
+        """Commit a group's offsets with the transaction."""
         commits = offset_commits(offsets)
 
         def commit() -> None:
@@ -110,7 +109,7 @@ class TransactionManager:
         self._calling_thread = 0
 
     def commit(self, flush: Callable[[float], bool]) -> None:
-        """Write what is left, by `flush` with a time in seconds, and decide that the transaction counts."""
+        """Write the rest, by `flush` with a timeout in seconds, and commit."""
 
         def end() -> None:
             error = None if self.state is _S.READY else self._flush_for_commit(flush)
@@ -122,7 +121,7 @@ class TransactionManager:
         self._run("commitTransaction", _S.COMMITTING_TRANSACTION, end)
 
     def abort(self, drop: Callable[[], None]) -> None:
-        """Drop what is left, and decide that the transaction does not count."""
+        """Drop the rest, and abort."""
 
         def end() -> None:
             drop()
@@ -131,9 +130,9 @@ class TransactionManager:
         self._run("abortTransaction", _S.ABORTING_TRANSACTION, end)
 
     def close(self, timeout_s: float | None, flush: Callable[[float], bool], drop: Callable[[], None]) -> None:
-        """Begin nothing any more, finish a commit, and abort what else is not decided (`Sender.run`).
+        """Begin nothing more, finish a commit, and abort anything else (`Sender.run`).
 
-        Other threads are waited for; after `timeout_s`, or if this is in a call of theirs, theirs fail instead.
+        Calls of other threads are waited for; after `timeout_s`, or if this runs inside such a call, they fail instead.
         """
         self._is_closed = True
         end_s = None if timeout_s is None else clock.monotonic_s() + timeout_s
@@ -155,7 +154,7 @@ class TransactionManager:
     # -- what the sending of batches calls, with the buffer's mutex held ----------------------------------------------
 
     def require_sendable(self, topic_partition: TopicPartition) -> None:
-        """Raise what a record for this partition is refused with (`maybeAddPartition`)."""
+        """Raise the error that refuses a record for this partition (`maybeAddPartition`)."""
         if self.state is _S.IN_TRANSACTION and self._pending is None:
             return
         if self._is_closed:
@@ -171,7 +170,7 @@ class TransactionManager:
         )
 
     def join(self, topic_partition: TopicPartition, sequence: int) -> VerificationGuard | None:
-        """Let a partition join the transaction; what to show with the first batch.
+        """Add a partition to the transaction; return the guard for the first batch.
 
         Raises:
             LogstoreError: as `TransactionCoordinator.begin_append` and `add_partitions`.
@@ -183,9 +182,9 @@ class TransactionManager:
         return coordinator.begin_append(name, self.identity, topic_partition, sequence=sequence)
 
     def batch_failed(self, error: LogstoreError) -> None:
-        """Enter the error state of records that could not be written for good (`maybeTransitionToErrorState`).
+        """Enter the error state for records that could not be written (`maybeTransitionToErrorState`).
 
-        A fatal error stays the one there is: what waits when another thread meets it fails after it.
+        A fatal error is kept: later failures follow from it.
         """
         with self._lock:
             if self.state is _S.FATAL_ERROR:
@@ -206,7 +205,7 @@ class TransactionManager:
     # -- steps ------------------------------------------------------------------------------------------------------
 
     def _is_mine(self) -> bool:
-        """Return whether this thread is in a call of the coordinator."""
+        """Return whether this thread is inside a call of the coordinator."""
         return self._calling.locked() and self._calling_thread == threading.get_ident()
 
     def _refuse_inside(self) -> None:
@@ -214,9 +213,9 @@ class TransactionManager:
             raise IllegalStateError("A transactional method is called from inside of another of the same producer")
 
     def _run(self, operation: str, target: TransactionManagerState, end: Callable[[], None]) -> None:
-        """Do `end` in the state `target`; the operation is pending until that is done."""
+        """Run `end` in the state `target`; the operation is pending until it is done."""
         self._refuse_inside()
-        self._refuse_pending(operation)  # at once, not behind a call of another thread
+        self._refuse_pending(operation)  # at once, without waiting for a call of another thread
         with self._calling:
             self._calling_thread = threading.get_ident()
             self._begin_operation(operation, target)
@@ -225,7 +224,7 @@ class TransactionManager:
         self._calling_thread = 0
 
     def _begin_operation(self, operation: str, target: TransactionManagerState) -> None:
-        """Enter `target`, unless this is the second call of a method that was not finished and has done it."""
+        """Enter `target`, unless this repeats an unfinished call that has."""
         with self._lock:
             if target is _S.INITIALIZING:
                 self._refuse_error()
@@ -254,7 +253,7 @@ class TransactionManager:
     def _fail(self, target: TransactionManagerState, error: LogstoreError) -> LogstoreError:
         with self._lock:
             self._require_source(target)
-            self.error = error  # first: a failed transaction is never without it, or it could be committed
+            self.error = error  # first: a failed transaction without its error could be committed
             self.state = target
             return error
 
@@ -277,7 +276,7 @@ class TransactionManager:
                 )
 
     def _refuse_error(self) -> None:
-        """Raise what every call is refused with in an error state (`maybeFailWithError`)."""
+        """Raise the error that refuses all calls in an error state (`maybeFailWithError`)."""
         if self.state not in ERRORS:
             return
         identity = self.identity
@@ -298,10 +297,10 @@ class TransactionManager:
         ) from self.error
 
     def _flush_for_commit(self, flush: Callable[[float], bool]) -> LogstoreError | None:
-        """Write what is left; why that does not let the transaction count."""
+        """Write the rest; return the error that prevents the commit."""
         if not flush(self._max_block_ms / 1000):
             raise self._timed_out("EndTxn(true)")
-        if self._is_forced and self.error is None:  # records were given up
+        if self._is_forced and self.error is None:  # some records were dropped
             return self._fail(_S.FATAL_ERROR, ProducerFailedError(CLOSED_FORCEFULLY))
         return self.error
 
@@ -318,9 +317,9 @@ class TransactionManager:
             self._enter(_S.READY)
 
     def _end(self, *, is_commit: bool) -> None:
-        """Have the transaction decided; one without records and offsets is nobody's business.
+        """Have the coordinator decide the transaction, unless it knows nothing of it.
 
-        May be done again: what the coordinator has decided it answers again, and then the identity is another.
+        May be repeated: the coordinator repeats its answer, and then the identity is another.
         """
         if self.state is _S.READY:
             return
@@ -340,7 +339,7 @@ class TransactionManager:
         self._initialize(self.identity)
 
     def _call(self, call: Callable[[], T], awaited: str, *, is_abort: bool = False) -> T:
-        """Return what a coordinator answers in the end; an error changes the state."""
+        """Return the coordinator's final answer; an error changes the state."""
         end_s = clock.monotonic_s() + self._max_block_ms / 1000
         attempt_count = 0
         while True:
@@ -361,7 +360,7 @@ class TransactionManager:
             threading.Event().wait(wait_s)
 
     def _refused(self, error: LogstoreError, *, is_abort: bool) -> LogstoreError:
-        """Enter the state that a coordinator's refusal leads to; the error to raise (`TxnRequestHandler`)."""
+        """Enter the state that a coordinator's error leads to; return the error to raise (`TxnRequestHandler`)."""
         if isinstance(error, InvalidProducerEpochError | ProducerFencedError):
             return self._fail(_S.FATAL_ERROR, ProducerFencedError())
         if isinstance(error, TransactionAbortableError):
