@@ -1,4 +1,4 @@
-"""Record batch, magic 2: the unit that a `.log` file is made of (`DefaultRecordBatch`, KIP-98).
+"""Record batch, magic 2: a `.log` file is a sequence of them (`DefaultRecordBatch`, KIP-98).
 
 | position | size | field                | note                                                                    |
 |----------|------|----------------------|-------------------------------------------------------------------------|
@@ -10,7 +10,7 @@
 | 21       | 2    | attributes           | bits below                                                              |
 | 23       | 4    | lastOffsetDelta      | lastOffset = baseOffset + this, kept when the cleaner drops records     |
 | 27       | 8    | baseTimestamp        | record deltas count from it; with bit 6 it is also the delete horizon   |
-| 35       | 8    | maxTimestamp         | with bit 3 the append time, which then is every record's timestamp      |
+| 35       | 8    | maxTimestamp         | with bit 3 the append time, which is then every record's timestamp      |
 | 43       | 8    | producerId           | -1 without                                                              |
 | 51       | 2    | producerEpoch        | -1 without                                                              |
 | 53       | 4    | baseSequence         | -1 without; always -1 in a marker batch                                 |
@@ -20,8 +20,8 @@
 All integers are big-endian and signed. Attribute bits: 0-2 codec, 3 timestamp type (1 = LogAppendTime), 4
 transactional, 5 control, 6 delete horizon set; the rest is zero.
 
-Odd case: offset, length, epoch and magic lie outside the checksum, so damage there is not found by it. The last offset
-is not baseOffset + recordsCount - 1: cleaning removes records and keeps the offsets.
+Odd case: the checksum does not cover offset, length, epoch and magic, so it does not find damage there. The last offset
+can be larger than baseOffset + recordsCount - 1: cleaning removes records and keeps the offsets.
 
 Two records, `k1 -> v1` and null key with value `nokey`, at offsets 7 and 8 of leader epoch 3:
 

@@ -1,11 +1,11 @@
-r"""Text that all of Kafka's checkpoint files share (`org.apache.kafka.server.common.CheckpointFile`).
+r"""Text format of Kafka's checkpoint files (`org.apache.kafka.server.common.CheckpointFile`).
 
     line 1    version, 0
     line 2    number of entries
     then one entry a line, fields separated by whitespace
 
-UTF-8; lines end with \n, also the last. An empty file, or one with only the version, has no entries. Kafka
-writes `<name>.tmp`, syncs it and renames it. In hex, one entry of an offset checkpoint:
+UTF-8; every line ends with \n. An empty file, or one with only the version, has no entries. Kafka writes `<name>.tmp`,
+syncs it and renames it. In hex, one entry of an offset checkpoint:
 
     30 0a  31 0a  6f 72 64 65 72 73 20 30 20 34 32 0a
 
@@ -33,16 +33,16 @@ _WHITESPACE = re.compile("[ \t\n\x0b\f\r]+")
 
 
 def parse_checkpoint(data: bytes, *, version: int, path: str, parse_entry: Callable[[list[str]], T | None]) -> list[T]:
-    """The entries of a checkpoint, in file order.
+    """Return the entries of a checkpoint, in file order.
 
     Args:
         data: the whole file.
-        version: the only one accepted.
+        version: the only accepted version.
         path: absolute path, for messages.
-        parse_entry: from the fields of a line to an entry; None if their number is wrong.
+        parse_entry: makes an entry from the fields of a line; returns None if their number is wrong.
 
     Raises:
-        CheckpointFormatError: in Kafka's words; `java_class` tells IOException from Java's own exceptions.
+        CheckpointFormatError: with Kafka's message; `java_class` tells IOException from Java's own exceptions.
     """
     lines = text_lines(data, path=path)
     if not lines:
@@ -55,7 +55,7 @@ def parse_checkpoint(data: bytes, *, version: int, path: str, parse_entry: Calla
     if len(lines) == 1:
         return []
     entry_count = _header_number(lines[1], path)
-    if entry_count < 0:
+    if entry_count < 0:  # Kafka allocates an ArrayList of this capacity
         raise CheckpointFormatError(f"Illegal Capacity: {entry_count}", java_class="java.lang.IllegalArgumentException")
     entries = []
     for line in lines[2:]:
@@ -71,7 +71,7 @@ def parse_checkpoint(data: bytes, *, version: int, path: str, parse_entry: Calla
 
 
 def text_lines(data: bytes, *, path: str) -> list[str]:
-    r"""Lines of UTF-8 text ended by \n, \r or \r\n as in Java's BufferedReader; the last end is optional.
+    r"""Return the lines of UTF-8 text, ended by \n, \r or \r\n as in Java's BufferedReader; the last end is optional.
 
     Raises:
         CheckpointFormatError: not UTF-8 (`MalformedInputException`).
@@ -91,7 +91,7 @@ def text_lines(data: bytes, *, path: str) -> list[str]:
 
 
 def split_fields(line: str) -> list[str]:
-    """`line` split at whitespace as Java does: leading blanks make an empty first field, trailing ones none.
+    """Split `line` at whitespace as Java does: leading blanks make an empty first field, trailing ones make none.
 
     >>> split_fields(" a  b ")
     ['', 'a', 'b']
@@ -103,7 +103,7 @@ def split_fields(line: str) -> list[str]:
 
 
 def int_field(text: str) -> int:
-    """The 32-bit value of a field.
+    """Return the 32-bit value of a field.
 
     Raises:
         CheckpointFormatError: with java_class NumberFormatException, as Kafka does not catch that one.
@@ -112,7 +112,7 @@ def int_field(text: str) -> int:
 
 
 def long_field(text: str) -> int:
-    """The 64-bit value of a field; raises as `int_field`."""
+    """Return the 64-bit value of a field; raises as `int_field`."""
     return _checked(parse_long(text), text)
 
 

@@ -1,22 +1,22 @@
-"""Names of files and directories below a data directory (`LogFileUtils`, `LocalLog`, `Snapshots`).
+"""Names of files and directories in a data directory (`LogFileUtils`, `LocalLog`, `Snapshots`).
 
 In a partition's directory, where an offset is 20 decimal digits with leading zeros:
 
     <base offset>.log .index .timeindex .txnindex    one segment
     <offset>.snapshot                                producer state of all offsets below
-    <any of these>.cleaned .swap .deleted            being made, complete and to be swapped in, to be deleted
+    <any of these>.cleaned .swap .deleted            incomplete; complete and to be swapped in; to be deleted
     <offset>-<epoch>.checkpoint                      KRaft snapshot; the epoch has 10 digits
     <offset>-<epoch>[-<random>].checkpoint.part      KRaft snapshot that is being written
     <offset>-<epoch>.checkpoint.deleted              KRaft snapshot to be deleted
 
-What Kafka reads from a name is the number before the first dot; it need not have 20 digits.
+Kafka reads the number before the first dot of a name; it need not have 20 digits.
 
 Directories of partitions, in the root:
 
     <topic>-<partition>                      split at the last dash
     <topic>-<partition>.<unique>-delete      being deleted; a long topic is cut to keep the name ≤ 255
-    <topic>-<partition>.<unique>-future      a replica on its way to this data directory
-    <topic>-<partition>.<unique>-stray       a replica that should not be here
+    <topic>-<partition>.<unique>-future      a replica that moves to this data directory
+    <topic>-<partition>.<unique>-stray       a replica that the cluster's metadata does not have here
 
 >>> base_offset_of(bytes.fromhex("3030303030303030303030303030303030333230 2e6c6f67").decode())
 320
@@ -63,7 +63,7 @@ _JAVA_BLANKS = " \t\n\x0b\f\r"
 
 
 class DirectoryKind(Enum):
-    """What a partition's directory is there for, and the end of its name that says so."""
+    """Purpose of a partition's directory; the value is the end of its name."""
 
     LIVE = ""
     DELETE = "-delete"
@@ -72,7 +72,7 @@ class DirectoryKind(Enum):
 
 
 class PartitionDirectory(NamedTuple):
-    """What the name of a partition's directory says."""
+    """Parsed name of a partition's directory."""
 
     topic: str
     partition: int
@@ -83,7 +83,7 @@ _SET_ASIDE_SUFFIXES = tuple(kind.value for kind in DirectoryKind if kind.value)
 
 
 class KraftSnapshotName(NamedTuple):
-    """What the name of a KRaft snapshot says: it holds all offsets below `end_offset`."""
+    """Parsed name of a KRaft snapshot, which holds all offsets below `end_offset`."""
 
     end_offset: int
     epoch: int
@@ -91,27 +91,27 @@ class KraftSnapshotName(NamedTuple):
     deleted: bool
 
 
-@lru_cache(maxsize=1024)  # the same few names are in a directory and in its neighbours
+@lru_cache(maxsize=1024)  # many directories have files of the same names
 def base_offset_of(file_name: str) -> int:
-    """The number before the first dot.
+    """Return the number before the first dot.
 
     Raises:
-        InvalidNameError: it is not a 64-bit number, in Java's words.
+        InvalidNameError: it is not a 64-bit number; Java's message.
     """
     return _long(file_name.split(".", 1)[0])
 
 
-@lru_cache(maxsize=1024)  # a segment's are asked for again and again
+@lru_cache(maxsize=1024)  # each read asks for its segment's names
 def segment_file_name(base_offset: int, suffix: str) -> str:
-    """The name that Kafka gives a file of the segment."""
+    """Return the name of a segment's file."""
     return f"{base_offset:0{OFFSET_DIGIT_COUNT}d}{suffix}"
 
 
 def parse_kraft_snapshot_name(file_name: str) -> KraftSnapshotName | None:
-    """What `file_name` says, None if it has no suffix of a KRaft snapshot (`Snapshots.parse`).
+    """Parse the name of a KRaft snapshot; None if it has no suffix of one (`Snapshots.parse`).
 
     Raises:
-        InvalidNameError: it has one, but is too short or holds no numbers, in Java's words.
+        InvalidNameError: it has one, but is too short or holds no numbers; Java's message.
     """
     partial = file_name.endswith(KRAFT_PARTIAL_SUFFIX)
     deleted = file_name.endswith(KRAFT_DELETED_SUFFIX)
@@ -127,7 +127,7 @@ def parse_kraft_snapshot_name(file_name: str) -> KraftSnapshotName | None:
 
 
 def parse_partition_directory(name: str) -> PartitionDirectory | None:
-    """What the directory's name says, None where Kafka refuses it (`LocalLog.parseTopicPartitionName`)."""
+    """Parse the name of a partition's directory; None if Kafka refuses it (`LocalLog.parseTopicPartitionName`)."""
     kind = DirectoryKind.LIVE
     if name.endswith(_SET_ASIDE_SUFFIXES):
         kind = next(k for k in DirectoryKind if k.value and name.endswith(k.value))
@@ -142,12 +142,12 @@ def parse_partition_directory(name: str) -> PartitionDirectory | None:
 
 
 def directory_name(topic: str, partition: int) -> str:
-    """The name of a partition's directory."""
+    """Return the name of a partition's directory."""
     return f"{topic}-{partition}"
 
 
 def set_aside_name(topic: str, partition: int, unique_id: str, kind: DirectoryKind) -> str:
-    """The name of a partition's directory that is to be deleted, or is stray; a long topic is cut.
+    """Return the name of a directory that is to be deleted, or stray; cuts a long topic (`LocalLog.logDeleteDirName`).
 
     >>> set_aside_name("orders", 7, "0f2a", DirectoryKind.DELETE)
     'orders-7.0f2a-delete'
@@ -157,7 +157,7 @@ def set_aside_name(topic: str, partition: int, unique_id: str, kind: DirectoryKi
 
 
 def foreign_directory_text(name: str, canonical_path: str) -> str:
-    """Kafka's words for a directory whose name it refuses; a broker does not start beside one."""
+    """Return Kafka's message for a directory whose name it refuses; a broker does not start beside one."""
     return (
         f"Found directory {canonical_path}, '{name}' is not in the form of topic-partition or "
         "topic-partition.uniqueId-delete (if marked for deletion).\n"
@@ -166,7 +166,7 @@ def foreign_directory_text(name: str, canonical_path: str) -> str:
 
 
 def _has_unique_id(stem: str) -> bool:
-    r"""Whether `stem` matches (\S+)-(\S+)\.(\S+), found without a search that backtracks."""
+    r"""Whether `stem` matches (\S+)-(\S+)\.(\S+), without the backtracking of a regular expression."""
     if any(blank in stem for blank in _JAVA_BLANKS):
         return False
     dash = stem.find("-", 1)

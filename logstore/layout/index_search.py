@@ -1,17 +1,17 @@
-"""How Kafka finds an entry in an offset or time index (`AbstractIndex.indexSlotRangeFor`).
+"""Search for an entry in an offset or time index (`AbstractIndex.indexSlotRangeFor`).
 
-A binary search for the last entry whose key is not above the target. Lookups are mostly for recent offsets,
-so it first tries the *warm* section, the last 8192 bytes of entries, which stay in the page cache:
+A binary search for the last entry whose key is ≤ the target. Most lookups are for recent offsets, so it first tries the
+*warm* section, the last 8192 bytes of entries, which stay in the page cache:
 
     first warm slot = max(0, entries - 1 - 8192 / entry size)
     key[first warm] < target   → search [first warm, entries - 1]
     key[0] > target            → none (slot -1)
     otherwise                  → search [0, first warm]
 
-On a sorted index the warm section changes nothing. On a damaged one it decides which entry is found, and an
-equal key ends the search at once, so both are kept here step by step.
+In a sorted index the warm section does not change the result. In a damaged one it decides which entry is found, as does
+the rule that an equal key ends the search at once; so both are the same here, step by step.
 
-The other way round, the first entry from a target on, an equal key that the search does not meet is passed over.
+The search for the first entry ≥ a target passes over an equal key that the binary search does not meet.
 
 >>> keys = np.array([10, 20, 20, 30], dtype=np.int64)
 >>> largest_lower_bound_slots(keys, np.array([9, 10, 25, 99], dtype=np.int64), warm_entry_count=1024).tolist()
@@ -32,7 +32,7 @@ NO_SLOT = -1
 def largest_lower_bound_slots(
     keys: NDArray[np.int64], targets: NDArray[np.int64], warm_entry_count: int
 ) -> NDArray[np.int64]:
-    """Slot of the largest entry ≤ each target, `NO_SLOT` if all are larger.
+    """Return the slot of the largest entry ≤ each target; `NO_SLOT` if all are larger.
 
     Args:
         keys: int64, one per entry, ascending unless the index is damaged.
@@ -40,7 +40,7 @@ def largest_lower_bound_slots(
         warm_entry_count: `WARM_BYTES` // entry size.
 
     Returns:
-        int64, one slot per target, as from `AbstractIndex.largestLowerBoundSlotFor`, also for unsorted keys.
+        int64, one slot per target, as `AbstractIndex.largestLowerBoundSlotFor` gives it, for unsorted keys too.
     """
     if keys.size == 0:
         return np.full(targets.size, NO_SLOT, dtype=np.int64)
@@ -53,23 +53,23 @@ def largest_lower_bound_slots(
         found = keys[middle]
         high = np.where(open_ & (found > targets), middle - 1, high)
         low = np.where(open_ & (found <= targets), middle, low)
-        high = np.where(open_ & (found == targets), middle, high)
+        high = np.where(open_ & (found == targets), middle, high)  # an equal key ends the search
     return np.where(~in_warm & (keys[0] > targets), np.int64(NO_SLOT), low)
 
 
 def largest_lower_bound_slot(keys: NDArray[np.int64], target: int, warm_entry_count: int) -> int:
-    """The slot that `largest_lower_bound_slots` gives for one target, sooner."""
+    """Return what `largest_lower_bound_slots` gives for one target; faster."""
     return _searched(keys, target, warm_entry_count)[0] if keys.size else NO_SLOT
 
 
 def smallest_upper_bound_slot(keys: NDArray[np.int64], target: int, warm_entry_count: int) -> int:
-    """Slot of the first entry that is above the target, or equal to it; `NO_SLOT` if there is none.
+    """Return the slot of the first entry ≥ the target; `NO_SLOT` if there is none.
 
-    As from `AbstractIndex.smallestUpperBoundSlotFor`: a search that meets an equal key ends there, one that does not
-    gives the slot behind where it ends.
+    As `AbstractIndex.smallestUpperBoundSlotFor`: an equal key that the search meets is the result, else the slot behind
+    the last one that it looked at.
 
     Args:
-        keys, warm_entry_count: as of `largest_lower_bound_slots`.
+        keys, warm_entry_count: see `largest_lower_bound_slots`.
         target: int64.
     """
     if not keys.size:
@@ -81,8 +81,8 @@ def smallest_upper_bound_slot(keys: NDArray[np.int64], target: int, warm_entry_c
 
 
 def _searched(keys: NDArray[np.int64], target: int, warm_entry_count: int) -> tuple[int, bool]:
-    """Slot where the search ends, and whether because it met the target (`AbstractIndex.indexSlotRangeFor`)."""
-    entries = keys.data  # whose items are Python's own ints, and sooner there
+    """Return the slot where the search ends, and whether it met the target (`AbstractIndex.indexSlotRangeFor`)."""
+    entries = keys.data  # a memoryview gives Python ints, faster than an array gives its scalars
     low, high = keys.size - 1 - warm_entry_count, keys.size - 1
     if low < 0:
         low = 0

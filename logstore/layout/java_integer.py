@@ -1,8 +1,7 @@
 """Decimal integers as Java reads them (`Integer.parseInt`, `Long.parseLong`).
 
-Kafka keeps integers as text in file names, checkpoints and properties. Java takes one optional sign and
-then Unicode decimal digits of the basic plane; no spaces, no underscores, nothing out of range. Python's
-`int()` takes other things.
+File names, checkpoints and properties hold integers as text. Java takes one optional sign and then Unicode decimal
+digits of the basic plane; no spaces, no underscores, nothing out of range. Python's `int()` takes more.
 
 >>> parse_long("00000000000000000320"), parse_long("+7"), parse_long("-0")
 (320, 7, 0)
@@ -14,22 +13,22 @@ then Unicode decimal digits of the basic plane; no spaces, no underscores, nothi
 
 from __future__ import annotations
 
-_LONGEST_TEXT = 4096
+_LONGEST_TEXT = 4096  # Python's `int` fails at 4300 digits
 _LAST_OF_BASIC_PLANE = "\uffff"
 
 
 def parse_int(text: str) -> int | None:
-    """The 32-bit value of `text`, or None where Java throws NumberFormatException."""
+    """Return the 32-bit value of `text`, or None where Java throws NumberFormatException."""
     return _parse(text, 32)
 
 
 def parse_long(text: str) -> int | None:
-    """The 64-bit value of `text`, or None where Java throws NumberFormatException."""
+    """Return the 64-bit value of `text`, or None where Java throws NumberFormatException."""
     return _parse(text, 64)
 
 
 def number_format_text(text: str) -> str:
-    """The message of Java's NumberFormatException."""
+    """Return the message of Java's NumberFormatException."""
     return f'For input string: "{text}"'
 
 

@@ -1,13 +1,11 @@
-r"""Java's properties text as `java.util.Properties.load(InputStream)` reads it: ISO-8859-1, \uXXXX escapes.
+r"""Java properties, as `java.util.Properties.load(InputStream)` reads them: ISO-8859-1 with \uXXXX escapes.
 
-- A line ends with \n, \r or \r\n. Blank lines, and lines whose first visible character is # or !, are
-  comments.
-- A line that ends with an odd number of backslashes goes on in the next line, whose leading blanks are
-  dropped.
-- The key ends before the first = : or blank without a backslash before it. Blanks around one = or : are
-  dropped; blanks at the end of the value stay.
-- \t \n \r \f and \uXXXX mean what they say; any other character after a backslash means itself.
-- Of a key that is there twice the last value counts.
+- A line ends with \n, \r or \r\n. Blank lines, and lines whose first visible character is # or !, are comments.
+- A line that ends with an odd number of backslashes continues in the next line, whose leading blanks are dropped.
+- The key ends before the first = : or blank without a backslash before it. Blanks around one = or : are dropped;
+  blanks at the end of the value stay.
+- \t \n \r \f and \uXXXX are control and Unicode characters; any other character after a backslash is itself.
+- The last of several values of a key counts.
 
 >>> parse_properties(b"# no\nnode.id=1\ncluster.id : a\\u0062c\\\n   d \nempty\n")
 {'node.id': '1', 'cluster.id': 'abcd ', 'empty': ''}
@@ -33,10 +31,10 @@ _ESCAPED_CHARACTERS = {
 
 
 def parse_properties(data: bytes) -> dict[str, str]:
-    r"""The properties in `data`, the whole file.
+    r"""Return the properties in `data`, the whole file.
 
     Raises:
-        CheckpointFormatError: a \u that four hex digits do not follow (`IllegalArgumentException`).
+        CheckpointFormatError: a \u without four hex digits (`IllegalArgumentException`).
     """
     properties = {}
     for line in _logical_lines(data.decode("iso-8859-1")):
@@ -49,7 +47,7 @@ def parse_properties(data: bytes) -> dict[str, str]:
 
 
 def escaped_value(text: str) -> str:
-    r"""A value as `Properties.store` writes it behind its key and the =.
+    r"""Return a value as `Properties.store` writes it behind its key and the =.
 
     >>> print(escaped_value(" a=b\n" + chr(233)))
     \ a\=b\n\u00E9
@@ -63,7 +61,7 @@ def _escaped(character: str) -> str:
         return _ESCAPED_CHARACTERS[character]
     if " " <= character <= "~":
         return character
-    units = character.encode("utf-16-be", "surrogatepass")
+    units = character.encode("utf-16-be", "surrogatepass")  # Java escapes each half of a surrogate pair
     return "".join(f"\\u{units[index : index + 2].hex().upper()}" for index in range(0, len(units), 2))
 
 
@@ -76,7 +74,7 @@ def _logical_lines(text: str) -> Iterator[str]:
         line = natural_line.lstrip(_BLANKS)
         if not logical_line and line[:1] in ("", "#", "!"):
             continue
-        backslash_count = len(line) - len(line.rstrip("\\"))
+        backslash_count = len(line) - len(line.rstrip("\\"))  # an even number is escaped backslashes
         if backslash_count % 2:
             line = line[:-1]
             if index + 1 < len(natural_lines):
@@ -89,7 +87,7 @@ def _logical_lines(text: str) -> Iterator[str]:
 def _unescaped(text: str) -> str:
     if "\\" not in text:
         return text
-    units = _ESCAPE.sub(_unescape, text).encode("utf-16", "surrogatepass")  # a character may be escaped in two halves
+    units = _ESCAPE.sub(_unescape, text).encode("utf-16", "surrogatepass")  # joins escaped halves of a surrogate pair
     return units.decode("utf-16", "surrogatepass")
 
 

@@ -1,4 +1,4 @@
-"""Kafka's uuids: 16 bytes, written as 22 characters of URL-safe base64 without padding (`Uuid`).
+"""Kafka's UUIDs: 16 bytes, written as 22 characters of URL-safe base64 without padding (`Uuid`).
 
 >>> parse_uuid("dqEnd-x7SkKckvU0_kJgLQ").hex()
 '76a12777ec7b4a429c92f534fe42602d'
@@ -21,10 +21,10 @@ _PADDING = ord("=")
 
 
 def parse_uuid(text: str) -> bytes:
-    """The 16 bytes that `text` stands for; padding may be there or not.
+    """Return the 16 bytes of a UUID's text, which may have padding.
 
     Raises:
-        CheckpointFormatError: with java_class IllegalArgumentException; Kafka's text for a wrong length.
+        CheckpointFormatError: with java_class IllegalArgumentException; Kafka's message for a wrong length.
     """
     if len(text) > _LONGEST_TEXT:
         raise _error(f"Input string with prefix `{text[:_LONGEST_TEXT]}` is too long to be decoded as a base64 UUID")
@@ -38,12 +38,12 @@ def parse_uuid(text: str) -> bytes:
 
 
 def format_uuid(data: bytes) -> str:
-    """The 22 characters for 16 bytes."""
+    """Return the 22 characters of 16 bytes."""
     return urlsafe_b64encode(data).decode("ascii").rstrip("=")
 
 
 def random_uuid() -> str:
-    """Return a random uuid as `Uuid.randomUuid` makes it: of version 4, never beginning with a dash."""
+    """Return a random UUID of version 4 whose text does not begin with a dash (`Uuid.randomUuid`)."""
     while True:
         data = bytearray(urandom(SIZE))
         data[6] = data[6] & 0x0F | 0x40
@@ -54,7 +54,7 @@ def random_uuid() -> str:
 
 
 def _decoded(text: str) -> bytes:
-    """The bytes of `text` as `Base64.getUrlDecoder().decode` gives them: the last digits' surplus bits may be set."""
+    """Decode `text` as `Base64.getUrlDecoder().decode` does, which ignores surplus bits of the last digit."""
     characters = text.encode("iso-8859-1", "replace")
     if len(characters) == 1:
         raise _error("Input byte[] should at least have 2 bytes for base64 bytes")
@@ -75,7 +75,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _check_padding(characters: bytes, digit_count: int) -> None:
-    """Raise unless what follows the digits is the padding that they need."""
+    """Raise unless the digits are followed by exactly the padding that they need."""
     missing_count = -digit_count % 4
     if missing_count == 0 or (missing_count == 2 and characters[digit_count : digit_count + 2] != b"=="):
         raise _error("Input byte array has wrong 4-byte ending unit")

@@ -1,8 +1,7 @@
-r"""`leader-epoch-checkpoint`, in a partition's directory: where leaders began (`LeaderEpochCheckpointFile`).
+r"""`leader-epoch-checkpoint`, in a partition's directory: start of each epoch (`LeaderEpochCheckpointFile`).
 
-Text as in `checkpoint`, version 0, an entry is `<epoch> <start offset>`, both ascending. An epoch ends
-where the next one starts. Entries are kept by followers to find where their log and the leader's part
-(KIP-101, KIP-279).
+Text as in `checkpoint`, version 0; an entry is `<epoch> <start offset>`, both ascending. An epoch ends where the next
+one starts. With the entries a follower finds the offset at which its log and the leader's diverge (KIP-101, KIP-279).
 
 >>> parse_leader_epoch_checkpoint(bytes.fromhex("300a 320a 3020300a 322031380a"), path="/d/l-e-c")
 [(0, 0), (2, 18)]
@@ -17,10 +16,10 @@ FILE_NAME = "leader-epoch-checkpoint"
 
 
 def parse_leader_epoch_checkpoint(data: bytes, *, path: str) -> list[tuple[int, int]]:
-    """(epoch, start offset) of each entry, in file order.
+    """Return (epoch, start offset) of each entry, in file order.
 
     Raises:
-        CheckpointFormatError: in Kafka's words.
+        CheckpointFormatError: with Kafka's message.
     """
     return parse_checkpoint(data, version=VERSION, path=path, parse_entry=_parse_entry)
 

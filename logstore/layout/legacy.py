@@ -1,6 +1,6 @@
-"""Message, magic 0 and 1: what `.log` files were made of before Kafka 0.11 (`LegacyRecord`, KIP-31, KIP-32).
+"""Message, magic 0 and 1: the content of `.log` files before Kafka 0.11 (`LegacyRecord`, KIP-31, KIP-32).
 
-An entry of a message set is an offset, a size, and one message; an entry is a batch of its own.
+An entry of a message set is an offset, a size and one message; Kafka reads each entry as a batch.
 
 | position | size | field      | note                                                                      |
 |----------|------|------------|---------------------------------------------------------------------------|
@@ -9,19 +9,19 @@ An entry of a message set is an offset, a size, and one message; an entry is a b
 | 12       | 4    | crc        | CRC-32 (zlib's) of everything after it                                    |
 | 16       | 1    | magic      | 0 or 1                                                                    |
 | 17       | 1    | attributes | bits 0-2 codec (zstd is not allowed), bit 3 LogAppendTime (magic 1 only)  |
-| 18       | 8    | timestamp  | only in magic 1; in magic 0 the next field stands here                    |
+| 18       | 8    | timestamp  | only in magic 1; in magic 0 the next field is here                        |
 | 26       | 4    | keySize    | -1 null                                                                   |
 | 30       | …    | key        |                                                                           |
 |          | 4    | valueSize  | -1 null                                                                   |
 |          | …    | value      |                                                                           |
 
 All integers are big-endian and signed, but for the checksum. With a codec the entry is a wrapper: its value is a
-compressed message set, whose messages must not be compressed again, and its offset is that of the last of them. In a
-wrapper of magic 0 the offsets inside are absolute; of magic 1 they count from 0, and absolute = wrapper's offset -
-last inner offset + inner offset. The cleaner leaves holes in them, so the last one is not the count of messages.
+compressed message set, whose messages must not be compressed again, and its offset is that of the last message. In a
+wrapper of magic 0 the inner offsets are absolute. In one of magic 1 they count from 0, and absolute = wrapper's offset
+- last inner offset + inner offset; the cleaner leaves gaps, so the last inner offset can exceed the count - 1.
 
-Odd case: a wrapper of magic 1 with LogAppendTime gives its own timestamp to all messages inside. A wrapper of magic 1
-at offset 0 holds offsets as they are. No record here knows a producer, a sequence, an epoch or a header.
+Odd case: in a wrapper of magic 1 with LogAppendTime the wrapper's timestamp is that of all inner messages. In a wrapper
+of magic 1 at offset 0 the inner offsets are absolute. No message has a producer, a sequence, an epoch or headers.
 
 Key `k1`, value `v1` at offset 7, magic 1:
 
@@ -55,11 +55,10 @@ MESSAGE_KEY_SIZE_V1 = 14
 
 CODEC_MASK = 0x07
 LOG_APPEND_TIME_FLAG = 0x08
-NO_TIMESTAMP = -1
 
 
 def timestamp_type(magic: int, attributes: int) -> TimestampType:
-    """Who set the timestamp of a message that no wrapper speaks for (`LegacyRecord.timestampType`)."""
+    """Return the timestamp type of a message outside of a wrapper (`LegacyRecord.timestampType`)."""
     if magic == 0:
         return TimestampType.NO_TIMESTAMP_TYPE
     if attributes & LOG_APPEND_TIME_FLAG:

@@ -1,4 +1,4 @@
-"""Marker of a transaction: a control batch of one record that commits or aborts it (`EndTransactionMarker`, KIP-98).
+"""Transaction marker: control batch with one record that commits or aborts (`EndTransactionMarker`, KIP-98).
 
 | position | size | field               | note                                                  |
 |----------|------|---------------------|-------------------------------------------------------|
@@ -14,7 +14,7 @@
 | 73       | 4    | coordinator epoch   |                                                       |
 | 77       | 1    | header count        | 0                                                     |
 
-Odd case: other brokers may write larger ones; what is not of this form is read as any record.
+Odd case: a later version may write longer ones; a control batch of another form is read like any other batch.
 
 >>> marker_record(1, 4).hex(" ")
 '20 00 00 00 08 00 00 00 01 0c 00 00 00 00 00 04 00'
@@ -37,7 +37,7 @@ COORDINATOR_EPOCH = 73
 HEADER_COUNT = 77
 MARKER_SIZE = 78
 
-# The varints.
+# encoded varints of the three sizes
 RECORD_LENGTH_BYTE = 2 * 16
 KEY_SIZE_BYTE = 2 * 4
 VALUE_SIZE_BYTE = 2 * 6
@@ -46,6 +46,6 @@ _RECORD = struct.Struct(">bbhbhhbhib")
 
 
 def marker_record(control_type: int, coordinator_epoch: int) -> bytes:
-    """The record of a marker, with its length; raises struct.error for an epoch that is no int32."""
+    """Return a marker's record with its length; raises struct.error for an epoch that is no int32."""
     key_and_value = KEY_SIZE_BYTE, 0, control_type, VALUE_SIZE_BYTE, 0, coordinator_epoch
     return _RECORD.pack(RECORD_LENGTH_BYTE, 0, 0, *key_and_value, 0)

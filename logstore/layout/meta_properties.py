@@ -1,12 +1,11 @@
-r"""`meta.properties`, in the root of a data directory: whose it is (`MetaProperties`, KIP-631, KIP-858).
+r"""`meta.properties`, in a data directory: its cluster, node and id (`MetaProperties`, KIP-631, KIP-858).
 
-Java properties text (`java_properties`): two comment lines, then the keys in any order. Unknown keys are
-ignored.
+Java properties (`java_properties`): two comment lines, then the keys in any order. Unknown keys are ignored.
 
     version 1 (KRaft)        version=1, cluster.id, node.id, and directory.id if it has one
     version 0 (ZooKeeper)    version=0 or none, broker.id and cluster.id if it has them
 
-`directory.id` is a uuid in Kafka's 22 characters. A broker refuses a directory whose ids are not its own.
+`directory.id` is a UUID's 22 characters. A broker refuses a directory whose ids are not its own.
 
 >>> data = bytes.fromhex("230a 76657273696f6e3d310a 6e6f64652e69643d310a 636c75737465722e69643d61620a")
 >>> parse_meta_properties(data)
@@ -31,7 +30,7 @@ DIRECTORY_ID_KEY = "directory.id"
 
 
 class MetaProperties(NamedTuple):
-    """`node_id` is `broker.id` in version 0; None means that the file does not say."""
+    """Content of the file; `node_id` is `broker.id` in version 0; None for a missing key."""
 
     version: int
     cluster_id: str | None
@@ -40,10 +39,10 @@ class MetaProperties(NamedTuple):
 
 
 def parse_meta_properties(data: bytes) -> MetaProperties:
-    """What the file says.
+    """Parse the whole file.
 
     Raises:
-        CheckpointFormatError: in Kafka's words (a `RuntimeException` there).
+        CheckpointFormatError: with Kafka's message (a `RuntimeException` there).
     """
     properties = parse_properties(data)
     version = _version(properties.get(VERSION_KEY, "0"))
@@ -58,7 +57,7 @@ def parse_meta_properties(data: bytes) -> MetaProperties:
 
 
 def _version(text: str) -> int:
-    version = parse_int(text.strip("".join(map(chr, range(0x21)))))
+    version = parse_int(text.strip("".join(map(chr, range(0x21)))))  # what `String.trim` removes
     if version is None:
         raise _error(f"Invalid meta.properties version string '{text}'")
     if version not in (0, 1):

@@ -1,12 +1,11 @@
-r"""One offset per partition, in the root of a data directory (`OffsetCheckpointFile`).
+r"""Offset checkpoints, in a data directory: one offset per partition (`OffsetCheckpointFile`).
 
-    recovery-point-offset-checkpoint   first offset that may not be flushed; a missing partition means 0
-    log-start-offset-checkpoint        log start offset, where it is above the base offset of the log
+    recovery-point-offset-checkpoint   first offset that may be unflushed; 0 for a missing partition
+    log-start-offset-checkpoint        log start offset, where it is above the first segment's base offset
     replication-offset-checkpoint      high watermark
-    cleaner-offset-checkpoint          first offset that the cleaner has not been over
+    cleaner-offset-checkpoint          first offset that the cleaner has not cleaned
 
-Text as in `checkpoint`, version 0, an entry is `<topic> <partition> <offset>`. Entries come in no order of
-meaning.
+Text as in `checkpoint`, version 0; an entry is `<topic> <partition> <offset>`. The order of entries has no meaning.
 
 >>> parse_offset_checkpoint(bytes.fromhex("300a 310a 6f726465727320302034320a"), path="/d/r-p-o-c")
 {('orders', 0): 42}
@@ -30,10 +29,10 @@ FILE_NAMES = (
 
 
 def parse_offset_checkpoint(data: bytes, *, path: str) -> dict[tuple[str, int], int]:
-    """From (topic, partition) to offset; of a partition that is there twice, the last entry.
+    """Return the offset of each (topic, partition); the last entry counts for one that is there twice.
 
     Raises:
-        CheckpointFormatError: in Kafka's words.
+        CheckpointFormatError: with Kafka's message.
     """
     return dict(parse_checkpoint(data, version=VERSION, path=path, parse_entry=_parse_entry))
 

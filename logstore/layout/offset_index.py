@@ -1,15 +1,15 @@
-"""`<base offset>.index`: from offset to byte position in the segment (`OffsetIndex`).
+"""`<base offset>.index`: maps offsets to byte positions in the segment (`OffsetIndex`).
 
-Entries of 8 bytes, big-endian, back to back, no header:
+Entries of 8 bytes, big-endian, without gaps and without a header:
 
     int32 relative_offset   last offset of a batch, minus the base offset in the file name
     int32 position          byte position of that batch in the `.log`
 
-Both columns ascend. About one entry is written per `index.interval.bytes` (4096) of log, never for the
-first batch of a segment. The file of the active segment is preallocated to `segment.index.bytes` and
-zero-filled behind its entries; it is cut to its entries when the segment rolls or the log is closed. After
-a crash the zeros remain: an entry after the first that says relative offset 0 marks the end of what was
-written, and recovery rebuilds the file. Bytes behind the last whole entry are not read.
+Both columns ascend. Kafka adds about one entry per `index.interval.bytes` (4096) of log, never for the first batch of a
+segment. The file of the active segment is preallocated to `segment.index.bytes` with zeros behind its entries; Kafka
+truncates it to its entries when the segment rolls or the log is closed. After a crash the zeros remain: an entry other
+than the first with relative offset 0 marks the end, and recovery rebuilds the file. Bytes behind the last whole entry
+are ignored.
 
 A lookup gives the largest entry whose offset is ≤ the target, and (base offset, 0) if there is none.
 
@@ -46,14 +46,14 @@ WARM_ENTRY_COUNT = WARM_BYTES // ENTRY_SIZE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OffsetIndex:
-    """The entries of one `.index`.
+    """Entries of one `.index`.
 
     Attributes:
         path: absolute path, for messages.
         base_offset: from the file name.
         size_bytes: length of the file.
-        offsets: int64, absolute: base offset + relative offset, wrapping as in Java.
-        positions: int64, as stored, so negative ones are possible in a damaged file.
+        offsets: int64, absolute: base offset + relative offset, which overflows as in Java.
+        positions: int64, as stored; may be negative in a damaged file.
     """
 
     path: str
@@ -64,30 +64,30 @@ class OffsetIndex:
 
     @property
     def entry_count(self) -> int:
-        """Entries of the file."""
+        """Number of entries."""
         return self.offsets.size
 
     def lookup(self, target_offset: int) -> tuple[int, int]:
-        """(offset, position) of the largest entry ≤ the target, else (base offset, 0)."""
+        """Return (offset, position) of the largest entry ≤ the target; (base offset, 0) if there is none."""
         slot = largest_lower_bound_slot(self.offsets, target_offset, WARM_ENTRY_COUNT)
         if slot == NO_SLOT:
             return self.base_offset, 0
         return self.offsets.item(slot), self.positions.item(slot)
 
     def lookup_positions(self, target_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The position that `lookup` gives for each target: int64, same length."""
+        """Return the position that `lookup` gives for each target: int64, same length."""
         slots = self._slots(target_offsets)
         if self.entry_count == 0:
             return np.zeros(slots.size, dtype=np.int64)
         return np.where(slots == NO_SLOT, np.int64(0), self.positions[slots])
 
     def upper_bound_offset(self, position: int) -> int | None:
-        """Offset of the first entry at or behind `position`; None without one (`fetchUpperBoundOffset`)."""
+        """Return the offset of the first entry at or behind `position`; None without one (`fetchUpperBoundOffset`)."""
         slot = smallest_upper_bound_slot(self.positions, position, WARM_ENTRY_COUNT)
         return None if slot == NO_SLOT else int(self.offsets[slot])
 
     def sanity_check(self) -> None:
-        """Raise CorruptIndexError as `OffsetIndex.sanityCheck` does: last offset below base, odd length."""
+        """Raise CorruptIndexError for a last offset below the base or a partial entry (`OffsetIndex.sanityCheck`)."""
         if self.entry_count and int(self.offsets[-1]) < self.base_offset:
             raise CorruptIndexError(
                 f"Corrupt index found, index file {self.path} has non-zero size but the last offset is "
@@ -104,9 +104,9 @@ class OffsetIndex:
 
 
 def parse_offset_index(data: bytes | NDArray[np.uint8], *, base_offset: int, path: str) -> OffsetIndex:
-    """The entries in `data`, the whole file; bytes behind the last whole entry are left out.
+    """Return the entries in `data`, the whole file; ignores bytes behind the last whole entry.
 
-    Raises nothing: any bytes are an index. Ask `sanity_check`.
+    Raises nothing, as any bytes are an index; `sanity_check` judges them.
     """
     entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE)
     return OffsetIndex(

@@ -3,9 +3,8 @@ r"""`partition.metadata`, in a partition's directory: the topic's id (`Partition
     version: 0\n
     topic_id: <22 characters>        no newline at the end
 
-UTF-8. Lines are split at a colon and the whitespace behind it; the words before the colon are not looked
-at, and neither is any third line. The id may not be all zero. A broker renames a directory whose id is not
-the topic's to `-stray`.
+UTF-8. Lines are split at a colon and the whitespace behind it; the words before the colon are ignored, as is any third
+line. The id must not be all zeros. A broker renames a directory whose id is not the topic's to `-stray`.
 
 >>> data = bytes.fromhex("76657273696f6e3a20300a"
 ...     "746f7069635f69643a206471456e642d7837536b4b636b7655305f6b4a674c51")
@@ -29,17 +28,17 @@ _SEPARATOR = re.compile(":[ \t\n\x0b\f\r]+")
 
 
 class PartitionMetadata(NamedTuple):
-    """`topic_id` in Kafka's 22 characters."""
+    """Content of the file; `topic_id` is a UUID's 22 characters."""
 
     version: int
     topic_id: str
 
 
 def parse_partition_metadata(data: bytes, *, path: str) -> PartitionMetadata:
-    """What the file says.
+    """Parse the whole file.
 
     Raises:
-        CheckpointFormatError: in Kafka's words.
+        CheckpointFormatError: with Kafka's message.
     """
     lines = text_lines(data, path=path)
     version_line = _line(lines, 0, path)

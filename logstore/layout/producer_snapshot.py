@@ -1,25 +1,24 @@
-"""`<offset>.snapshot`: the producers of a partition as of all offsets below the one in its name.
+"""`<offset>.snapshot`: state of a partition's producers before the offset in its name.
 
-Source: `ProducerStateManager.readSnapshot` and the message schema `ProducerSnapshot`. Big-endian, not
-flexible:
+Source: `ProducerStateManager.readSnapshot` and the message schema `ProducerSnapshot`. Big-endian, not a flexible
+version:
 
-    int16  version    1; no other is read
+    int16  version    1; Kafka reads no other
     uint32 crc        CRC-32C of everything behind it, from byte 6 to the end of the file
     int32  count
     count entries of 46 bytes:
       int64 producer_id
       int16 producer_epoch
-      int32 last_sequence              -1 if no batch is remembered
-      int64 last_offset                -1 if no batch is remembered
+      int32 last_sequence              -1 without a batch
+      int64 last_offset                -1 without a batch
       int32 offset_delta               last offset minus first offset of that batch
       int64 timestamp                  of the producer's last batch or marker
-      int32 coordinator_epoch          of its last marker, -1 if none
-      int64 current_txn_first_offset   -1 if no transaction is open
+      int32 coordinator_epoch          of its last marker; -1 without one
+      int64 current_txn_first_offset   -1 without an open transaction
 
-Only the last of the five batches that a broker remembers is kept. Any `last_offset` < 0 means no batch, and
-any `current_txn_first_offset` < 0 no open transaction. Entries come in no order of meaning (Java's
-HashMap). Bytes behind the entries are under the checksum but otherwise ignored. The checksum is verified by
-the reader in `logstore.disk`.
+Of the five batches that a broker keeps in memory the file has only the last. Any `last_offset` < 0 means no batch, and
+any `current_txn_first_offset` < 0 no open transaction. The order of entries has no meaning (Java's HashMap). The
+checksum covers bytes behind the entries, which are ignored otherwise. The reader in `logstore.disk` verifies it.
 
 >>> snapshot = parse_producer_snapshot(bytes.fromhex(
 ...     "0001 c4077e0b 00000003"
@@ -64,7 +63,7 @@ ENTRY_DTYPE = np.dtype(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProducerSnapshot:
-    """The entries of one `.snapshot`, in file order: int64 columns of one length, in the order of ENTRY_DTYPE."""
+    """Entries of one `.snapshot`, in file order: int64 columns of equal length, in the order of ENTRY_DTYPE."""
 
     stored_crc: int
     producer_ids: NDArray[np.int64]
@@ -78,11 +77,11 @@ class ProducerSnapshot:
 
     @property
     def entry_count(self) -> int:
-        """Producers in the file."""
+        """Number of producers."""
         return self.producer_ids.size
 
     def check_crc(self, computed_crc: int) -> None:
-        """CorruptSnapshotError unless the CRC of the bytes from `CRC_START_POSITION` is the stored one."""
+        """Raise CorruptSnapshotError unless the CRC of the bytes from `CRC_START_POSITION` is the stored one."""
         if computed_crc != self.stored_crc:
             raise CorruptSnapshotError(
                 f"Snapshot is corrupt (CRC is no longer valid). Stored crc: {self.stored_crc}. "
@@ -93,10 +92,10 @@ class ProducerSnapshot:
 
 
 def parse_producer_snapshot(data: bytes) -> ProducerSnapshot:
-    """The entries in `data`, the whole file; the checksum is not verified, see `ProducerSnapshot.check_crc`.
+    """Return the entries in `data`, the whole file; `ProducerSnapshot.check_crc` verifies the checksum.
 
     Raises:
-        CorruptSnapshotError: unknown version, too short, or a wild count; Kafka's texts, in Kafka's order.
+        CorruptSnapshotError: unknown version, too short, or an impossible count; Kafka's messages, in Kafka's order.
     """
     version = _unpack(data, VERSION_POSITION, 2, signed=True)
     if version != VERSION:
@@ -123,7 +122,7 @@ def _unpack(data: bytes, position: int, size: int, *, signed: bool) -> int:
 
 
 def _buffer_underflow() -> CorruptSnapshotError:
-    """Java's BufferUnderflowException has no message, so Kafka's text ends in "null"."""
+    """Return the error with Kafka's message, which ends in "null": BufferUnderflowException has no message."""
     return _schema_error("null")
 
 

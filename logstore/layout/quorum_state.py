@@ -1,13 +1,12 @@
-"""`quorum-state`, in `__cluster_metadata-0`: what a KRaft voter remembers (`FileQuorumStateStore`, KIP-595).
+"""`quorum-state`, in `__cluster_metadata-0`: election state of a KRaft voter (`FileQuorumStateStore`, KIP-595).
 
 JSON on one line without a newline. `data_version` 0, of a static quorum:
 
     {"clusterId":"","leaderId":1,"leaderEpoch":2,"votedId":-1,"appliedOffset":0,
      "currentVoters":[{"voterId":1}],"data_version":0}
 
-and 1, of a quorum whose voters are in the log: no clusterId, appliedOffset and currentVoters, but
-`votedDirectoryId`, a uuid in Kafka's 22 characters, all zero for none. Ids are -1 for none. Other fields
-are ignored, and so is any further line.
+and 1, of a quorum whose voters are in the log: no clusterId, appliedOffset and currentVoters, but `votedDirectoryId`, a
+UUID's 22 characters, all zeros for none. Ids are -1 for none. Other fields and further lines are ignored.
 
 >>> parse_quorum_state(bytes.fromhex(
 ...     "7b226c65616465724964223a312c226c656164657245706f6368223a322c22766f7465644964223a2d312c"
@@ -35,7 +34,7 @@ _FIELDS = {
 
 
 class QuorumState(NamedTuple):
-    """`voted_directory_id` in Kafka's 22 characters, None for none; `voter_ids` only in version 0."""
+    """Content of the file; `voted_directory_id` is a UUID's 22 characters or None; version 1 has no `voter_ids`."""
 
     data_version: int
     leader_id: int
@@ -46,7 +45,7 @@ class QuorumState(NamedTuple):
 
 
 def parse_quorum_state(data: bytes, *, path: str) -> QuorumState:
-    """What the file says.
+    """Parse the whole file.
 
     Raises:
         CheckpointFormatError: no JSON object, another version, or a field missing or of the wrong type.
@@ -87,6 +86,7 @@ def _json_object(data: bytes, path: str) -> dict[str, Any]:
 
 
 def _int(value: object) -> int:
+    # a Python bool is an int, a JSON boolean is not
     if not isinstance(value, int) or isinstance(value, bool) or not -(1 << 31) <= value < 1 << 31:
         raise _field_error(f": expected an integer, but got {json.dumps(value)}")
     return value

@@ -1,4 +1,4 @@
-"""Record inside a v2 batch (`DefaultRecord`): varints, so small that most take less than ten bytes beside the payload.
+"""Record in a batch of magic 2 (`DefaultRecord`); with varints most need less than ten bytes besides key and value.
 
     record  = length:varint attributes:int8 timestampDelta:varlong offsetDelta:varint
               key:field value:field headerCount:varint header*
@@ -35,13 +35,13 @@ Headers = Sequence[tuple[str | bytes, bytes | None]]
 
 
 class EncodedHeaders(tuple[bytes, ...]):
-    """The headers of records, of each as `encode_headers` gives them, or empty: they are written as they are."""
+    """Headers of several records, each as `encode_headers` returns them, or empty; they are written unchanged."""
 
     __slots__ = ()
 
 
 def varint(value: int) -> bytes:
-    """A signed number of up to 64 bits as it stands in a record.
+    """Return the zigzag varint of a signed number of up to 64 bits.
 
     >>> varint(-1), varint(10), varint(64)
     (b'\\x01', b'\\x14', b'\\x80\\x01')
@@ -63,11 +63,11 @@ def _varint(value: int) -> bytes:
 
 _SMALL_END = 4096
 _SMALL = [_varint(value) for value in range(_SMALL_END)]
-_SMALL.append(_varint(-1))  # the one that -1 indexes
+_SMALL.append(_varint(-1))  # at the end, where the index -1 finds it
 
 
 def header_key_bytes(key: str | bytes) -> bytes:
-    """A header's key as it stands in a record.
+    """Return the bytes of a header's key.
 
     Raises:
         UsageError: text with half of a surrogate pair, which Java would write as a question mark.
@@ -84,22 +84,22 @@ def _field(data: bytes) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _text_field(text: str) -> bytes:
-    """A header's key with its size; programs use the same few."""
+    """Return a header's key with its size; cached, as programs use few different keys."""
     return _field(header_key_bytes(text))
 
 
 def headers_bytes(headers: Headers | bytes) -> bytes:
-    """Headers as the end of a record; bytes are what `encode_headers` gave, or empty. Raises as that."""
+    """Return a record's encoded headers; bytes are those of `encode_headers`, or empty. Raises as that."""
     if not headers:
         return NO_HEADERS
     return headers if type(headers) is bytes else encode_headers(cast("Headers", headers))
 
 
 def encode_headers(headers: Headers) -> bytes:
-    """Headers with their count, as the end of a record; keys are text, or bytes that are written as they are.
+    """Encode headers with their count; keys are text, or bytes that are written unchanged.
 
     Raises:
-        UsageError: a key with half of a surrogate pair; what is no pair of a key and bytes.
+        UsageError: a key with half of a surrogate pair; a header that is no pair of a key and bytes.
     """
     try:
         parts = [varint(len(headers))]
@@ -121,7 +121,7 @@ def encode_headers(headers: Headers) -> bytes:
 def record_bytes(
     offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Headers | bytes
 ) -> bytes:
-    """One record with its length."""
+    """Encode one record with its length."""
     body = b"".join(
         (
             b"\x00",

@@ -1,13 +1,13 @@
-"""`<base offset>.timeindex`: from timestamp to offset in the segment (`TimeIndex`).
+"""`<base offset>.timeindex`: maps timestamps to offsets in the segment (`TimeIndex`).
 
-Entries of 12 bytes, big-endian, back to back, no header:
+Entries of 12 bytes, big-endian, without gaps and without a header:
 
-    int64 timestamp         ms since 1970: no record up to the offset has a larger one
-    int32 relative_offset   last offset of the batch that holds it, minus the base offset in the file name
+    int64 timestamp         ms since 1970; the largest of all records up to the offset
+    int32 relative_offset   last offset of the batch that has it, minus the base offset in the file name
 
-Timestamps ascend strictly, offsets ascend. An entry is added with each entry of the offset index if the
-segment's largest timestamp has grown since, and once more when the segment rolls or is closed; one slot is
-kept free for that. Preallocation and zero tail are as in the offset index.
+Timestamps ascend strictly, offsets ascend. Kafka adds an entry with each entry of the offset index if the segment's
+largest timestamp has grown since, and once more when the segment rolls or is closed; it keeps one slot free for that.
+Preallocation and the zeros behind the entries are as in the offset index.
 
 A lookup gives the entry with the largest timestamp ≤ the target, and (-1, base offset) if there is none.
 
@@ -27,24 +27,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CorruptIndexError
+from .batch import NO_TIMESTAMP
 from .index_search import NO_SLOT, WARM_BYTES, largest_lower_bound_slot
 
 ENTRY_SIZE = 12
 ENTRY_DTYPE = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
 WARM_ENTRY_COUNT = WARM_BYTES // ENTRY_SIZE
-UNKNOWN_TIMESTAMP = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TimeIndex:
-    """The entries of one `.timeindex`.
+    """Entries of one `.timeindex`.
 
     Attributes:
         path: absolute path, for messages.
         base_offset: from the file name.
         size_bytes: length of the file.
         timestamps: int64, ms since 1970.
-        offsets: int64, absolute: base offset + relative offset, wrapping as in Java.
+        offsets: int64, absolute: base offset + relative offset, which overflows as in Java.
     """
 
     path: str
@@ -55,18 +55,18 @@ class TimeIndex:
 
     @property
     def entry_count(self) -> int:
-        """Entries of the file."""
+        """Number of entries."""
         return self.timestamps.size
 
     def lookup(self, target_timestamp: int) -> tuple[int, int]:
-        """(timestamp, offset) of the largest entry ≤ the target, else (-1, base offset)."""
+        """Return (timestamp, offset) of the largest entry ≤ the target; (-1, base offset) if there is none."""
         slot = largest_lower_bound_slot(self.timestamps, target_timestamp, WARM_ENTRY_COUNT)
         if slot == NO_SLOT:
-            return UNKNOWN_TIMESTAMP, self.base_offset
+            return NO_TIMESTAMP, self.base_offset
         return int(self.timestamps[slot]), int(self.offsets[slot])
 
     def sanity_check(self) -> None:
-        """Raise CorruptIndexError for what `TimeIndex.sanityCheck` finds: last below first, odd length."""
+        """Raise CorruptIndexError for a last entry below the first or a partial entry (`TimeIndex.sanityCheck`)."""
         if self.entry_count:
             self._check_last_entry()
         if self.size_bytes % ENTRY_SIZE:
@@ -90,9 +90,9 @@ class TimeIndex:
 
 
 def parse_time_index(data: bytes | NDArray[np.uint8], *, base_offset: int, path: str) -> TimeIndex:
-    """The entries in `data`, the whole file; bytes behind the last whole entry are left out.
+    """Return the entries in `data`, the whole file; ignores bytes behind the last whole entry.
 
-    Raises nothing: any bytes are an index. Ask `sanity_check`.
+    Raises nothing, as any bytes are an index; `sanity_check` judges them.
     """
     entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE)
     return TimeIndex(

@@ -1,19 +1,19 @@
 """`<base offset>.txnindex`: aborted transactions whose marker is in the segment (`TransactionIndex`, KIP-98).
 
-Entries of 34 bytes, big-endian, back to back, no header:
+Entries of 34 bytes, big-endian, without gaps and without a header:
 
-    int16 version              0; only the high byte is looked at, as a signed number, and may not be above 0
+    int16 version              0; Kafka reads only the high byte, signed, and refuses one above 0
     int64 producer_id
-    int64 first_offset         of the transaction's data in this partition, perhaps in an earlier segment
+    int64 first_offset         first offset of the transaction in this partition, perhaps in an earlier segment
     int64 last_offset          offset of the ABORT marker
-    int64 last_stable_offset   the LSO as if just this transaction had been decided
+    int64 last_stable_offset   the LSO as if only this transaction had just ended
 
-`last_offset` ascends strictly. The file is created with its first entry; a segment without aborts has none.
-Committed transactions leave no trace here. A tail shorter than an entry is ignored.
+`last_offset` ascends strictly. The first entry creates the file; a segment without aborts has none. Committed
+transactions have no entry. Bytes behind the last whole entry are ignored.
 
-A read of [fetch offset, upper bound) takes the entries with last_offset ≥ fetch offset and first_offset <
-upper bound, up to and including the first entry with last_stable_offset ≥ upper bound: no later transaction
-can have begun before that.
+A read of [fetch offset, upper bound) takes the entries with last_offset ≥ fetch offset and first_offset < upper bound,
+up to and including the first entry with last_stable_offset ≥ upper bound: transactions of later entries began at or
+behind that.
 
 >>> data = bytes.fromhex("0000 0000000000000007 0000000000000003 0000000000000006 0000000000000007")
 >>> index = parse_transaction_index(data, path="/d/0.txnindex")
@@ -49,11 +49,11 @@ ENTRY_DTYPE = np.dtype(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransactionIndex:
-    """The entries of one `.txnindex`, up to the first one of an unknown version.
+    """Entries of one `.txnindex`, up to the first one of an unknown version.
 
     Attributes:
-        path: absolute, for messages.
-        unknown_version: of the entry behind the last one here; None if all entries are here.
+        path: absolute path, for messages.
+        unknown_version: version of the first entry that is missing here; None if all are here.
         odd_size: bytes of the file behind the last whole entry.
         versions, producer_ids, …: int64, one per entry.
     """
@@ -69,17 +69,17 @@ class TransactionIndex:
 
     @property
     def entry_count(self) -> int:
-        """Aborted transactions in the file."""
+        """Number of aborted transactions."""
         return self.producer_ids.size
 
     def aborted_rows(self, *, fetch_offset: int, upper_bound_offset: int) -> tuple[NDArray[np.int64], bool]:
-        """Rows that a read of [fetch_offset, upper_bound_offset) needs (`collectAbortedTxns`).
+        """Find the rows that a read of [fetch_offset, upper_bound_offset) needs (`collectAbortedTxns`).
 
         Returns:
-            int64 row numbers, ascending, and whether the search ends here or goes on in the next segment.
+            int64 row numbers, ascending, and whether the search ends here; else it continues in the next segment.
 
         Raises:
-            CorruptIndexError: the search comes to an entry of an unknown version.
+            CorruptIndexError: the search reaches an entry of an unknown version.
         """
         decisive = np.flatnonzero(self.last_stable_offsets >= upper_bound_offset)
         if not decisive.size:
@@ -100,7 +100,7 @@ class TransactionIndex:
         self.require_all()
 
     def require_all(self) -> None:
-        """Raise CorruptIndexError, in Kafka's words and a `KafkaException` there, if an entry's version is unknown."""
+        """Raise CorruptIndexError with Kafka's message, a `KafkaException` there, if an entry's version is unknown."""
         if self.unknown_version is not None:
             raise CorruptIndexError(
                 f"Unexpected aborted transaction version {self.unknown_version} in transaction index {self.path}, "
@@ -117,7 +117,7 @@ class TransactionIndex:
 
 
 def parse_transaction_index(data: bytes | NDArray[np.uint8], *, path: str) -> TransactionIndex:
-    """The entries in `data`, the whole file; raises nothing, see `TransactionIndex.require_all`."""
+    """Return the entries in `data`, the whole file; raises nothing, see `TransactionIndex.require_all`."""
     entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE)
     unknown_version = None
     if entries.size:

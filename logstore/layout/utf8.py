@@ -1,8 +1,7 @@
-"""Text as Java decodes it: `new String(bytes, UTF_8)`, which never fails.
+"""Decodes UTF-8 as Java does: `new String(bytes, UTF_8)`, which never fails.
 
-Like Python's "replace", Java puts one U+FFFD in the place of every maximal broken part. They differ in one thing: a
-surrogate written as three bytes (ED A0..BF 80..BF) is three broken parts to Python and one to Java, and so are its
-first two bytes alone.
+Both Java and Python's "replace" put one U+FFFD in place of each maximal malformed part. They differ for a surrogate in
+three bytes (ED A0..BF 80..BF), or its first two bytes alone: Python sees one malformed part per byte, Java one in all.
 
 >>> java_utf8(b"caf\\xc3\\xa9 \\xff")
 'café \\ufffd'
@@ -18,7 +17,7 @@ _JAVA_REPLACE = "logstore-java-replace"
 
 
 def java_utf8(data: bytes) -> str:
-    """Decode UTF-8 as the JVM does (`java.lang.String`); broken parts become U+FFFD."""
+    """Decode UTF-8 as the JVM does (`java.lang.String`); malformed parts become U+FFFD."""
     try:
         return data.decode()
     except UnicodeDecodeError:

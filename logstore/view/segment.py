@@ -24,7 +24,7 @@ from ..layout.file_names import (
     segment_file_name,
 )
 from ..layout.offset_index import OffsetIndex, parse_offset_index
-from ..layout.time_index import UNKNOWN_TIMESTAMP, TimeIndex, parse_time_index
+from ..layout.time_index import TimeIndex, parse_time_index
 from ..layout.transaction_index import TransactionIndex, parse_transaction_index
 from .batch_search import (
     SEARCH_COUNT,
@@ -275,7 +275,7 @@ class Segment:
             return self._max_timestamp_and_offset
         index = self.time_index
         if not index.entry_count:
-            return UNKNOWN_TIMESTAMP, self.base_offset
+            return NO_TIMESTAMP, self.base_offset
         return int(index.timestamps[-1]), int(index.offsets[-1])
 
     def _map(self) -> ByteArray:

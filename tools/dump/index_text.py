@@ -23,8 +23,8 @@ from logstore.disk.names import absolute_path, file_name, java_file, sibling
 from logstore.disk.side_files import read_offset_index, read_producer_snapshot, read_time_index
 from logstore.errors import CorruptIndexError, CorruptSnapshotError, DataDirectoryError
 from logstore.kernels.rules import decrement_sequence
+from logstore.layout.batch import NO_TIMESTAMP
 from logstore.layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, base_offset_of
-from logstore.layout.time_index import UNKNOWN_TIMESTAMP
 from logstore.layout.transaction_index import parse_transaction_index
 
 from .batch_chains import ILLEGAL_ARGUMENT, SegmentRecords
@@ -105,7 +105,7 @@ def _time_index_rows(path: str, options: DumpOptions, findings: Findings) -> Ite
     entry_count = _written_entry_count(index.offsets, index.base_offset)
     offsets, timestamps = index.offsets[:entry_count], index.timestamps[:entry_count].tolist()
     is_printed = not options.has("verify-index-only")
-    previous_timestamp = UNKNOWN_TIMESTAMP
+    previous_timestamp = NO_TIMESTAMP
     positions = offset_index.lookup_positions(offsets).tolist()
     for timestamp, offset, position in zip(timestamps, offsets.tolist(), positions, strict=True):
         records.slice_end(position, SEGMENT_SIZE_MAX)
@@ -130,8 +130,8 @@ def _max_record_timestamp(records: SegmentRecords, position: int) -> int:
         timestamps = [record.timestamp for record in read_legacy_records(legacy_entry(records.data, table, 0))]
     else:
         chunks = BatchRecords(records.data, table, 0).chunks()
-        timestamps = [int(chunk.timestamp.max(initial=UNKNOWN_TIMESTAMP)) for chunk in chunks]
-    return max([UNKNOWN_TIMESTAMP, *timestamps])
+        timestamps = [int(chunk.timestamp.max(initial=NO_TIMESTAMP)) for chunk in chunks]
+    return max([NO_TIMESTAMP, *timestamps])
 
 
 def _transaction_index_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
