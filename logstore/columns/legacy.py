@@ -17,7 +17,7 @@ from ..codec.outcome import array_refusal
 from ..errors import CorruptRecordError, InvalidRecordError, UnsupportedCompressionTypeError
 from ..kernels.scan import batches as fields
 from ..layout import legacy as layout
-from ..layout.batch import MAGIC_V2
+from ..layout.batch import MAGIC_V2, NO_TIMESTAMP
 from ..model import Codec, TimestampType
 from .batch_table import BatchTable, ByteArray
 from .record_table import DECOMPRESSED_SIZE_MAX
@@ -69,7 +69,7 @@ class LegacyRecord(NamedTuple):
     def timestamp(self) -> int:
         """Milliseconds; -1 in magic 0."""
         if self.magic == 0:
-            return layout.NO_TIMESTAMP
+            return NO_TIMESTAMP
         if self.wrapper_timestamp_type is TimestampType.LOG_APPEND_TIME and self.wrapper_timestamp is not None:
             return self.wrapper_timestamp
         start = layout.MESSAGE_TIMESTAMP
