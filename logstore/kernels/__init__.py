@@ -1,4 +1,4 @@
-"""Hot loops: plain functions over buffers and ints, compiled ahead of time by numba, run without importing it.
+"""Hot loops: plain functions over buffers and ints, which numba compiles ahead of time and nothing imports at run time.
 
 A kernel takes buffers and ints, fills out-buffers and returns an int64 (a status, a count or a checksum). It never
 raises and does no I/O. See `jit.kernel` for the two ways a kernel runs, `jit.build` for how numba turns all kernels

@@ -1,4 +1,4 @@
-"""Big-endian integers, unaligned words and byte copies: what every other kernel is made of."""
+"""Big-endian integers, unaligned words and byte copies, which the other kernels use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MASK32 = (1 << 32) - 1
 
 @intrinsic("load64")
 def load64(data: Any, position: int) -> int:
-    """8 bytes as a signed little-endian word; the caller has checked the bounds."""
+    """Read 8 bytes as a signed little-endian word; the caller has checked the bounds."""
     return int.from_bytes(bytes(data[position : position + 8]), "little", signed=True)
 
 
@@ -24,7 +24,8 @@ def store64(data: Any, position: int, value: int) -> int:
 
 @device
 def copy16(out: Any, o: int, data: Any, position: int) -> int:
-    """Copy 16 bytes; the caller has checked the bounds. Returns the position after them in `out`."""
+    """Copy 16 bytes; returns the position after them in `out`. The caller has checked the bounds."""
+    # both loads before the stores, so that the compiler need not assume that they overlap
     first, second = load64(data, position), load64(data, position + 8)
     store64(out, o, first)
     store64(out, o + 8, second)
@@ -45,32 +46,32 @@ def copy32(out: Any, o: int, data: Any, position: int) -> int:
 
 @device
 def be16(data: Any, position: int) -> int:
-    """Signed big-endian int16."""
+    """Read a signed big-endian int16."""
     return wrap32((data[position] << 24) | (data[position + 1] << 16)) >> 16
 
 
 @device
 def be32_unsigned(data: Any, position: int) -> int:
-    """Unsigned big-endian int32."""
+    """Read an unsigned big-endian int32."""
     high = (data[position] << 24) | (data[position + 1] << 16)
     return high | (data[position + 2] << 8) | data[position + 3]
 
 
 @device
 def be32(data: Any, position: int) -> int:
-    """Signed big-endian int32."""
+    """Read a signed big-endian int32."""
     return wrap32(be32_unsigned(data, position))
 
 
 @device
 def be64(data: Any, position: int) -> int:
-    """Signed big-endian int64."""
+    """Read a signed big-endian int64."""
     return (be32(data, position) << 32) | be32_unsigned(data, position + 4)
 
 
 @device
 def little_endian(data: Any, position: int, size: int) -> int:
-    """Unsigned little-endian integer of up to 7 bytes; the caller has checked the bounds."""
+    """Read an unsigned little-endian integer of up to 7 bytes; the caller has checked the bounds."""
     value = 0
     for index in range(size):
         value |= data[position + index] << (8 * index)
@@ -79,25 +80,25 @@ def little_endian(data: Any, position: int, size: int) -> int:
 
 @intrinsic("wrap32")
 def wrap32(value: int) -> int:
-    """A value as Java's int arithmetic leaves it."""
+    """Return the low 32 bits as a signed number: a result of Java's int arithmetic."""
     return (value + 2147483648 & 4294967295) - 2147483648
 
 
 @intrinsic("add64")
 def add64(left: int, right: int) -> int:
-    """left + right as Java's long arithmetic leaves it."""
+    """Return left + right modulo 2^64, signed: Java's long arithmetic."""
     return (left + right + (1 << 63) & ((1 << 64) - 1)) - (1 << 63)
 
 
 @intrinsic("mul64")
 def mul64(left: int, right: int) -> int:
-    """left * right as Java's long arithmetic leaves it."""
+    """Return left * right modulo 2^64, signed: Java's long arithmetic."""
     return (left * right + (1 << 63) & ((1 << 64) - 1)) - (1 << 63)
 
 
 @intrinsic("rotate64")
 def rotate64(value: int, count: int) -> int:
-    """The 64 bits rotated left by 1 to 63."""
+    """Rotate 64 bits left by 1 to 63."""
     bits = value & ((1 << 64) - 1)
     rotated = (bits << count | bits >> 64 - count) & ((1 << 64) - 1)
     return rotated - ((rotated >> 63) << 64)
@@ -105,5 +106,5 @@ def rotate64(value: int, count: int) -> int:
 
 @intrinsic("prefetch")
 def prefetch(buffer: Any, index: int) -> int:
-    """Ask for the cache line of an item of bytes or words, which may lie behind the buffer."""
+    """Prefetch the cache line of an item of bytes or words; `index` may be behind the buffer."""
     return 0

@@ -1,7 +1,6 @@
-"""Varints as Kafka writes them (`ByteUtils`: zigzag, base 128, low bits first), and fields with their size before them.
+"""Kafka's varints (`ByteUtils`: zigzag, base 128, low bits first), and fields with their size before them.
 
-What reads one returns it with the position after it. Where there is none, a failure, which is negative, stands in the
-place of that position.
+A reader returns the number and the position after it; in case of a failure a negative code in place of the position.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ from typing import Any
 from ..jit.device import device, inlined
 
 # Failures.
-PAST_END = -1  # the end comes first
-TOO_LONG = -2  # the last byte that there may be goes on; the number is that of a varint's 32 bits so far, unsigned
-BYTES_PAST_END = -3  # the size is there, and not all of the bytes; the number is how many are missing
+PAST_END = -1  # the data ends in the number
+TOO_LONG = -2  # the last byte that is allowed has its high bit set; the number is a varint's 32 bits so far, unsigned
+BYTES_PAST_END = -3  # the data ends in the bytes of a field; the number is how many are missing
 NEGATIVE_KEY_SIZE = -4  # of a header
 
 
 @inlined
 def _read_short(data: Any, position: int, end: int) -> tuple[int, int]:
-    """Read a number of one or two bytes; PAST_END for any other."""
+    """Read a number of one or two bytes; PAST_END for a longer one."""
     if position < end and data[position] < 128:
         bits = data[position]
         return (bits >> 1) ^ -(bits & 1), position + 1
@@ -38,7 +37,7 @@ def read_varint(data: Any, position: int, end: int) -> tuple[int, int]:
 
 @device
 def _read_long_varint(data: Any, position: int, end: int) -> tuple[int, int]:
-    """`read_varint` for any number of bytes."""
+    """Read a varint of any number of bytes, as `read_varint`."""
     bits = 0
     shift = 0
     while position < end:
@@ -62,7 +61,7 @@ def read_varlong(data: Any, position: int, end: int) -> tuple[int, int]:
 
 @device
 def _read_long_varlong(data: Any, position: int, end: int) -> tuple[int, int]:
-    """`read_varlong` for any number of bytes."""
+    """Read a varlong of any number of bytes, as `read_varlong`."""
     low = 0
     for index in range(9):
         if position + index >= end:
@@ -76,13 +75,13 @@ def _read_long_varlong(data: Any, position: int, end: int) -> tuple[int, int]:
     byte = data[position + 9]
     if byte >= 128:
         return 0, TOO_LONG
-    # (byte << 63 | low) >> 1 without leaving the signed range
+    # zigzag of (byte << 63 | low), whose bit 63 would not fit a signed number
     return ((low >> 1) | ((byte & 1) << 62)) ^ -(low & 1), position + 10
 
 
 @inlined
 def read_field(data: Any, position: int, end: int) -> tuple[int, int]:
-    """Read the size of a nullable field, below 0 for null; the position is that after its bytes."""
+    """Read a nullable field: its size, below 0 for null, and the position after its bytes."""
     size, after = read_varint(data, position, end)
     if after < 0 or size <= 0:
         return size, after
@@ -93,9 +92,9 @@ def read_field(data: Any, position: int, end: int) -> tuple[int, int]:
 
 @device
 def read_header(data: Any, position: int, end: int) -> tuple[int, int, int, int]:
-    """Read a header: the size of its key, the position after that, the size of its value and the position after it.
+    """Read a header: the size of its key, the position after the key, the size of its value and the position after it.
 
-    The number of a failure stands in the place of the value's size, or, with NEGATIVE_KEY_SIZE, of the key's.
+    A failure's number is in place of the value's size, that of NEGATIVE_KEY_SIZE in place of the key's.
     """
     key_size, key_end = read_field(data, position, end)
     if key_end < 0:

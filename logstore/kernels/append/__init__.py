@@ -1,1 +1,1 @@
-"""The fast path of an append: a request becomes a batch, is written, and moves the log's struct, in one call."""
+"""Fast path of an append: makes a batch from a request, writes it and updates the log's struct, in one call."""

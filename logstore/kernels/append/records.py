@@ -1,4 +1,4 @@
-"""Records of one append, from joined values, keys and headers and their sizes to a batch; or a marker."""
+"""Builds the batch of one append from joined values, keys and headers and their sizes, or of a marker."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..primitives import add64
 from ..rules import is_timestamp_in_range
 from ..scan import batches as scan
 
-COLUMN_COUNT_MAX = 4  # of what is told of records, see `put_records`
+COLUMN_COUNT_MAX = 4  # columns of a request, see `put_records`
 
 
 @device
 def put_batch_header(log: Any, fast: Any, request: Any, size: int) -> int:
-    """Write the header of a batch whose records are there, and fill the fields of its row that they do not say."""
+    """Write the header of a batch whose records are written, and fill the rest of its row."""
     row = words_at(fast.row)
     row[scan.BASE_OFFSET] = log.log_end_offset
     row[scan.PARTITION_LEADER_EPOCH] = request.leader_epoch
@@ -47,7 +47,7 @@ def _is_in_range(fast: Any, request: Any, timestamp: int) -> bool:
 
 @device
 def _bytes_of(sizes: Any, start: int, end: int, size_max: int) -> int:
-    """Bytes of some items; more than `size_max` if they take more. No sum of sizes overflows."""
+    """Sum sizes; returns size_max + 1 if the sum is above `size_max`, so that it cannot overflow."""
     size = 0
     for at in range(start, end):
         size += max(sizes[at], 0)
@@ -58,10 +58,10 @@ def _bytes_of(sizes: Any, start: int, end: int, size_max: int) -> int:
 
 @device
 def put_records(fast: Any, request: Any, data: Any) -> int:
-    """Write the records behind the header; returns the position after them, 0 if that is not for the fast path.
+    """Write the records behind the header; returns the position after them, 0 if they are not for the fast path.
 
-    The request's columns are the sizes of values, of keys and of headers, and the timestamps, as far as it has them. A
-    size of -1 is that of null; headers without bytes are none.
+    The request's columns are the sizes of values, keys and headers, and the timestamps, as far as it has them. A size
+    of -1 is null; headers of 0 bytes are none.
 
     data: all values, then all keys, then the headers of all records.
     """
@@ -72,7 +72,7 @@ def put_records(fast: Any, request: Any, data: Any) -> int:
     keys_at = count
     headers_at = keys_at + (count if has_keys else 0)
     times_at = headers_at + (count if has_headers else 0)
-    # who gave the items may lie about their sizes: then they are not those of the bytes
+    # the length that a program's object reports may not be that of its bytes: then the sum differs
     value_start, key_start = 0, _bytes_of(columns, 0, keys_at, size)
     headers_start = key_start + _bytes_of(columns, keys_at, headers_at, size)
     if headers_start + _bytes_of(columns, headers_at, times_at, size) != size:
@@ -108,7 +108,7 @@ def put_records(fast: Any, request: Any, data: Any) -> int:
 
 @device
 def put_marker(fast: Any, request: Any, data: Any) -> int:
-    """Write the one record of a marker, which is there; returns the position after it, 0 without room for it."""
+    """Copy the record of a marker; returns the position after it, 0 if there is no room."""
     out, row, end = bytes_at(fast.out), words_at(fast.row), HEADER_SIZE + request.data_size
     if end > min(fast.out_size, fast.batch_size_max) or request.now_ms < 0:
         return 0

@@ -1,8 +1,8 @@
-"""An append of a leader in one call: a checked batch, the write, then all that it changes, or nothing.
+"""Appends a batch as a leader in one call: checks it, writes it, then makes all changes, or none.
 
-Whatever is out of the ordinary (a record that is refused, a segment that is full, a sequence that does not follow) is
-left to the slow path, `log.append.slow`, which does the same step by step and has the words for it. Nothing of the
-log's is touched before the write but what is worked out beside it, so nothing has to be taken back.
+The slow path, `log.append.slow`, does the same step by step and has the messages: it takes whatever is unusual, as a
+refused record, a full segment or a sequence that does not follow. Before the write only scratch buffers and updates of
+producers change, so that nothing has to be undone.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .validation import validated_size
 
 @device
 def _place_built(log: Any, fast: Any, request: Any) -> int:
-    """Let a batch that was built here be at the log's end; returns its bytes, 0 if it is no client's."""
+    """Set a built batch's base offset to the log's end; returns its size, 0 if it is for the slow path."""
     row = words_at(fast.row)
     if row[scan.PARTITION_LEADER_EPOCH] != request.leader_epoch or row[scan.ATTRIBUTES] & CONTROL_FLAG != 0:
         return 0
-    if row[scan.BASE_OFFSET] != log.log_end_offset:  # batches before it were there already
+    if row[scan.BASE_OFFSET] != log.log_end_offset:  # earlier batches of the request were duplicates
         row[scan.BASE_OFFSET] = log.log_end_offset
         put_be64(bytes_at(request.built), 0, log.log_end_offset)
     return request.size
@@ -40,7 +40,7 @@ def _place_built(log: Any, fast: Any, request: Any) -> int:
 
 @device
 def _make_batch(log: Any, fast: Any, request: Any, data: Any) -> int:
-    """Make the batch of the request, with its row, for the log's end; returns its bytes, 0 if that is not for here."""
+    """Make the request's batch, with its row, for the log's end; returns its size, 0 if it is for the slow path."""
     if request.kind == kinds.RECORDS or request.kind == kinds.MARKER:
         size = put_records(fast, request, data) if request.kind == kinds.RECORDS else put_marker(fast, request, data)
         return put_batch_header(log, fast, request, size) if size > HEADER_SIZE else 0
@@ -51,7 +51,7 @@ def _make_batch(log: Any, fast: Any, request: Any, data: Any) -> int:
 
 @device
 def _has_segment_room(log: Any, fast: Any, request: Any, indexes: Any, size: int) -> bool:
-    """Whether the active segment takes the batch without rolling, and its indexes too."""
+    """Whether the active segment and its indexes have room for the batch."""
     row = words_at(fast.row)
     last_offset = log.log_end_offset + row[scan.LAST_OFFSET_DELTA]
     waited = waited_ms(log.first_timestamp, row[scan.MAX_TIMESTAMP], fast.segment_created_ms, request.now_ms)
@@ -71,14 +71,14 @@ def _has_segment_room(log: Any, fast: Any, request: Any, indexes: Any, size: int
 
 @device
 def _is_stable_known(log: Any, producers: Any) -> bool:
-    """Whether the first offset of the earliest open transaction is that of a batch: of one that was not loaded."""
+    """Whether the first unstable offset is exact: of a transaction that began after the log was loaded."""
     first = first_unstable(producers)
     return first == NO_OFFSET or (first >= log.loaded_end_offset and first >= log.log_start_offset)
 
 
 @device
 def _ends_an_open_one(producers: Any) -> bool:
-    """Whether the transaction that a marker commits, if it ends one, is among the open ones; aborts have an index."""
+    """Whether the marker ends no transaction, or commits an open one; an abort needs a transaction index entry."""
     if producers.completed_count == 0:
         return True
     completed, ongoing = words_at(producers.completed), words_at(producers.ongoing)
@@ -94,7 +94,7 @@ def _ends_an_open_one(producers: Any) -> bool:
 
 @device
 def _forget_group(producers: Any) -> int:
-    """Forget what was worked out of batches that were not written."""
+    """Clear updates and transactions of batches that were not written."""
     clear_updates(producers)
     producers.started_count = 0
     producers.completed_count = 0
@@ -104,7 +104,7 @@ def _forget_group(producers: Any) -> int:
 
 @device
 def _work_producer(fast: Any, request: Any, producers: Any) -> bool:
-    """Work the batch into its producer's update; False if its producer may not append it, or has done so before."""
+    """Add the batch to its producer's update; False if it is refused or a duplicate."""
     row = words_at(fast.row)
     if row[scan.PRODUCER_ID] <= NO_PRODUCER_ID:
         return True
@@ -141,7 +141,7 @@ def _answer(log: Any, fast: Any, request: Any, end_offset: int) -> int:
 
 @device
 def _commit(log: Any, fast: Any, request: Any, producers: Any, indexes: Any) -> int:
-    """Let the batch count that was written. Returns the status."""
+    """Update the log's state for the batch that was written. Returns the status."""
     row = words_at(fast.row)
     end_offset = log.log_end_offset + row[scan.LAST_OFFSET_DELTA] + 1
     _answer(log, fast, request, end_offset)
@@ -157,16 +157,17 @@ def _commit(log: Any, fast: Any, request: Any, producers: Any, indexes: Any) -> 
     log.is_timestamp_known = 1
     log.log_end_offset = end_offset
     log.first_unstable_offset = first_unstable(producers)
-    log.high_watermark = end_offset  # behind that: readers without the lock see no open transaction
+    # after the first unstable offset: a reader without the lock must not pass an open transaction
+    log.high_watermark = end_offset
     log.unfinished_size = 0
     return kinds.FLUSH_IS_DUE if end_offset - log.recovery_point >= fast.flush_message_count else kinds.APPENDED
 
 
 @kernel(LogStruct, FastPathStruct, RequestStruct, ProducerStruct, IndexStruct, "u8*", waits=True)
 def append_request(log: Any, fast: Any, request: Any, producers: Any, indexes: Any, data: Any) -> int:
-    """Append what the request says. Returns a status of `structs`.
+    """Append the request's batch. Returns a status of `structs`.
 
-    data: of RECORDS and of a MARKER, see `put_records` and `put_marker`. The caller holds the log's lock.
+    data: for RECORDS and a MARKER, see `put_records` and `put_marker`. The caller holds the log's lock.
     """
     if (
         fast.is_bound == 0
@@ -179,13 +180,13 @@ def append_request(log: Any, fast: Any, request: Any, producers: Any, indexes: A
     if size == 0 or not _has_segment_room(log, fast, request, indexes, size) or not _is_stable_known(log, producers):
         return NOT_FOR_FAST_PATH
     row = words_at(fast.row)
-    row[scan.POSITION] = 0  # in `out`, for who reads a marker
+    row[scan.POSITION] = 0  # position in `out`, where a marker is read
     _forget_group(producers)
     if not _work_producer(fast, request, producers):
         _forget_group(producers)
         return NOT_FOR_FAST_PATH
     row[scan.POSITION] = log.segment_size
-    log.unfinished_size = size
+    log.unfinished_size = size  # before the write: an interrupt in it must not leave bytes that nobody knows of
     batch = bytes_at(fast.out)
     if request.kind == kinds.BUILT:
         batch = bytes_at(request.built)
@@ -198,7 +199,7 @@ def append_request(log: Any, fast: Any, request: Any, producers: Any, indexes: A
 
 @kernel(LogStruct, FastPathStruct, RequestStruct, ProducerStruct, IndexStruct)
 def finish_append(log: Any, fast: Any, request: Any, producers: Any, indexes: Any) -> int:
-    """Let the UNFINISHED batch count, the rest of which is written now. Returns a status of `structs`."""
+    """Update the log's state for an UNFINISHED batch whose rest was written. Returns a status of `structs`."""
     if log.unfinished_size == 0:
         return NOT_FOR_FAST_PATH
     return _commit(log, fast, request, producers, indexes)

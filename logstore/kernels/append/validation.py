@@ -1,7 +1,7 @@
-"""The batches that leaders mostly append, checked and stamped (`LogValidator`).
+"""Checks the usual batch of a producer and sets its offset, epoch and timestamp (`LogValidator`).
 
-One batch of magic 2 in which nothing is odd, stored in the codec it came in. Whatever is refused, built anew or merely
-rare is not for the fast path: `log.append.analyze` and `log.append.validate` know all cases, and their words.
+That is one batch of magic 2 without peculiarities, which keeps its codec. Batches that are refused, recompressed or
+rare are not for the fast path: `log.append.analyze` and `log.append.validate` handle all cases and have the messages.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from ..scan import batches as scan
 from ..scan.batches import check_row, read_header
 from ..scan.crc32c import crc32c_of
 
-ROW_COUNT = 64  # records that are decoded before they are checked
+ROW_COUNT = 64  # records per decode and check
 
 _CODEC_MAX = 4
-_TIME_MAX = 1 << 62  # differences of times below are exact
-_MEANINGFUL_FLAGS = 0x77  # all but LOG_APPEND_TIME_FLAG
+_TIME_MAX = 1 << 62  # differences of smaller times do not overflow
+_MEANINGFUL_FLAGS = 0x77  # all except LOG_APPEND_TIME_FLAG
 
 
 @device
 def _is_plain_header(data: Any, fast: Any, request: Any, columns: Any) -> bool:
-    """Whether the header, now in the columns, is that of one whole batch with nothing odd about it."""
+    """Read the header into the columns; returns whether it is that of one whole, usual batch."""
     size = request.size
     if size < HEADER_SIZE or size > fast.batch_size_max:
         return False
@@ -63,7 +63,7 @@ def _is_plain_header(data: Any, fast: Any, request: Any, columns: Any) -> bool:
 
 @device
 def _are_plain(records: Any, row_count: int, index: int, fast: Any, request: Any) -> bool:
-    """Whether nothing is odd about decoded records, the first of which is the batch's `index`."""
+    """Whether decoded records are usual; the first one is number `index` of its batch."""
     max_timestamp = request.max_timestamp
     for row in range(row_count):
         timestamp = records[decode.TIMESTAMP * ROW_COUNT + row]
@@ -82,7 +82,7 @@ def _are_plain(records: Any, row_count: int, index: int, fast: Any, request: Any
 
 @device
 def _check_records(data: Any, position: int, end: int, source: int, fast: Any, request: Any) -> bool:
-    """Whether nothing is odd about the records; their largest timestamp goes into the request."""
+    """Whether all records are usual; writes their largest timestamp into the request."""
     state, records = words_at(fast.decode_state), words_at(fast.decoded)
     count = begin_batch(words_at(fast.row), 1, 0, position, end, source, state)
     request.max_timestamp = NO_TIMESTAMP
@@ -97,7 +97,7 @@ def _check_records(data: Any, position: int, end: int, source: int, fast: Any, r
 
 @device
 def _stamp(data: Any, log: Any, fast: Any, request: Any, columns: Any) -> int:
-    """Write offset, epoch and, where they are others, timestamp and its type (`DefaultRecordBatch.setMaxTimestamp`)."""
+    """Write offset and epoch, and timestamp and its type if they change (`DefaultRecordBatch.setMaxTimestamp`)."""
     columns[scan.BASE_OFFSET] = log.log_end_offset
     columns[scan.PARTITION_LEADER_EPOCH] = request.leader_epoch
     put_be64(data, layout.BASE_OFFSET, log.log_end_offset)
@@ -121,9 +121,9 @@ def _stamp(data: Any, log: Any, fast: Any, request: Any, columns: Any) -> int:
 
 @device
 def validated_size(log: Any, fast: Any, request: Any) -> int:
-    """Check the batch in `fast.out`, stamp it and fill its row; returns its bytes, 0 if it is not for the fast path.
+    """Check the batch in `fast.out`, complete it and fill its row; returns its size, 0 if it is not for the fast path.
 
-    The records of a compressed one lie decompressed in `request.records`.
+    `request.records` has the decompressed records of a compressed batch.
     """
     data, columns = bytes_at(fast.out), words_at(fast.row)
     if not _is_plain_header(data, fast, request, columns) or check_row(data, columns, 1, 0) == 0:

@@ -1,1 +1,1 @@
-"""Decompression of LZ4 and snappy as Kafka writes them, and of many streams in a call."""
+"""Decompression of LZ4 and snappy as Kafka writes them, many streams per call."""

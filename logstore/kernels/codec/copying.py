@@ -1,4 +1,4 @@
-"""Copies in whole words, for decompression: both sides have room behind them that may be read and written."""
+"""Copies in whole words, for decompression: both buffers have slack behind them that may be read and written."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 from ...jit.device import device
 from ..primitives import copy32, load64, store64
 
-SLACK_SIZE = 32  # bytes behind the end of either side that a copy may touch
-REFUSED = -1  # what a decoder gives for a stream that is damaged, not plain, or has no room
+SLACK_SIZE = 32  # bytes behind the end of either buffer that a copy may touch
+REFUSED = -1  # a decoder's answer for a stream that is damaged, unusual or too large for the output
 
 
 @device
 def copy_words(out: Any, o: int, data: Any, position: int, size: int) -> int:
-    """Copy bytes of another buffer, and up to 31 more; returns the end of them in `out`."""
+    """Copy bytes of another buffer, and up to 31 more; returns their end in `out`."""
     end = o + size
     o = copy32(out, o, data, position)
     while o < end:
@@ -24,10 +24,10 @@ def copy_words(out: Any, o: int, data: Any, position: int, size: int) -> int:
 
 @device
 def copy_match(out: Any, o: int, distance: int, size: int) -> int:
-    """Repeat what is `distance` (> 0) bytes back, and up to 15 more; returns the end of it."""
+    """Copy `size` bytes from `distance` (> 0) bytes back, and up to 15 more; returns their end."""
     end = o + size
     source = o - distance
-    if distance >= 8:
+    if distance >= 8:  # each word that is read is complete then
         store64(out, o, load64(out, source))
         store64(out, o + 8, load64(out, source + 8))
         o += 16

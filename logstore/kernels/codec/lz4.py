@@ -1,6 +1,6 @@
-"""LZ4 frames of Kafka's own making; whatever is odd about one is left to `codec.lz4`.
+"""Decodes LZ4 frames as Kafka's clients write them, and leaves unusual ones to `codec.lz4`.
 
-Blocks are decoded by the rules of the C library, and by no more lenient ones: what is taken here is taken there.
+The checks are at least those of the C library, so that it accepts whatever is decoded here.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from .copying import REFUSED, copy_match, copy_words
 
 FRAME_HEADER_SIZE = 7
 _MAGIC_AND_FLAGS = 0x04224D18_60  # no content size, no checksums, independent blocks
-_BLOCK_SIZES = 0x40_82_50_FB_60_51_70_73  # of 64 KiB to 4 MiB: the descriptor, and the header's checksum with it
-_STORED = 0x80000000
+_BLOCK_SIZES = 0x40_82_50_FB_60_51_70_73  # for 64 KiB to 4 MiB: the descriptor and the header's checksum with it
+_STORED = 0x80000000  # set in the size of a block that is not compressed
+# limits of the block format: the last bytes are literals, and no match begins close to the end
 _LAST_LITERALS_SIZE = 5
 _MATCH_FIND_LIMIT = 12
-_SEQUENCE_SIZE_MIN = 8  # of what follows the literals before a match: its offset, a token and the last literals
+_SEQUENCE_SIZE_MIN = 8  # bytes behind literals that are not the last: a match's offset, a token and the last literals
 
 
 @device
 def _extra_length(data: Any, position: int, end: int) -> int:
-    """The bytes that lengthen a length: position after them in the high half, their sum in the low; or REFUSED."""
+    """Sum the bytes that extend a length: position after them in the high half, sum in the low; or REFUSED."""
     length = 0
     while position < end:
         byte = data[position]
@@ -35,16 +36,16 @@ def _extra_length(data: Any, position: int, end: int) -> int:
 
 @device
 def _decode_block(data: Any, position: int, end: int, copy_end: int, out: Any, o: int, out_end: int) -> int:
-    """The raw block data[position:end] to out[o:out_end]; the end of its bytes there, or REFUSED.
+    """Decode the raw block data[position:end] to out[o:out_end]; returns the end of its bytes there, or REFUSED.
 
-    Up to `copy_end` whole words may be read.
+    Whole words may be read before `copy_end`.
     """
     start = o
     while position < end:
         token = data[position]
         position += 1
         size = token >> 4
-        is_long = size + 1 >> 4  # half of them are, at random: a branch would be guessed wrong as often
+        is_long = size + 1 >> 4  # no branch: half of the lengths are long, at random, so that it would be mispredicted
         extra = data[min(position, end - 1)] & -is_long
         if extra == 255:
             packed = _extra_length(data, position, end)
@@ -86,7 +87,7 @@ def _decode_block(data: Any, position: int, end: int, copy_end: int, out: Any, o
 
 @device
 def _block_size_max(data: Any, position: int) -> int:
-    """The largest block of the frame whose descriptor is at `position`, or REFUSED."""
+    """Return the block size of the frame whose descriptor is at `position`, or REFUSED."""
     descriptor = (data[position] << 8) | data[position + 1]
     for index in range(4):
         if descriptor == (_BLOCK_SIZES >> (48 - 16 * index)) & 65535:

@@ -1,7 +1,7 @@
-"""Streams of snappy-java's making; whatever is odd about one is left to `codec.snappy`.
+"""Decodes streams as snappy-java writes them, and leaves unusual ones to `codec.snappy`.
 
-A block starts with its size as a varint. Then come elements, by the low two bits of a tag: literals, and copies whose
-distance takes 11 bits, two bytes or four.
+A block starts with its size as a varint. The elements follow; the low two bits of a tag tell literals from copies whose
+distance has 11 bits, two bytes or four.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MAGIC_HIGH, _MAGIC_LOW = 0x82534E41, 0x50505900  # "\x82SNAPPY\0"
 
 @device
 def _block_size(data: Any, position: int, end: int) -> int:
-    """The varint a block starts with: position after it in the high half, its value in the low; or REFUSED."""
+    """Read the varint at a block's start: position after it in the high half, value in the low; or REFUSED."""
     value = 0
     for index in range(4):
         if position + index >= end:
@@ -41,9 +41,9 @@ def _put_literal(data: Any, position: int, size: int, copy_end: int, out: Any, o
 
 @device
 def _decode_block(data: Any, position: int, end: int, copy_end: int, out: Any, o: int, out_end: int) -> int:
-    """The raw block data[position:end] to `out` from `o` on; the end of its bytes there, or REFUSED.
+    """Decode the raw block data[position:end] to `out` from `o` on; returns the end of its bytes there, or REFUSED.
 
-    Up to `copy_end` whole words may be read.
+    Whole words may be read before `copy_end`.
     """
     start = o
     packed = _block_size(data, position, end)
@@ -58,7 +58,7 @@ def _decode_block(data: Any, position: int, end: int, copy_end: int, out: Any, o
         if kind == 0:
             size = (tag >> 2) + 1
             if size > 60:
-                extra = size - 60
+                extra = size - 60  # 61 to 64 stand for a size in the next one to four bytes
                 if extra > end - position:
                     return REFUSED
                 size = little_endian(data, position, extra) + 1

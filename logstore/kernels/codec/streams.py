@@ -1,4 +1,4 @@
-"""Compressed streams of many batches, decompressed in a call."""
+"""Decompresses the streams of many batches in one call."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def decompress_plain_streams(
     out_capacity: int,
     out_ends: Any,
 ) -> int:
-    """Decompress streams of LZ4 or snappy one behind the other, up to one that is odd or has no room.
+    """Decompress streams of LZ4 or snappy without gaps, up to one that is unusual or too large for the output.
 
-    data: uint8[data_size]; starts, ends: int64[count], within it; out: uint8[out_capacity + SLACK_SIZE]; no stream is
-    begun at `out_enough` or behind it; out_ends: int64[count], out. Returns the number of streams.
+    data: uint8[data_size]; starts, ends: int64[count], within it; out: uint8[out_capacity + SLACK_SIZE]; out_enough: no
+    stream begins at or behind it; out_ends: int64[count], out. Returns the number of streams.
     """
     o = 0
     for row in range(count):

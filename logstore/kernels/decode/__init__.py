@@ -1,1 +1,1 @@
-"""Records of v2 batches to the columns of record tables."""
+"""Decodes the records of v2 batches into the columns of record tables."""

@@ -1,4 +1,4 @@
-"""Records of many v2 batches to one record table, in a call: of plain ones, or of the streams of compressed ones."""
+"""Decodes the records of many v2 batches, plain or decompressed, into one record table in one call."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..scan.batches import check_row
 from . import records as decode
 from .records import OK, PLAIN, decode_rows
 
-# Beside the status of `kernels.decode.records`.
+# Status, besides those of `kernels.decode.records`.
 BAD_COUNT = 11  # a record count below 0
 SHORT_BATCH = 12  # shorter than its header
-RECORDS_FULL = 13  # no room for the records of the row
+RECORDS_FULL = 13  # the record table has no room for the row
 WRONG_CHECKSUM = 14
 
-TO_CHECK = -2  # in IS_VALID: the checksum is to be computed before the records are decoded, while the bytes are at hand
+TO_CHECK = -2  # in IS_VALID: compute the checksum right before the records are decoded, while the bytes are in cache
 
 
 @device
 def begin_batch(columns: Any, capacity: int, row: int, position: int, end: int, source: int, state: Any) -> int:
-    """Set the state of `records` to a row's batch with its records at `position` … `end` - 1; return their count."""
+    """Set the state of `records` to a row's batch, whose records are at `position` … `end` - 1; return their count."""
     is_log_append_time = columns[scan.ATTRIBUTES * capacity + row] & LOG_APPEND_TIME_FLAG != 0
     state[decode.BASE_OFFSET] = columns[scan.BASE_OFFSET * capacity + row]
     state[decode.BASE_TIMESTAMP] = columns[scan.BASE_TIMESTAMP * capacity + row]
@@ -54,14 +54,14 @@ def decode_batches(
     record_capacity: int,
     record_rows: Any,
 ) -> int:
-    """Decode the records of rows `row` … `row_end` - 1 of a batch table of magic 2, one batch after the other.
+    """Decode the records of rows `row` … `row_end` - 1, of magic 2, of a batch table.
 
-    data: uint8, what the table was scanned from, or for a `source` of STREAM what its batches were decompressed to;
-    starts, ends: int64[row_end - row], where in it their records are; columns: int64[scan.COLUMN_COUNT, capacity];
-    state: int64[decode.STATE_COUNT], out; records: int64[decode.COLUMN_COUNT, record_capacity], out; record_rows:
-    int64[capacity + 1], out: the first record of each row, and behind the last row decoded that of the next. The
-    checksum of a plain row that says TO_CHECK is computed, into IS_VALID. Stops at a row with a wrong one, that does
-    not parse or has no room; returns the status, and the row in state[ROW_COUNT].
+    data: uint8, the bytes that were scanned, or for a `source` of STREAM the decompressed ones; starts, ends:
+    int64[row_end - row], where the records of each row are in it; columns: int64[scan.COLUMN_COUNT, capacity]; state:
+    int64[decode.STATE_COUNT], out; records: int64[decode.COLUMN_COUNT, record_capacity], out; record_rows:
+    int64[capacity + 1], out: the first record of each decoded row, and behind them the number of records. IS_VALID of a
+    plain row with TO_CHECK is computed. Stops at a row with a wrong checksum, that does not parse or has no room;
+    returns the status, and the row in state[ROW_COUNT].
     """
     first_row = row
     record_row = 0
@@ -79,7 +79,7 @@ def decode_batches(
             status = BAD_COUNT
             state[decode.DETAIL] = count
         elif min(count, end - start + 1) > record_capacity - record_row:
-            # a record takes a byte at least, so that a count that lies is found out before there is no room
+            # a record has a byte at least, so that a wrong count cannot ask for more room than the bytes justify
             status = RECORDS_FULL
         else:
             status = decode_rows(data, state, records, record_capacity, record_row, record_capacity)

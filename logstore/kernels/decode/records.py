@@ -1,7 +1,7 @@
-"""Records of one v2 batch to the columns of a record table (`DefaultRecord.readFrom`, `DefaultRecordBatch`).
+"""Decodes the records of one v2 batch into the columns of a record table (`DefaultRecord.readFrom`).
 
-A fast path takes records as most are: short numbers, no headers, sizes that agree. Any other record, and any error, is
-for the full decoder.
+A fast path decodes usual records: short numbers, no headers, sizes that agree. The full decoder takes any other record
+and finds any error.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from ..varint import (
     read_varlong,
 )
 
-# Rows of the matrix that a decode fills, one int64 a record. Positions count from the start of the buffer decoded from.
+# Rows of the column matrix, one int64 per record. Positions count from the start of the decoded buffer.
 OFFSET = 0
 TIMESTAMP = 1
-SEQUENCE = 2  # -1 without
+SEQUENCE = 2  # -1: none
 KEY_POSITION = 3
-KEY_SIZE = 4  # -1 null
+KEY_SIZE = 4  # -1: null
 VALUE_POSITION = 5
-VALUE_SIZE = 6  # -1 null
+VALUE_SIZE = 6  # -1: null
 HEADERS_POSITION = 7  # first header, after the count
 HEADER_COUNT = 8
 COLUMN_COUNT = 9
 
-# Slots of the state that a decode of one batch works on. First what the batch says,
+# Slots of the state of a batch's decode. Fields of the batch,
 BASE_OFFSET = 0
 BASE_TIMESTAMP = 1
 LOG_APPEND_TIME = 2  # 1: every record has MAX_TIMESTAMP
 MAX_TIMESTAMP = 3
 BASE_SEQUENCE = 4
 RECORD_COUNT = 5
-SOURCE = 6  # where the records are, below
-END_POSITION = 7  # the batch ends here
-# then how far the decode is,
+SOURCE = 6  # one of the sources below
+END_POSITION = 7  # end of the records
+# the progress,
 RECORD_INDEX = 8  # records of the batch decoded so far
 NEXT_POSITION = 9
-# and what the last call did.
+# and the result of the last call.
 ROW_COUNT = 10
 DETAIL = 11
 SECOND_DETAIL = 12
@@ -57,9 +57,9 @@ STATE_COUNT = 13
 # Sources.
 PLAIN = 0  # the batch itself
 STREAM = 1  # decompressed; Kafka reads each record into a buffer of its own
-SKIPPED_STREAM = 2  # decompressed, read as leaders do: the size that a record gives is ignored (`PartialDefaultRecord`)
+SKIPPED_STREAM = 2  # decompressed, read as leaders do: they ignore a record's length (`PartialDefaultRecord`)
 
-# Status of a decode; the words are in `columns.record_table`.
+# Status of a decode; `columns.record_table` has the messages.
 OK = 0
 PREMATURE_END = 1
 VARINT_TOO_LONG = 2  # length of a plain record; DETAIL: the 32 bits read so far
@@ -71,25 +71,25 @@ HEADER_COUNT_BEYOND_RECORD = 7  # DETAIL: count
 BAD_HEADER_KEY_SIZE = 8  # DETAIL: size
 SIZE_MISMATCH = 9  # DETAIL: length, SECOND_DETAIL: bytes read
 RECORDS_REMAINING = 10
-# Of a skipped stream; the words are in `log.append.validate`.
+# Of a skipped stream; `log.append.validate` has the messages.
 LENGTH_TOO_LONG = 20
 STRUCTURE_TOO_LONG = 21
 ENDED_IN_LENGTH = 22
 ENDED_IN_STRUCTURE = 23
 ENDED_IN_FIELD = 24  # DETAIL: bytes of the key, value or header that are missing
 
-TOGETHER = 8  # records for the full decoder, once one is not for the fast path: it is seldom alone
-AHEAD_SIZE = 16 * 1024  # bytes, about a batch: while records are decoded nothing else is asked of memory
+TOGETHER = 8  # records that the full decoder takes once one is not for the fast path, as they seldom come alone
+AHEAD_SIZE = 16 * 1024  # bytes to prefetch ahead, about a batch: the decode leaves the memory bandwidth unused
 
 _NOT_FAST = 0
-_FAST_ROOM = 24  # bytes that must follow, so that no number up to the key's size needs a check of its own
+_FAST_ROOM = 24  # bytes that must follow, so that no number up to the key's size needs its own check of the end
 _WORD_SIZE = 8
-_NO_NUMBER = 1 << 40  # larger than what any number is compared with
+_NO_NUMBER = 1 << 40  # larger than any number that it is compared with
 
 
 @inlined
 def _number_size(word: int) -> int:
-    """Bytes of the number that a little-endian word begins with, 1 to 3."""
+    """Return the size, 1 to 3, of the varint at the start of a little-endian word."""
     if word & 0x80 == 0:
         return 1
     if word & 0x8000 == 0:
@@ -99,7 +99,7 @@ def _number_size(word: int) -> int:
 
 @inlined
 def _number_of(word: int) -> int:
-    """The number that a little-endian word begins with, zigzag not undone; _NO_NUMBER with more than three bytes."""
+    """Return the varint at the start of a little-endian word, still zigzag; _NO_NUMBER if it has over three bytes."""
     if word & 0x80 == 0:
         return word & 0x7F
     if word & 0x8000 == 0:
@@ -111,7 +111,7 @@ def _number_of(word: int) -> int:
 
 @inlined
 def _fast_field(data: Any, position: int, columns: Any, position_place: int, size_place: int) -> int:
-    """Position and size of the key or value at `position` to two places; the position after it."""
+    """Write position and size of the key or value at `position` to two places; returns the position after it."""
     word = load64(data, position)
     number = _number_of(word)
     position += _number_size(word)
@@ -135,11 +135,11 @@ def _fast_record(
     capacity: int,
     row: int,
 ) -> int:
-    """Decode the record at `position` of a batch up to `end`; the position after it, or _NOT_FAST.
+    """Decode the record at `position` of a batch up to `end`; returns the position after it, or _NOT_FAST.
 
-    A record depends on the one before by its length only, so the processor works on many at once. How many bytes a
-    number has is asked before its bits are taken: where the answer is known the compiler leaves out what the other
-    answers need. Sequence and header count are the caller's; `delta_max` is the last delta that has a plain sequence.
+    A record depends on the one before only by its length, so that the processor works on several at once. A number's
+    size is tested before its bits are used, so that the compiler drops the code of the other sizes in each branch. The
+    caller fills sequences and header counts; `delta_max` is the last delta whose sequence does not overflow.
     """
     if end - position < _FAST_ROOM:
         return _NOT_FAST
@@ -175,7 +175,7 @@ def _fast_record(
 def _decode_body(
     data: Any, start: int, end: int, source: int, state: Any, columns: Any, capacity: int, row: int
 ) -> int:
-    """One record's fields from `start`, not past `end`. Position after it, or minus the status."""
+    """Decode a record's fields from `start`, not past `end`; returns the position after it, or minus the status."""
     delta, position = read_varlong(data, start + 1, end)  # after the attributes
     if position < 0:
         return _broken(source, position, 0, state)
@@ -207,7 +207,7 @@ def _decode_body(
 
 @device
 def _skip_headers(data: Any, position: int, end: int, source: int, count: int, state: Any) -> int:
-    """Position after `count` headers, or minus the status."""
+    """Return the position after `count` headers, or minus the status."""
     state[DETAIL] = count
     if count < 0:
         return -BAD_HEADER_COUNT
@@ -225,7 +225,7 @@ def _skip_headers(data: Any, position: int, end: int, source: int, count: int, s
 
 @device
 def _broken(source: int, failure: int, missing_size: int, state: Any) -> int:
-    """Minus the status of a failure of `kernels.varint` inside of a record."""
+    """Return minus the status for a failure of `kernels.varint` inside a record."""
     if source != SKIPPED_STREAM:
         return -BAD_STRUCTURE
     if failure == BYTES_PAST_END:
@@ -236,10 +236,10 @@ def _broken(source: int, failure: int, missing_size: int, state: Any) -> int:
 
 @device
 def _bad_length(source: int, failure: int, bits: int, state: Any) -> int:
-    """Minus the status of a length that does not end."""
+    """Return minus the status for a length that cannot be read."""
     if source == SKIPPED_STREAM:
         return -ENDED_IN_LENGTH if failure == PAST_END else -LENGTH_TOO_LONG
-    # a stream that ends inside the varint reads as 0xff and so becomes too long
+    # Kafka reads 0xff behind the end of a stream, so that a varint there becomes too long
     if failure == TOO_LONG and source == PLAIN:
         state[DETAIL] = bits
         return -VARINT_TOO_LONG
@@ -250,7 +250,7 @@ def _bad_length(source: int, failure: int, bits: int, state: Any) -> int:
 def _decode_record(
     data: Any, position: int, end: int, source: int, state: Any, columns: Any, capacity: int, row: int
 ) -> int:
-    """Decode any record, its length first. Position after it, or minus the status."""
+    """Decode any record, its length first; returns the position after it, or minus the status."""
     length, start = read_varint(data, position, end)
     if start < 0:
         return _bad_length(source, start, length, state)
@@ -263,7 +263,7 @@ def _decode_record(
             state[SECOND_DETAIL] = end - start
             return -SIZE_BEYOND_STREAM if source == STREAM else -SIZE_BEYOND_BATCH
         limit = start + length if source == STREAM else end
-    position = _decode_body(data, start, limit, source, state, columns, capacity, row)  # the only call, to be inlined
+    position = _decode_body(data, start, limit, source, state, columns, capacity, row)  # its only call: LLVM inlines it
     if position >= 0 and position - start != length and source != SKIPPED_STREAM:
         state[DETAIL] = length
         state[SECOND_DETAIL] = position - start
@@ -273,9 +273,9 @@ def _decode_record(
 
 @device
 def _fast_records(data: Any, end: int, state: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
-    """Decode records up to `row_end`, or one that is not for the fast path; the row where it stopped.
+    """Decode records up to `row_end`, or one that is not for the fast path; returns the row where it stopped.
 
-    A loop of its own: beside all that a record may be, what it needs would not stay in registers. It is called at two
+    A separate loop, as the variables of the full decoder would push its own out of registers. It is called at two
     places, so that LLVM does not inline it.
     """
     first_row = row
@@ -299,7 +299,7 @@ def _fast_records(data: Any, end: int, state: Any, columns: Any, capacity: int, 
 
 @device
 def _fill_sequences(columns: Any, capacity: int, row: int, row_end: int, base_offset: int, base_sequence: int) -> int:
-    """Sequences and header counts of fast records: many in one step of the processor's."""
+    """Fill the sequences and header counts of fast records, with loops that LLVM vectorizes."""
     for place in range(HEADER_COUNT * capacity + row, HEADER_COUNT * capacity + row_end):
         columns[place] = 0
     if base_sequence < 0:
@@ -314,7 +314,7 @@ def _fill_sequences(columns: Any, capacity: int, row: int, row_end: int, base_of
 
 @device
 def _any_records(data: Any, state: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
-    """Records from state[NEXT_POSITION] on, up to a bad one, or `row_end`; status, and in state[ROW_COUNT] the row."""
+    """Decode any records up to `row_end`, or a bad one; returns the status, and the row in state[ROW_COUNT]."""
     end = state[END_POSITION]
     source = state[SOURCE]
     position = state[NEXT_POSITION]
@@ -333,12 +333,12 @@ def _any_records(data: Any, state: Any, columns: Any, capacity: int, row: int, r
 
 @device
 def decode_rows(data: Any, state: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
-    """Records of one batch from state[NEXT_POSITION] to `row` and on, before `row_end`, or until the batch's count.
+    """Decode records of one batch from state[NEXT_POSITION] into rows `row` … `row_end` - 1, or to the batch's count.
 
     Returns the status; state[ROW_COUNT] is the row behind the last good one.
     """
     end = state[END_POSITION]
-    fast_end = end if state[LOG_APPEND_TIME] == 0 else 0  # the others have times of their own
+    fast_end = end if state[LOG_APPEND_TIME] == 0 else 0  # the fast path computes timestamps from deltas only
     missing_count = state[RECORD_COUNT] - state[RECORD_INDEX]
     first_row = row
     row_end = min(row_end, row + missing_count)

@@ -1,1 +1,1 @@
-"""The text of `kafka-dump-log`, line by line."""
+"""Writes the lines of `kafka-dump-log`."""

@@ -1,4 +1,4 @@
-"""The text of `kafka-dump-log`: whole batches and files of lines, with room, gaps and errors watched."""
+"""Writes the lines of `kafka-dump-log` for many batches; stops for lack of room and for errors, and notes gaps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .lines import (
 
 @device
 def note_gap(offset: int, gaps: Any, state: Any) -> int:
-    """Remember that `offset` does not follow the previous one; 0 when there is no room."""
+    """Note that `offset` does not follow the previous one; returns 0 if there is no room."""
     count = state[slots.GAP_COUNT]
     capacity = state[slots.GAP_CAPACITY]
     if count == capacity:
@@ -38,7 +38,7 @@ def note_gap(offset: int, gaps: Any, state: Any) -> int:
 
 @device
 def put_chunk(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state: Any) -> int:
-    """Lines of the decoded rows from state[CHUNK_ROW] on. Status."""
+    """Write the lines of the decoded rows from state[CHUNK_ROW] on; returns the status."""
     o = state[slots.OUT_SIZE]
     row = state[slots.CHUNK_ROW]
     capacity = state[slots.RECORD_CAPACITY]
@@ -65,11 +65,11 @@ def put_chunk(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state: An
 
 @kernel("u8*, i64*, u8*, u8*, i64*, i64*")
 def dump_records(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state: Any) -> int:
-    """Record lines of decoded rows state[CHUNK_ROW] … state[ROW_COUNT] - 1; call again after a stop.
+    """Write the lines of decoded rows state[CHUNK_ROW] … state[ROW_COUNT] - 1; call again after a stop.
 
-    data: uint8, the buffer decoded from; records: int64[decode.COLUMN_COUNT, RECORD_CAPACITY]; out:
-    uint8[OUT_CAPACITY + SLACK_SIZE], filled from state[OUT_SIZE]; gaps: int64[2, GAP_CAPACITY], pairs of offsets where
-    the second does not follow the first; state: int64[STATE_COUNT].
+    data: uint8, the decoded buffer; records: int64[decode.COLUMN_COUNT, RECORD_CAPACITY]; out:
+    uint8[OUT_CAPACITY + SLACK_SIZE], filled from state[OUT_SIZE] on; gaps: int64[2, GAP_CAPACITY], pairs of offsets of
+    which the second does not follow the first; state: int64[STATE_COUNT].
     """
     state[slots.MEMO_SIZE] = 0
     return put_chunk(data, records, pool, out, gaps, state)
@@ -77,7 +77,7 @@ def dump_records(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state:
 
 @device
 def put_plain_records(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state: Any) -> int:
-    """Record lines of one uncompressed batch, chunk by chunk. Status."""
+    """Write the record lines of one uncompressed batch, chunk by chunk; returns the status."""
     while True:
         status = put_chunk(data, records, pool, out, gaps, state)
         if status != slots.DONE:
@@ -106,7 +106,7 @@ def start_batch(table: Any, capacity: int, row: int, state: Any) -> int:
 
 @device
 def put_batch_line(table: Any, capacity: int, pool: Any, out: Any, state: Any) -> int:
-    """The line of row state[ROW]. Status."""
+    """Write the line of row state[ROW]; returns the status."""
     row = state[slots.ROW]
     o = state[slots.OUT_SIZE]
     if state[slots.OUT_CAPACITY] - o < BATCH_LINE_SIZE_MAX:
@@ -121,7 +121,7 @@ def put_batch_line(table: Any, capacity: int, pool: Any, out: Any, state: Any) -
 
 @device
 def is_python_batch(table: Any, capacity: int, state: Any) -> int:
-    """1 when the records of row state[ROW] are compressed, or damaged in the header."""
+    """Return 1 if Python prints the records of row state[ROW]: compressed ones, and those of a damaged header."""
     row = state[slots.ROW]
     if table[scan.ATTRIBUTES * capacity + row] & CODEC_MASK != 0:
         return 1
@@ -142,11 +142,11 @@ def dump_batches(
     gaps: Any,
     state: Any,
 ) -> int:
-    """Batch and record lines of rows state[ROW] … row_end - 1 of a batch table, until something stops it.
+    """Write batch and record lines of rows state[ROW] … row_end - 1 of a batch table, until a stop.
 
     data: uint8, the mapped file; table: int64[scan.COLUMN_COUNT, capacity], the rest as in `dump_records`.
-    Returns the status. After LEGACY_ROW, PYTHON_BATCH and PYTHON_RECORD the caller prints what is its and moves
-    state[ROW] or state[CHUNK_ROW] on; after every stop but an error the same call goes on where it stopped.
+    Returns the status. After LEGACY_ROW, PYTHON_BATCH and PYTHON_RECORD the caller prints its part and increments
+    state[ROW] or state[CHUNK_ROW]; after every stop except an error the same call continues.
     """
     state[slots.MEMO_SIZE] = 0
     while state[slots.ROW] < row_end:

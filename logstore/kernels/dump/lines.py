@@ -1,4 +1,4 @@
-"""The lines of `kafka-dump-log`: of a batch and of a record (`DumpLogSegments`)."""
+"""Writes one line of `kafka-dump-log`: of a batch or of a record (`DumpLogSegments`)."""
 
 from __future__ import annotations
 
@@ -56,24 +56,24 @@ LITERALS = literal_pool()
 
 BATCH_LINE_SIZE_MAX = 640
 RECORD_LINE_SIZE_MAX = 320  # without keys, values and header keys
-UTF8_GROWTH_MAX = 3  # one bad byte becomes a replacement character of three
+UTF8_GROWTH_MAX = 3  # one bad byte becomes a replacement character of three bytes
 
 
 @device
 def put_flag(out: Any, o: int, pool: Any, flag: int) -> int:
-    """`true` or `false`."""
+    """Write `true` or `false`."""
     return put(out, o, pool, TRUE) if flag != 0 else put(out, o, pool, FALSE)
 
 
 @device
 def put_number(out: Any, o: int, pool: Any, label: int, value: int) -> int:
-    """A literal and a decimal."""
+    """Write a literal and a decimal."""
     return put_decimal(out, put(out, o, pool, label), pool, value)
 
 
 @device
 def put_batch_identity(out: Any, o: int, pool: Any, table: Any, capacity: int, row: int) -> int:
-    """The first half of a batch line, up to the delete horizon."""
+    """Write the first half of a batch line, up to the delete horizon."""
     base_offset = table[scan.BASE_OFFSET * capacity + row]
     delta = table[scan.LAST_OFFSET_DELTA * capacity + row]
     base_sequence = table[scan.BASE_SEQUENCE * capacity + row]
@@ -100,13 +100,13 @@ def put_batch_identity(out: Any, o: int, pool: Any, table: Any, capacity: int, r
 
 @device
 def timestamp_label(attributes: int) -> int:
-    """Literal before a timestamp of a batch with these attributes."""
+    """Return the literal before a timestamp of a batch with these attributes."""
     return LOG_APPEND_TIME if attributes & LOG_APPEND_TIME_FLAG != 0 else CREATE_TIME
 
 
 @device
 def codec_label(codec: int) -> int:
-    """Literal before the checksum of a batch with this codec, one of the five."""
+    """Return the literal before the checksum of a batch with this codec, one of the five."""
     if codec == 0:
         return CODEC_NONE
     if codec == 1:
@@ -118,7 +118,7 @@ def codec_label(codec: int) -> int:
 
 @device
 def put_batch_place(out: Any, o: int, pool: Any, table: Any, capacity: int, row: int) -> int:
-    """The second half of a batch line, from the position on."""
+    """Write the second half of a batch line, from the position on."""
     attributes = table[scan.ATTRIBUTES * capacity + row]
     o = put_number(out, o, pool, POSITION, table[scan.POSITION * capacity + row])
     label = timestamp_label(attributes)
@@ -133,7 +133,7 @@ def put_batch_place(out: Any, o: int, pool: Any, table: Any, capacity: int, row:
 
 @device
 def header_keys_size(data: Any, position: int, end: int, count: int) -> int:
-    """Bytes of all header keys of a record that decoded well, commas included."""
+    """Return the bytes of a record's header keys with commas; the record decoded without an error."""
     total = count
     for _ in range(count):
         key_size, _key_end, _value_size, position = read_header(data, position, end)
@@ -143,7 +143,7 @@ def header_keys_size(data: Any, position: int, end: int, count: int) -> int:
 
 @device
 def put_header_keys(out: Any, o: int, pool: Any, data: Any, position: int, end: int, count: int) -> int:
-    """Header keys joined by commas."""
+    """Write header keys joined by commas."""
     for index in range(count):
         if index > 0:
             out[o] = 44
@@ -155,7 +155,7 @@ def put_header_keys(out: Any, o: int, pool: Any, data: Any, position: int, end: 
 
 @device
 def put_contents(out: Any, o: int, pool: Any, data: Any, records: Any, capacity: int, row: int, is_bare: int) -> int:
-    """Key and payload as text; `is_bare`: nothing stands before them on the line."""
+    """Write key and payload as text; `is_bare`: the line begins with them."""
     key_size = records[decode.KEY_SIZE * capacity + row]
     value_size = records[decode.VALUE_SIZE * capacity + row]
     if key_size >= 0:
@@ -169,7 +169,7 @@ def put_contents(out: Any, o: int, pool: Any, data: Any, records: Any, capacity:
 
 @device
 def put_marker(out: Any, o: int, pool: Any, data: Any, records: Any, capacity: int, row: int) -> int:
-    """The text of an end-transaction marker that `is_marker` accepted."""
+    """Write the text of a transaction marker that `is_marker` accepted."""
     is_commit = be16(data, records[decode.KEY_POSITION * capacity + row] + 2)
     epoch = be32(data, records[decode.VALUE_POSITION * capacity + row] + 2)
     return put_number(out, o, pool, MARKER_COMMIT if is_commit == 1 else MARKER_ABORT, epoch)
@@ -177,7 +177,7 @@ def put_marker(out: Any, o: int, pool: Any, data: Any, records: Any, capacity: i
 
 @device
 def is_marker(data: Any, records: Any, capacity: int, row: int) -> int:
-    """1 for a well-formed ABORT or COMMIT record; the odd ones are left to Python."""
+    """Return 1 for a well-formed ABORT or COMMIT record; Python prints others."""
     key = records[decode.KEY_POSITION * capacity + row]
     if records[decode.KEY_SIZE * capacity + row] != 4 or records[decode.VALUE_SIZE * capacity + row] != 6:
         return 0
@@ -189,7 +189,7 @@ def is_marker(data: Any, records: Any, capacity: int, row: int) -> int:
 
 @device
 def put_time_and_sizes(out: Any, o: int, pool: Any, records: Any, row: int, state: Any) -> int:
-    """Timestamp, key size and value size; records of one batch often share all three, and then the text."""
+    """Write timestamp, key size and value size; copies the text if the last record had the same three."""
     capacity = state[slots.RECORD_CAPACITY]
     label = timestamp_label(state[slots.ATTRIBUTES])
     timestamp = records[decode.TIMESTAMP * capacity + row]
@@ -215,7 +215,7 @@ def put_time_and_sizes(out: Any, o: int, pool: Any, records: Any, row: int, stat
 
 @device
 def put_metadata(out: Any, o: int, pool: Any, data: Any, records: Any, row: int, state: Any) -> int:
-    """The part of a record line before key and payload."""
+    """Write the part of a record line before key and payload."""
     capacity = state[slots.RECORD_CAPACITY]
     o = put_number(out, o, pool, RECORD_OFFSET, records[decode.OFFSET * capacity + row])
     o = put_time_and_sizes(out, o, pool, records, row, state)
@@ -231,7 +231,7 @@ def put_metadata(out: Any, o: int, pool: Any, data: Any, records: Any, row: int,
 
 @device
 def is_python_record(data: Any, records: Any, row: int, state: Any) -> int:
-    """1 when Python ends the record's line: a control record that is no marker, or contents that only it decodes."""
+    """Return 1 if Python ends the line: for a control record that is no marker, or contents that only it decodes."""
     flags = state[slots.FLAGS]
     if state[slots.ATTRIBUTES] & CONTROL_FLAG == 0:
         return 1 if flags & slots.PYTHON_RECORDS != 0 and flags & slots.CONTENTS != 0 else 0
@@ -240,7 +240,7 @@ def is_python_record(data: Any, records: Any, row: int, state: Any) -> int:
 
 @device
 def put_record(out: Any, o: int, pool: Any, data: Any, records: Any, row: int, state: Any, is_python: int) -> int:
-    """One record line with its line end; the metadata alone where Python prints the rest."""
+    """Write one record line with its line end, or only its metadata if Python prints the rest."""
     flags = state[slots.FLAGS]
     is_bare = 1
     if flags & slots.SKIP_METADATA == 0:
@@ -259,7 +259,7 @@ def put_record(out: Any, o: int, pool: Any, data: Any, records: Any, row: int, s
 
 @device
 def record_line_size_max(data: Any, records: Any, row: int, state: Any, is_python: int) -> int:
-    """Room that one record line may take, without what Python prints."""
+    """Return the largest size of a record line, without the part that Python prints."""
     capacity = state[slots.RECORD_CAPACITY]
     size = 0
     if state[slots.FLAGS] & slots.CONTENTS != 0 and is_python == 0:

@@ -1,24 +1,24 @@
-"""What the kernels of the dump and their callers share: flags, why a kernel stopped, and the slots of the state."""
+"""Flags, status and slots of the state that the dump's kernels and their callers share."""
 
 from __future__ import annotations
 
 from ..decode import records as decode
 
-# What to print, as bits.
+# Bits of what to print.
 DEEP = 1
 CONTENTS = 2
 SKIP_METADATA = 4
-PYTHON_RECORDS = 8  # contents need a decoder that only Python has
+PYTHON_RECORDS = 8  # only Python can decode the contents
 
 # Status of `dump_batches` and `dump_records`.
 DONE = 0
 OUT_FULL = 1  # empty `out`, or give a larger one, and call again
 GAPS_FULL = 2  # empty the gaps and call again
-PYTHON_BATCH = 3  # the records of row state[ROW] are the caller's
-PYTHON_RECORD = 4  # what stands behind the metadata of the record in state[CHUNK_ROW] is the caller's
+PYTHON_BATCH = 3  # the caller prints the records of row state[ROW]
+PYTHON_RECORD = 4  # the caller prints what follows the metadata of the record in state[CHUNK_ROW]
 RECORD_ERROR = 5  # state[DECODE_STATUS] and the details tell which
 UNKNOWN_CODEC = 6  # only the first half of this row's line is printed
-LEGACY_ROW = 7  # row state[ROW] is a v0/v1 entry, all of it the caller's
+LEGACY_ROW = 7  # row state[ROW] is a v0/v1 entry, which the caller prints
 
 # Slots of the state, after those of the decode.
 FLAGS = decode.STATE_COUNT
@@ -33,9 +33,9 @@ DECODE_STATUS = FLAGS + 8
 OUT_SIZE = FLAGS + 9
 PREVIOUS_OFFSET = FLAGS + 10  # of the last record seen; -1 before the first
 GAP_COUNT = FLAGS + 11
-MEMO_START = FLAGS + 12  # where `out` has a text that the next record may share, from its timestamp to its value size
-MEMO_SIZE = FLAGS + 13  # bytes of it; 0 none
-MEMO_LABEL = FLAGS + 14  # what it is the text of
+MEMO_START = FLAGS + 12  # where `out` has the last text from timestamp to value size, which the next record may share
+MEMO_SIZE = FLAGS + 13  # bytes of it; 0: none
+MEMO_LABEL = FLAGS + 14  # the values of that text
 MEMO_TIMESTAMP = FLAGS + 15
 MEMO_KEY_SIZE = FLAGS + 16
 MEMO_VALUE_SIZE = FLAGS + 17

@@ -1,7 +1,7 @@
-"""Bytes of text: literals, decimals, and UTF-8 as Java's decoder leaves it.
+"""Writes literals, decimals, and UTF-8 as Java's decoder changes it.
 
-Everything is written to `out` at a position, and the position after it is returned; the caller has made sure of the
-room, plus `SLACK_SIZE` bytes because literals are copied in whole words.
+Each function writes to `out` at position `o` and returns the position after it. The caller has checked that there is
+room, plus `SLACK_SIZE` bytes, because literals are copied in whole words.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _pool = bytearray()
 
 
 def literal(text: str) -> int:
-    """Add `text` (at most 127 bytes) to the pool; its number is what `put` takes."""
+    """Add `text` (at most 127 bytes) to the pool; returns its number for `put`."""
     encoded = text.encode()
     start = len(_pool)
     _pool.extend(encoded)
@@ -29,12 +29,12 @@ def literal(text: str) -> int:
 
 
 def literal_pool() -> bytes:
-    """The bytes of all literals, with slack for whole-word copies."""
+    """Return the bytes of all literals, with slack for whole-word copies."""
     return bytes(_pool) + bytes(SLACK_SIZE)
 
 
 def _digit_words(form: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """For each number below 1000 its digits as the low bytes of a word and their count as the highest byte."""
+    """Return a word for each number below 1000: its digits in the low bytes, their count in the highest byte."""
     import numpy as np
 
     texts = [form.format(n).encode() for n in range(1000)]
@@ -60,7 +60,7 @@ def put(out: Any, o: int, pool: Any, number: int) -> int:
 
 @device
 def put_copy(out: Any, o: int, start: int, size: int) -> int:
-    """Write again what `out` has at `start`, which ends before `o`."""
+    """Copy `size` bytes of `out` from `start`, which end at or before `o`."""
     for at in range(0, size, 8):
         store64(out, o + at, load64(out, start + at))
     return o + size
@@ -129,7 +129,7 @@ def put_huge(out: Any, o: int, billions: int, millions: int, value: int) -> int:
 
 @device
 def put_bytes(out: Any, o: int, data: Any, start: int, size: int) -> int:
-    """Copy bytes as they are; returns 1 when one of them is not ASCII."""
+    """Copy bytes unchanged; returns 1 if one of them is not ASCII."""
     high = 0
     if size >= 8:
         for at in range(0, size - 8, 8):
@@ -139,7 +139,7 @@ def put_bytes(out: Any, o: int, data: Any, start: int, size: int) -> int:
         word = load64(data, start + size - 8)
         store64(out, o + size - 8, word)
         high |= word
-        return 1 if high & -9187201950435737472 != 0 else 0
+        return 1 if high & -9187201950435737472 != 0 else 0  # the high bits of all eight bytes
     for at in range(size):
         byte = data[start + at]
         out[o + at] = byte
@@ -149,7 +149,7 @@ def put_bytes(out: Any, o: int, data: Any, start: int, size: int) -> int:
 
 @device
 def put_utf8(out: Any, o: int, pool: Any, data: Any, start: int, size: int) -> int:
-    """Write bytes as `new String(bytes, UTF_8)` printed again: malformed input becomes U+FFFD, in Java's grouping."""
+    """Write bytes as UTF-8; malformed parts become U+FFFD, grouped as in `new String(bytes, UTF_8)`."""
     if put_bytes(out, o, data, start, size) == 0:
         return o + size
     return put_broken_utf8(out, o, pool, data, start, size)
@@ -157,7 +157,7 @@ def put_utf8(out: Any, o: int, pool: Any, data: Any, start: int, size: int) -> i
 
 @device
 def put_broken_utf8(out: Any, o: int, pool: Any, data: Any, start: int, size: int) -> int:
-    """`put_utf8`, character by character."""
+    """Write bytes as `put_utf8`, character by character."""
     at = start
     end = start + size
     while at < end:
@@ -175,16 +175,16 @@ def put_broken_utf8(out: Any, o: int, pool: Any, data: Any, start: int, size: in
 
 @device
 def is_continuation(byte: int) -> int:
-    """1 for 10xxxxxx."""
+    """Return 1 for 10xxxxxx."""
     return 1 if (byte & 192) == 128 else 0
 
 
 @device
 def sequence_size(data: Any, at: int, end: int) -> int:
-    """Bytes of the well-formed character at `at`, or minus the bytes that one replacement character stands for.
+    """Return the size of the well-formed character at `at`, or minus the bytes that one U+FFFD replaces.
 
-    The grouping is that of `java.lang.String.decodeUTF8_UTF16` of JDK 17: a surrogate is one replacement of three
-    bytes, a truncated character at the end is one, however many of its bytes are there.
+    Grouped as `java.lang.String.decodeUTF8_UTF16` of JDK 17: one replacement for the three bytes of a surrogate, and
+    one for a truncated character at the end, however many of its bytes there are.
     """
     first = data[at]
     left = end - at
@@ -203,7 +203,7 @@ def sequence_size(data: Any, at: int, end: int) -> int:
 
 @device
 def three_byte_size(data: Any, at: int, left: int) -> int:
-    """`sequence_size` for a lead byte 1110xxxx."""
+    """Return `sequence_size` for a lead byte 1110xxxx."""
     if left < 2:
         return -1
     first = data[at]
@@ -219,7 +219,7 @@ def three_byte_size(data: Any, at: int, left: int) -> int:
 
 @device
 def four_byte_size(data: Any, at: int, left: int) -> int:
-    """`sequence_size` for a lead byte 11110xxx."""
+    """Return `sequence_size` for a lead byte 11110xxx."""
     first = data[at]
     if first > 244:
         return -1

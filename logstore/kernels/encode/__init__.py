@@ -1,1 +1,1 @@
-"""Columns of records to the bytes of v2 batches: first measured, then written."""
+"""Encodes columns of records as v2 batches: first measures, then writes."""

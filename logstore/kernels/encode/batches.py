@@ -1,4 +1,4 @@
-"""Columns of records to the bytes of v2 batches (`DefaultRecord.writeTo`, `DefaultRecordBatch.writeHeader`)."""
+"""Writes columns of records as v2 batches (`DefaultRecord.writeTo`, `DefaultRecordBatch.writeHeader`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def put_header(out: Any, start: int, end: int, columns: Any, capacity: int, batc
     put_be32(out, start + layout.BATCH_LENGTH, end - start - LOG_OVERHEAD_SIZE)
     put_be32(out, start + layout.PARTITION_LEADER_EPOCH, columns[scan.PARTITION_LEADER_EPOCH * capacity + batch])
     out[start + layout.MAGIC] = 2
-    # two int16 go out as int32, of which the next field takes back what is too much
+    # writes an int16 as the high half of an int32; the next field overwrites the low half
     put_be32(out, start + layout.ATTRIBUTES, columns[scan.ATTRIBUTES * capacity + batch] << 16)
     put_be32(out, start + layout.LAST_OFFSET_DELTA, columns[scan.LAST_OFFSET_DELTA * capacity + batch])
     put_be64(out, start + layout.BASE_TIMESTAMP, columns[scan.BASE_TIMESTAMP * capacity + batch])
@@ -45,11 +45,11 @@ def put_header(out: Any, start: int, end: int, columns: Any, capacity: int, batc
 
 @kernel(Encoding)
 def encode_batches(encoding: Any) -> int:
-    """Write the batches that `measure_batches` measured, from `row` on, one behind the other. Returns the status.
+    """Write the batches that `measure_batches` measured, from `row` on, without gaps. Returns the status.
 
-    Of the batches the fields of their headers are read, and POSITION, SIZE, MAGIC, CRC and IS_VALID are written.
+    Reads the header fields of `batches`, and writes POSITION, SIZE, MAGIC, CRC and IS_VALID.
     """
-    # in registers: what is written to `out` may be the struct, as far as the compiler knows
+    # local variables: for all that the compiler knows, a write to `out` changes the struct
     key_starts, key_ends = words_at(encoding.keys_starts), words_at(encoding.keys_ends)
     value_starts, value_ends = words_at(encoding.values_starts), words_at(encoding.values_ends)
     header_starts, header_ends = words_at(encoding.headers_starts), words_at(encoding.headers_ends)
@@ -80,7 +80,7 @@ def encode_batches(encoding: Any) -> int:
             timestamp = timestamps[row] if has_timestamps == 1 else timestamp
             time_delta = add64(timestamp, -base_timestamp)
             body = body_size(time_delta, delta, content)
-            if content < 0 or o + body > out_size_max:
+            if content < 0 or o + body > out_size_max:  # another thread changed the columns after they were measured
                 return COLUMNS_CHANGED
             o = put_varint(out, o, body)
             out[o] = 0
@@ -98,10 +98,10 @@ def encode_batches(encoding: Any) -> int:
 
 @kernel("u8*, i64, i64*, i64")
 def write_headers(data: Any, data_size: int, columns: Any, batch_count: int) -> int:
-    """Write the headers of batches whose records are there. Returns how many, up to one that is not within the data.
+    """Write the headers of batches whose records are in `data`; returns how many, up to one that is not within it.
 
-    data: uint8[data_size], in and out; columns: int64[scan.COLUMN_COUNT, batch_count], in: POSITION, SIZE and the other
-    fields; out: MAGIC, CRC and IS_VALID.
+    data: uint8[data_size], in and out; columns: int64[scan.COLUMN_COUNT, batch_count], in, except MAGIC, CRC and
+    IS_VALID, which are out.
     """
     for batch in range(batch_count):
         start = columns[scan.POSITION * batch_count + batch]

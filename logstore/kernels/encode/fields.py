@@ -1,4 +1,4 @@
-"""The fields of records and batches as they lie in a log: numbers, and bytes with their size before them."""
+"""Writes fields of records and batches: numbers, and bytes with their size before them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from ...jit.device import device, inlined
 from ..primitives import copy16, copy32, load64, store64
 
-SLACK_SIZE = 16  # a length is written before the room for it is known
+SLACK_SIZE = 16  # bytes behind the output that may be written, as a length is written before its room is checked
 
 
 @inlined
@@ -40,13 +40,13 @@ def _put_long_varint(out: Any, o: int, magnitude: int, sign: int) -> int:
 
 @inlined
 def put_bytes(out: Any, o: int, data: Any, start: int, size: int) -> int:
-    """Copy bytes and touch no other; returns the position after them."""
+    """Copy bytes and write no others; returns the position after them."""
     if size >= 32:
         at = 0
         while at < size - 32:
             copy32(out, o + at, data, start + at)
             at += 32
-        copy32(out, o + size - 32, data, start + size - 32)  # some bytes a second time, here and below
+        copy32(out, o + size - 32, data, start + size - 32)  # overlaps the copy before, here and below
         return o + size
     if size >= 16:
         copy16(out, o, data, start)
@@ -81,14 +81,14 @@ def put_be64(out: Any, o: int, value: int) -> int:
 
 @inlined
 def put_field(out: Any, o: int, data: Any, start: int, size: int) -> int:
-    """Write bytes with their size before them, -1 null."""
+    """Write bytes with their size before them; -1 is null."""
     o = put_varint(out, o, size)
     return o if size < 1 else put_bytes(out, o, data, start, size)
 
 
 @inlined
 def put_headers(out: Any, o: int, data: Any, start: int, size: int) -> int:
-    """Write headers, which are there as a record has them; without any their count is 0."""
+    """Write encoded headers; without any a count of 0."""
     if size < 1:
         out[o] = 0
         return o + 1

@@ -1,4 +1,4 @@
-"""Columns of records to batches: which rows go into which batch, and how many bytes it takes (`DefaultRecord`)."""
+"""Divides columns of records into batches and measures them (`DefaultRecord`, `RecordAccumulator`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_LIMIT = 1 << 62
 
 @device
 def _wrong_row(encoding: Any, row: int, content: int, timestamp: int, offset_delta: int) -> int:
-    """Which status it is that stops before `row`."""
+    """Return the status for a wrong `row`."""
     encoding.row = row
     if content < 0:
         return status.OUT_OF_DATA
@@ -33,7 +33,7 @@ def _wrong_row(encoding: Any, row: int, content: int, timestamp: int, offset_del
 
 @device
 def _too_large(encoding: Any, row: int, record_size: int, batch_size: int) -> int:
-    """Which status it is that stops before `row`."""
+    """Return the status for a `row` that makes its record or batch too large."""
     encoding.row = row
     encoding.detail = record_size if record_size > INT_MAX else batch_size
     return status.RECORD_TOO_LARGE if record_size > INT_MAX else status.BATCH_TOO_LARGE
@@ -41,7 +41,7 @@ def _too_large(encoding: Any, row: int, record_size: int, batch_size: int) -> in
 
 @device
 def _size_limit(batch_size_max: int, content: int) -> int:
-    """Bytes that a batch may have: `RecordAccumulator` makes room for its first record at its longest."""
+    """Return the size limit of a batch; `RecordAccumulator` estimates its first record with the largest overhead."""
     if batch_size_max == 0:
         return _NO_LIMIT
     return min(max(batch_size_max, HEADER_SIZE + RECORD_OVERHEAD_SIZE + content), INT_MAX)
@@ -49,7 +49,7 @@ def _size_limit(batch_size_max: int, content: int) -> int:
 
 @device
 def _end_row(encoding: Any) -> int:
-    """The row behind the next batch, if that is given, or behind all."""
+    """Return the row behind the next batch if that is given, else behind all rows."""
     if encoding.batch_size_max == 0:
         end_row = words_at(encoding.row_ends)[encoding.batch_count]
         if encoding.row < end_row < encoding.row_count:
@@ -59,7 +59,7 @@ def _end_row(encoding: Any) -> int:
 
 @device
 def _base_timestamp(encoding: Any, first_timestamp: int) -> int:
-    """That of the next batch's first record, or its delete horizon, which is given."""
+    """Return the next batch's base timestamp: that of its first record, or the given delete horizon."""
     columns, capacity, batch = words_at(encoding.batches), encoding.batch_capacity, encoding.batch_count
     if columns[scan.ATTRIBUTES * capacity + batch] & DELETE_HORIZON_FLAG == 0:
         return first_timestamp
@@ -68,7 +68,7 @@ def _base_timestamp(encoding: Any, first_timestamp: int) -> int:
 
 @device
 def _end_batch(encoding: Any, row: int, size: int, base_timestamp: int, last_delta: int, max_timestamp: int) -> int:
-    """Write down the batch that ends before `row`."""
+    """Note the batch that ends before `row`."""
     columns, capacity, batch = words_at(encoding.batches), encoding.batch_capacity, encoding.batch_count
     columns[scan.SIZE * capacity + batch] = size
     columns[scan.BASE_TIMESTAMP * capacity + batch] = base_timestamp
@@ -83,11 +83,11 @@ def _end_batch(encoding: Any, row: int, size: int, base_timestamp: int, last_del
 
 @kernel(Encoding)
 def measure_batches(encoding: Any) -> int:
-    """Sizes, deltas, timestamps and counts of batches of the rows from `row` on. Returns the status.
+    """Compute sizes, deltas, timestamps and counts of the batches of the rows from `row` on. Returns the status.
 
-    Of the batches from `batch_count` on ATTRIBUTES is read and, with the delete horizon bit, BASE_TIMESTAMP.
+    Reads ATTRIBUTES of the batches from `batch_count` on, and with the delete horizon bit BASE_TIMESTAMP.
     """
-    # in registers: what is written may be the struct, as far as the compiler knows
+    # local variables: for all that the compiler knows, each write changes the struct
     key_starts, key_ends = words_at(encoding.keys_starts), words_at(encoding.keys_ends)
     value_starts, value_ends = words_at(encoding.values_starts), words_at(encoding.values_ends)
     header_starts, header_ends = words_at(encoding.headers_starts), words_at(encoding.headers_ends)

@@ -1,4 +1,4 @@
-"""How many bytes a record takes (`DefaultRecord`), and where the fields of one are."""
+"""Computes the size of a record (`DefaultRecord`), and finds its fields in the columns."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from ...jit.device import device, inlined
 
 INT_MAX = 2147483647
 NULL = -1  # in place of a size
-OUTSIDE = -2
-NOT_KNOWN = -2  # bytes of a row before the first one was looked at
+OUTSIDE = -2  # in place of a size: not within the data
+NOT_KNOWN = -2  # size of a row before the first one was measured
 
 
 @inlined
 def varint_size(value: int) -> int:
-    """Bytes of a signed number as a varint or varlong."""
+    """Return the bytes of a signed number as a varint or varlong."""
     magnitude = value ^ (value >> 63)
     if magnitude < 1 << 20:
-        return 1 + (magnitude >= 64) + (magnitude >= 8192)  # sums: sizes of all kinds would be badly predicted
+        return 1 + (magnitude >= 64) + (magnitude >= 8192)  # no branches, which mixed sizes would mispredict
     return _long_varint_size(magnitude)
 
 
@@ -33,9 +33,9 @@ def _long_varint_size(magnitude: int) -> int:
 
 @inlined
 def field_of(starts: Any, ends: Any, row: int, data_size: int, width: int) -> tuple[int, int]:
-    """Where the field of a row begins, and its size: NULL, or OUTSIDE if it is not within `data_size`.
+    """Return where the field of a row begins, and its size, NULL, or OUTSIDE if it is not within `data_size`.
 
-    The ranges are read once: another thread may change them after they were checked. Fields of a width are inside.
+    Reads each range once, as another thread may change it after the check. Fields of a fixed width are always inside.
     """
     if width >= 0:
         return row * width, width
@@ -51,7 +51,7 @@ def field_of(starts: Any, ends: Any, row: int, data_size: int, width: int) -> tu
 
 @inlined
 def sized(size: int) -> int:
-    """Bytes of a field with its size before it, given its size or NULL."""
+    """Return the bytes of a field with its size before it, from its size or NULL."""
     return 1 if size < 0 else varint_size(size) + size
 
 
@@ -62,7 +62,7 @@ def _is_uniform(data_size: int, width: int) -> bool:
 
 @device
 def are_rows_uniform(encoding: Any) -> bool:
-    """Whether key, value and headers of all rows take as many bytes."""
+    """Whether keys, values and headers have the same size in all rows."""
     return (
         _is_uniform(encoding.keys_size, encoding.keys_width)
         and _is_uniform(encoding.values_size, encoding.values_width)
@@ -72,13 +72,13 @@ def are_rows_uniform(encoding: Any) -> bool:
 
 @inlined
 def body_size(timestamp_delta: int, offset_delta: int, content_size: int) -> int:
-    """Bytes of a record after its length: attributes, deltas, key, value and headers."""
+    """Return the bytes of a record behind its length: attributes, deltas, key, value and headers."""
     return 1 + varint_size(timestamp_delta) + varint_size(offset_delta) + content_size
 
 
 @inlined
 def content_size(key_size: int, value_size: int, headers_size: int) -> int:
-    """Bytes of a record's key, value and headers with their sizes, given those; -1 if one is OUTSIDE."""
+    """Return the bytes of key, value and headers with their sizes before them; -1 if one is OUTSIDE."""
     if min(key_size, value_size, headers_size) == OUTSIDE:
         return -1
     return sized(key_size) + sized(value_size) + max(headers_size, 1)

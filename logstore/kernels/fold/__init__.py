@@ -1,1 +1,1 @@
-"""Index entries, producer state and open transactions, stepped by the rows of a batch table."""
+"""Advances index entries, producer state and open transactions by the rows of a batch table."""

@@ -1,4 +1,4 @@
-"""The entries that a segment's batches add to its offset index and time index (`LogSegment.append`, `.recover`)."""
+"""Adds the entries of batches to a segment's offset index and time index (`LogSegment.append`, `.recover`)."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from ..scan.batches import BASE_OFFSET, LAST_OFFSET_DELTA, MAX_TIMESTAMP, POSITI
 
 @struct
 class IndexStruct(Struct):
-    """The entries of both indexes of a segment, and what decides on the next ones."""
+    """Entries of both indexes of a segment, and what decides when the next one is due."""
 
     base_offset: int  # of the segment
     interval: int  # index.interval.bytes
-    indexed_position: int  # bytes; where the interval began: the batch of the last entry, or where writing began
+    indexed_position: int  # position where the interval began: of the last entry's batch, or where writing began
     largest_timestamp: int  # of all batches so far
     largest_timestamp_offset: int  # last offset of the batch that has it
     offset_entry_count: int
     offset_entry_count_max: int
-    last_entry_offset: int  # of the offset index; the base offset without an entry
+    last_entry_offset: int  # of the offset index; the base offset if it is empty
     time_entry_count: int
     time_entry_count_max: int
-    last_entry_timestamp: int  # of the time index; -1 without an entry
-    last_entry_timestamp_offset: int  # the base offset without an entry
-    stop_row: int  # the row that a status other than OK is about
-    offset_entry_room: int  # entries that the arrays have room for, those that are there included
+    last_entry_timestamp: int  # of the time index; -1 if it is empty
+    last_entry_timestamp_offset: int  # the base offset if it is empty
+    stop_row: int  # the row of a status other than OK
+    offset_entry_room: int  # length of the arrays
     time_entry_room: int
     offset_entries: Words  # int64[offset_entry_room, 2]: offset, position
     time_entries: Words  # int64[time_entry_room, 2]: timestamp, offset
 
 
 OK = 0
-OFFSET_OVERFLOW = 1  # a last offset that is not base offset … base offset + 2^31 - 1
+OFFSET_OVERFLOW = 1  # a last offset outside of base offset … base offset + 2^31 - 1
 OFFSET_INDEX_FULL = 2
 OFFSET_NOT_LARGER = 3
 TIME_INDEX_FULL = 4
 TIME_OFFSET_SMALLER = 5
-NO_ROOM = 6  # in the arrays: to be called again from the row on, with larger ones
+NO_ROOM = 6  # in the arrays: call again from `stop_row` on, with larger ones
 
 
 @device
 def fold_index_rows(columns: Any, capacity: int, row: int, row_end: int, indexes: Any) -> int:
-    """Step the two indexes by rows of a batch table, see `fold_indexes`."""
+    """Advance the two indexes by rows of a batch table, see `fold_indexes`."""
     offset_entries, time_entries = words_at(indexes.offset_entries), words_at(indexes.time_entries)
     base_offset = indexes.base_offset
     interval = indexes.interval
@@ -72,7 +72,7 @@ def fold_index_rows(columns: Any, capacity: int, row: int, row_end: int, indexes
             indexes.offset_entry_count = count + 1
             indexes.last_entry_offset = last_offset
             count = indexes.time_entry_count
-            if count >= indexes.time_entry_count_max - 1:
+            if count >= indexes.time_entry_count_max - 1:  # the last slot is for the entry when the segment rolls
                 return TIME_INDEX_FULL
             if count > 0 and indexes.largest_timestamp_offset < indexes.last_entry_timestamp_offset:
                 return TIME_OFFSET_SMALLER
@@ -89,7 +89,7 @@ def fold_index_rows(columns: Any, capacity: int, row: int, row_end: int, indexes
 
 @kernel("i64*, i64, i64, i64", IndexStruct)
 def fold_indexes(columns: Any, capacity: int, row: int, row_end: int, indexes: Any) -> int:
-    """Step the two indexes by rows `row` … `row_end` - 1 of a batch table; returns the status.
+    """Advance the two indexes by rows `row` … `row_end` - 1 of a batch table; returns the status.
 
     columns: int64[COLUMN_COUNT, capacity] of `scan.batches`.
     """

@@ -1,6 +1,6 @@
-"""One batch worked into its producer's update (`ProducerAppendInfo`, `UnifiedLog.analyzeAndValidateProducerState`).
+"""Checks a batch and adds it to its producer's update (`ProducerAppendInfo`, `analyzeAndValidateProducerState`).
 
-An update is an entry of the producer as the group under way leaves it, but with the batches of the group only.
+An update is the producer's entry after the current group of batches, with only the batches of the group.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .producer_struct import OK
 
 @device
 def update_of(producer_id: int, entry: int, producers: Any) -> int:
-    """The producer's update in this group; made of its entry (-1 without) when it has none (`prepareUpdate`)."""
+    """Return the producer's update in this group; makes it from the entry, -1 for none (`prepareUpdate`)."""
     entries, updates = words_at(producers.entries), words_at(producers.updates)
     update_index = words_at(producers.update_index)
     count = producers.update_count
     capacity = producers.update_java_capacity
-    if capacity == 0:
+    if capacity == 0:  # grows like Java's HashMap, whose order decides that of a snapshot
         capacity = fields.MAP_CAPACITY_MIN
     elif count > capacity * 3 // 4:
         capacity = capacity * 2
@@ -59,7 +59,7 @@ def update_of(producer_id: int, entry: int, producers: Any) -> int:
 
 @device
 def _check_sequence(producers: Any, entry: int, update: int, epoch: int, sequence: int) -> int:
-    """Whether the first sequence of a client's batch may come now (`checkSequence`)."""
+    """Check the first sequence of a client's batch (`checkSequence`); returns the status."""
     entries, updates = words_at(producers.entries), words_at(producers.updates)
     entry_epoch = -1 if entry < 0 else entries[entry * ENTRY_WIDTH + fields.PRODUCER_EPOCH]
     entry_sequence = -1 if entry < 0 else newest_sequence(entries, entry)
@@ -85,7 +85,7 @@ def _check_sequence(producers: Any, entry: int, update: int, epoch: int, sequenc
 
 @device
 def work_data(columns: Any, capacity: int, row: int, producers: Any, entry: int, update: int) -> int:
-    """Work a data batch into its producer's update (`appendDataBatch`)."""
+    """Add a data batch to its producer's update (`appendDataBatch`); returns the status."""
     updates, started = words_at(producers.updates), words_at(producers.started)
     at = update * ENTRY_WIDTH
     epoch = columns[scan.PRODUCER_EPOCH * capacity + row]
@@ -118,7 +118,7 @@ def work_data(columns: Any, capacity: int, row: int, producers: Any, entry: int,
 
 @device
 def _has_marker_form(data: Any, position: int) -> bool:
-    """Whether the bytes between the fields of a marker are those that Kafka writes."""
+    """Whether the bytes between a marker's fields are those that Kafka writes."""
     return (
         data[position + marker.RECORD_LENGTH] == marker.RECORD_LENGTH_BYTE
         and be16(data, position + marker.DELTAS) == 0
@@ -132,7 +132,7 @@ def _has_marker_form(data: Any, position: int) -> bool:
 
 @device
 def read_marker(data: Any, columns: Any, capacity: int, row: int, producers: Any) -> int:
-    """Fill in the marker from one as Kafka writes it, one record of 17 bytes."""
+    """Read a marker as Kafka writes it, one record of 17 bytes; returns MARKER_TO_READ for any other."""
     if producers.marker_row == row:
         return OK
     position = columns[scan.POSITION * capacity + row]
@@ -151,7 +151,7 @@ def read_marker(data: Any, columns: Any, capacity: int, row: int, producers: Any
 
 @device
 def work_marker(columns: Any, capacity: int, row: int, producers: Any, update: int) -> int:
-    """Work the marker that was read into its producer's update (`appendEndTxnMarker`)."""
+    """Add the marker that was read to its producer's update (`appendEndTxnMarker`); returns the status."""
     updates, completed = words_at(producers.updates), words_at(producers.completed)
     at = update * ENTRY_WIDTH
     epoch = columns[scan.PRODUCER_EPOCH * capacity + row]
@@ -161,7 +161,7 @@ def work_marker(columns: Any, capacity: int, row: int, producers: Any, update: i
         return fold.NO_TRANSACTION_VERSION
     current = updates[at + fields.PRODUCER_EPOCH]
     is_open = updates[at + fields.TXN_FIRST_OFFSET] != NONE
-    is_old = epoch <= current if version >= 2 else epoch < current
+    is_old = epoch <= current if version >= 2 else epoch < current  # version 2 increments the epoch (KIP-890)
     is_repeated = version >= 2 and epoch == current and (not is_open or epoch == 32767)
     if is_checked and is_old and not is_repeated:
         producers.detail = current
@@ -190,7 +190,7 @@ def work_marker(columns: Any, capacity: int, row: int, producers: Any, update: i
 
 @device
 def check_before(columns: Any, capacity: int, row: int, producers: Any, entry: int) -> int:
-    """What is checked before a batch is worked into an update (`analyzeAndValidateProducerState`)."""
+    """Check a batch before it goes into an update (`analyzeAndValidateProducerState`); returns the status."""
     if producers.origin == fold.REPLICATION:
         return OK
     entries = words_at(producers.entries)

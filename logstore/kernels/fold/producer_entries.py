@@ -1,8 +1,8 @@
-"""Producers as rows of a matrix, found by producer id through an open-addressing index (`ProducerStateEntry`).
+"""Producers as rows of a matrix, with an open-addressing index by producer id (`ProducerStateEntry`).
 
-Rows lie in the order in which producers came; the index holds row number + 1 and is never more than half full. Beside
-what a producer's state is, the size of the table that a Java HashMap of them would have is kept: it decides the order
-of a snapshot, and depends on the history of the map, not only on what is in it.
+Rows are in the order in which producers came. The index holds row number + 1 and is never more than half full. A row
+also has the table size that a Java HashMap of the producers would have: it decides the order of a snapshot, and depends
+on the history of the map, not only on its content.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ..rules import decrement_sequence
 
 # Fields of an entry.
 PRODUCER_ID = 0
-PRODUCER_EPOCH = 1  # -1 unknown
-COORDINATOR_EPOCH = 2  # of the last marker; -1 without
-LAST_TIMESTAMP = 3  # of the last batch or marker; -1 without
-TXN_FIRST_OFFSET = 4  # of the open transaction; NONE without
-BATCH_COUNT = 5  # remembered batches, the oldest at BATCH_START, going around
+PRODUCER_EPOCH = 1  # -1: unknown
+COORDINATOR_EPOCH = 2  # of the last marker; -1: none
+LAST_TIMESTAMP = 3  # of the last batch or marker; -1: none
+TXN_FIRST_OFFSET = 4  # of the open transaction; NONE: none
+BATCH_COUNT = 5  # batches in the ring buffer, the oldest at BATCH_START
 BATCH_START = 6
-INDEX_SLOT = 7  # where the index points here from
-MAP_CAPACITY = 8  # of the Java map, once this entry was in it
+INDEX_SLOT = 7  # slot of the index that points here
+MAP_CAPACITY = 8  # of the Java map after this entry was added
 BATCHES = 9  # BATCH_COUNT_MAX times the fields below
 BATCH_COUNT_MAX = 5
 LAST_SEQUENCE = 0
@@ -33,19 +33,19 @@ TIMESTAMP = 3
 BATCH_WIDTH = 4
 ENTRY_WIDTH = BATCHES + BATCH_COUNT_MAX * BATCH_WIDTH
 
-NONE = -(1 << 63)  # no open transaction: no offset of a batch whose last offset is not negative
+NONE = -(1 << 63)  # no open transaction: cannot be the first offset of a batch whose last offset is not negative
 
 MAP_CAPACITY_MIN = 16
-MAP_TREE_CAPACITY_MIN = 64  # below, a crowded bucket makes the table grow
-MAP_CROWDED_BY_PUT = 8  # entries in a bucket that make one more crowd it, by way of the method
-MAP_CROWDED_BY_COMPUTE = 7
+MAP_TREE_CAPACITY_MIN = 64  # in a smaller table a crowded bucket makes the table grow
+MAP_CROWDED_BY_PUT = 8  # entries in a bucket for which `HashMap.put` of one more counts as crowded
+MAP_CROWDED_BY_COMPUTE = 7  # the same of `HashMap.computeIfAbsent`
 
 _MASK31 = (1 << 31) - 1
 
 
 @device
 def index_slot(producer_id: int, seed: int, bits: int) -> int:
-    """Where the search for a producer begins in an index of 2^bits slots."""
+    """Return the slot where the search for a producer begins, in an index of 2^bits slots."""
     mixed = ((producer_id ^ seed) & _MASK31) * 1640531527 + ((producer_id >> 31) & MASK32) * 1013904223
     mixed = ((mixed ^ (mixed >> 29)) & _MASK31) * 1597334677
     return ((mixed ^ (mixed >> 17)) & _MASK31) >> (31 - bits)
@@ -53,7 +53,7 @@ def index_slot(producer_id: int, seed: int, bits: int) -> int:
 
 @device
 def find_entry(producer_id: int, entries: Any, index: Any, bits: int, seed: int) -> int:
-    """The producer's row; if there is none, -1 minus the slot of the index that is free for it."""
+    """Return the producer's row; if there is none, -1 minus the free slot of the index for it."""
     mask = (1 << bits) - 1
     slot = index_slot(producer_id, seed, bits)
     while index[slot] != 0:
@@ -66,7 +66,7 @@ def find_entry(producer_id: int, entries: Any, index: Any, bits: int, seed: int)
 
 @kernel("i64*, i64, i64*, i64, i64")
 def index_entries(entries: Any, count: int, index: Any, bits: int, seed: int) -> int:
-    """Point an index of 2^bits zeros at `count` entries of distinct producers; int64[count, ENTRY_WIDTH]."""
+    """Fill an index of 2^bits zeros for `count` entries of distinct producers; entries: int64[count, ENTRY_WIDTH]."""
     for row in range(count):
         found = find_entry(entries[row * ENTRY_WIDTH + PRODUCER_ID], entries, index, bits, seed)
         if found < 0:
@@ -77,14 +77,14 @@ def index_entries(entries: Any, count: int, index: Any, bits: int, seed: int) ->
 
 @device
 def java_hash(producer_id: int) -> int:
-    """Hash of a Java Long as HashMap spreads it, 32 bits unsigned."""
+    """Return the hash of a Java Long as HashMap spreads it, 32 bits unsigned."""
     low = (producer_id ^ (producer_id >> 32)) & MASK32
     return low ^ (low >> 16)
 
 
 @device
 def map_capacity_with(producer_id: int, entries: Any, count: int, map_capacity: int, crowded: int) -> int:
-    """Table size of the Java map of `count` entries once this producer has its node, not counting it."""
+    """Return the table size of the Java map of `count` entries after this producer's node went into its bucket."""
     if map_capacity >= MAP_TREE_CAPACITY_MIN:
         return map_capacity
     bucket = java_hash(producer_id) & (map_capacity - 1)
@@ -99,7 +99,7 @@ def map_capacity_with(producer_id: int, entries: Any, count: int, map_capacity: 
 def add_batch(
     entries: Any, row: int, epoch: int, last_sequence: int, last_offset: int, offset_delta: int, timestamp: int
 ) -> int:
-    """Remember a batch, dropping the oldest of five; those of another epoch go first."""
+    """Add a batch to the last five; first drops batches of another epoch (`ProducerStateEntry.addBatch`)."""
     entry = row * ENTRY_WIDTH
     if entries[entry + PRODUCER_EPOCH] != epoch:
         entries[entry + PRODUCER_EPOCH] = epoch
@@ -120,7 +120,7 @@ def add_batch(
 
 @device
 def newest_sequence(entries: Any, row: int) -> int:
-    """Last sequence of the newest remembered batch; -1 without one."""
+    """Return the last sequence of the newest batch; -1 if there is none."""
     entry = row * ENTRY_WIDTH
     count = entries[entry + BATCH_COUNT]
     if count == 0:
@@ -131,7 +131,7 @@ def newest_sequence(entries: Any, row: int) -> int:
 
 @device
 def find_batch(entries: Any, row: int, first_sequence: int, last_sequence: int) -> int:
-    """Position in `entries` of the oldest remembered batch with these sequences; -1 without one."""
+    """Return the position in `entries` of the oldest batch with these sequences; -1 if there is none."""
     entry = row * ENTRY_WIDTH
     for age in range(entries[entry + BATCH_COUNT]):
         number = (entries[entry + BATCH_START] + age) % BATCH_COUNT_MAX

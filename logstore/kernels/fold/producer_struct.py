@@ -1,4 +1,4 @@
-"""What the kernels of the producer state keep beside the entries, completed transactions, and how a step ended."""
+"""Struct of the kernels of the producer state, fields of a completed transaction, and status."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ...jit.structs import Struct, Words, struct
 
 @struct
 class ProducerStruct(Struct):
-    """The producers of a partition, the group of batches under way, and the transactions that are open."""
+    """Producers of a partition, the current group of batches, and the open transactions."""
 
     # the entries and their index,
     entry_count: int
@@ -15,30 +15,30 @@ class ProducerStruct(Struct):
     index_bits: int
     index_seed: int
     java_capacity: int  # table size of the Java map; 0 before its first entry
-    map_end_offset: int  # the state is as of this offset
-    # the group under way,
+    map_end_offset: int  # the state covers the offsets before this one
+    # the current group,
     update_count: int
     update_capacity: int
     update_index_bits: int
     update_java_capacity: int
-    started_count: int  # transactions started and not yet put among the open ones
+    started_count: int  # started transactions that are not yet among the open ones
     started_capacity: int
-    completed_count: int  # transactions completed
-    applied_count: int  # and how many of these have been taken from the open ones
+    completed_count: int  # completed transactions
+    applied_count: int  # how many of these were removed from the open ones
     completed_capacity: int
-    # how the batches come,
+    # arguments of a call,
     origin: int
-    transaction_version: int  # -1 not known
-    is_single: int  # 1: each batch is a group of its own
+    transaction_version: int  # -1: unknown
+    is_single: int  # 1: each batch is its own group
     is_verified: int  # 0: a transactional batch outside of a transaction is refused
-    lowest_sequence: int  # of the verification state; 2^31 - 1 without one
+    lowest_sequence: int  # of the verification state; 2^31 - 1: none
     supports_epoch_bump: int
-    # a marker that was read elsewhere,
-    marker_row: int  # -1 none
+    # a marker that Python read,
+    marker_row: int  # -1: none
     marker_type: int
     marker_coordinator_epoch: int
     marker_timestamp: int
-    # what the last call stopped at,
+    # where and why the last call stopped,
     stop_row: int
     detail: int
     second_detail: int
@@ -46,7 +46,7 @@ class ProducerStruct(Struct):
     # open transactions, see `transactions`,
     ongoing_head: int
     ongoing_end: int
-    ongoing_count: int  # of those that are open
+    ongoing_count: int  # number of open ones
     ongoing_capacity: int
     # and arrays.
     entries: Words  # int64[entry_capacity, ENTRY_WIDTH], as in `producer_entries`
@@ -58,7 +58,7 @@ class ProducerStruct(Struct):
     ongoing: Words  # int64[ongoing_capacity, 2]: first offset, producer id
 
 
-REPLICATION = 0  # `AppendOrigin`, by the numbers of Kafka's ordinals
+REPLICATION = 0  # ordinals of `AppendOrigin`
 COORDINATOR = 1
 CLIENT = 2
 RAFT_LEADER = 3
@@ -73,19 +73,19 @@ COMPLETED_IS_ABORTED = 3
 COMPLETED_LAST_STABLE_OFFSET = 4
 COMPLETED_WIDTH = 5
 
-# Status of a step. Of those that refuse a batch the words are in `folds.producer_refusal`.
+# Status; `folds.producer_refusal` has the messages of those that refuse a batch.
 OK = 0
 NO_ROOM = 1  # a buffer is full: enlarge it and go on at `stop_row`
-MARKER_TO_READ = 2  # a control batch of unusual form: fill in the marker and go on at `stop_row`
+MARKER_TO_READ = 2  # a control batch of unusual form: set the marker's fields and go on at `stop_row`
 DUPLICATE = 3  # `detail` … `third_detail`: first offset, last offset, timestamp of the first append
-SMALLER_EPOCH = 4  # `detail`: epoch known
+SMALLER_EPOCH = 4  # `detail`: known epoch
 NOT_VERIFIED = 5
-OLD_EPOCH = 6  # `detail`: epoch known, `second_detail`: transaction version
+OLD_EPOCH = 6  # `detail`: known epoch, `second_detail`: transaction version
 FIRST_SEQUENCE_NOT_ZERO = 7
 SEQUENCE_ABOVE_LOWEST = 8  # `detail`: that of the verification state
-NEW_EPOCH_SEQUENCE = 9  # `detail`: epoch known
-SEQUENCE_GAP = 10  # `detail`: last sequence known
-OLD_COORDINATOR_EPOCH = 11  # `detail`: epoch known, `second_detail`: the marker's
+NEW_EPOCH_SEQUENCE = 9  # `detail`: known epoch
+SEQUENCE_GAP = 10  # `detail`: known last sequence
+OLD_COORDINATOR_EPOCH = 11  # `detail`: known epoch, `second_detail`: the marker's
 NOT_TRANSACTIONAL = 12
 NO_TRANSACTION_VERSION = 13
 NOT_STARTED = 14  # a completed transaction that is not among the open ones; `detail`: its number

@@ -1,8 +1,8 @@
-"""Producer state stepped by batches (`ProducerAppendInfo`, `ProducerStateManager`, `UnifiedLog`).
+"""Advances the producer state by batches (`ProducerAppendInfo`, `ProducerStateManager`, `UnifiedLog`).
 
-As in Kafka the batches of a group are first worked into *updates*, one a producer, and those are applied together:
-nothing has changed when a batch of the group is refused. A group is one batch in the recovery of a segment, what one
-append brings, or all that is read of a segment while the state is rebuilt.
+As in Kafka the batches of a group first go into *updates*, one per producer, which are applied together, so that a
+refused batch leaves the state unchanged. A group is one batch in the recovery of a segment, the batches of one append,
+or a segment's batches while the state is rebuilt.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .transactions import put_ongoing, remove_ongoing, stable_offset
 
 @device
 def apply_update(update: int, producers: Any) -> int:
-    """Merge a producer's update into its entry, or make it its entry (`ProducerStateManager.update`)."""
+    """Merge a producer's update into its entry, which is added if there is none (`ProducerStateManager.update`)."""
     entries, updates, index = words_at(producers.entries), words_at(producers.updates), words_at(producers.index)
     source = update * ENTRY_WIDTH
     producer_id = updates[source + fields.PRODUCER_ID]
@@ -70,7 +70,7 @@ def apply_update(update: int, producers: Any) -> int:
 
 @device
 def apply_transactions(producers: Any) -> int:
-    """Open the transactions that the group started, then decide those that it completed (`completeTxn`)."""
+    """Add the transactions that the group started, then remove those that it completed (`completeTxn`)."""
     started, completed = words_at(producers.started), words_at(producers.completed)
     for number in range(producers.started_count):
         put_ongoing(producers, started[2 * number], started[2 * number + 1])
@@ -93,7 +93,7 @@ def apply_transactions(producers: Any) -> int:
 
 @device
 def clear_updates(producers: Any) -> int:
-    """Forget the updates of the group under way."""
+    """Clear the updates of the current group."""
     updates, update_index = words_at(producers.updates), words_at(producers.update_index)
     for update in range(producers.update_count):
         update_index[updates[update * ENTRY_WIDTH + fields.INDEX_SLOT]] = 0
@@ -104,7 +104,7 @@ def clear_updates(producers: Any) -> int:
 
 @device
 def has_room(producers: Any) -> bool:
-    """Whether one batch more fits everywhere, and the group when it is applied."""
+    """Whether all buffers have room for one batch more, and for the group when it is applied."""
     return (
         producers.entry_count + producers.update_count < producers.entry_capacity
         and producers.update_count < producers.update_capacity
@@ -116,7 +116,7 @@ def has_room(producers: Any) -> bool:
 
 @device
 def work_row(data: Any, columns: Any, capacity: int, row: int, producers: Any) -> int:
-    """Work one row that has a producer into its update."""
+    """Add one row with a producer to its update; returns the status."""
     entries, index = words_at(producers.entries), words_at(producers.index)
     producer_id = columns[scan.PRODUCER_ID * capacity + row]
     entry = max(find_entry(producer_id, entries, index, producers.index_bits, producers.index_seed), -1)
@@ -135,10 +135,10 @@ def work_row(data: Any, columns: Any, capacity: int, row: int, producers: Any) -
 
 @kernel("u8*, i64*, i64, i64, i64", ProducerStruct)
 def fold_producers(data: Any, columns: Any, capacity: int, row: int, row_end: int, producers: Any) -> int:
-    """Work rows `row` … `row_end` - 1 of a batch table into updates, and apply each at once if `is_single`.
+    """Add rows `row` … `row_end` - 1 of a batch table to updates, and apply each at once if `is_single`.
 
-    data: uint8, what the table was scanned from; columns: int64[COLUMN_COUNT, capacity] of `scan.batches`. Returns the
-    status; the rows before `stop_row` are done.
+    data: uint8, the scanned bytes; columns: int64[COLUMN_COUNT, capacity] of `scan.batches`. Returns the status; the
+    rows before `stop_row` are done.
     """
     is_single = producers.is_single != 0
     while row < row_end:
@@ -163,9 +163,9 @@ def fold_producers(data: Any, columns: Any, capacity: int, row: int, row_end: in
 
 @kernel("i64*", ProducerStruct)
 def apply_updates(order: Any, producers: Any) -> int:
-    """Apply the updates of a group in this order, which is that of a Java HashMap; then its transactions.
+    """Apply the updates of a group in this order, that of Java's HashMap; then its transactions.
 
-    order: int64[update_count], numbers of updates; there is room for the whole group. Returns OK or NOT_STARTED.
+    order: int64[update_count], numbers of updates; the buffers have room for the group. Returns OK or NOT_STARTED.
     """
     for number in range(producers.update_count):
         apply_update(order[number], producers)

@@ -1,10 +1,10 @@
-"""Open transactions as a sorted array: what `ProducerStateManager` keeps in a tree map.
+"""Open transactions in a sorted array, where `ProducerStateManager` has a tree map.
 
-`ongoing` holds pairs (first offset, producer id) by ascending first offset, in [ongoing_head, ongoing_end). A decided
-one keeps its place, without its producer, until it is at the head: nothing is moved for the usual transaction, and the
-first offset of all that are open is always at the head.
+`ongoing` holds pairs (first offset, producer id) by ascending first offset, in [ongoing_head, ongoing_end). A completed
+transaction stays in its place, marked as DECIDED, until it is at the head. So the usual transaction moves nothing, and
+the head is always the first open one.
 
-Of decided transactions whose marker is not below the high watermark there are none: it is the log's end.
+Kafka also keeps completed transactions whose marker is not below the high watermark; here that is the log's end.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ DECIDED = -1  # in place of the producer id, which is never negative
 
 @device
 def ongoing_position(producers: Any, first_offset: int) -> int:
-    """Where `first_offset` is, or would be."""
+    """Return the position of `first_offset`, or where it would be inserted."""
     ongoing = words_at(producers.ongoing)
     low = producers.ongoing_head
     high = producers.ongoing_end
-    if high > low and ongoing[2 * (high - 1)] < first_offset:
+    if high > low and ongoing[2 * (high - 1)] < first_offset:  # the usual case: a new transaction is the last
         return high
     while low < high:
         middle = (low + high) >> 1
@@ -38,7 +38,7 @@ def ongoing_position(producers: Any, first_offset: int) -> int:
 
 @device
 def put_ongoing(producers: Any, first_offset: int, producer_id: int) -> int:
-    """Add a transaction, in place of one with the same first offset; there is room for one pair more."""
+    """Insert a transaction, or replace the one with the same first offset; the caller has checked the room."""
     ongoing = words_at(producers.ongoing)
     position = ongoing_position(producers, first_offset)
     end = producers.ongoing_end
@@ -61,7 +61,7 @@ def put_ongoing(producers: Any, first_offset: int, producer_id: int) -> int:
 
 @device
 def remove_ongoing(producers: Any, first_offset: int) -> int:
-    """Take the transaction with this first offset out; 0 if there is none."""
+    """Remove the transaction with this first offset; returns 0 if there is none."""
     ongoing = words_at(producers.ongoing)
     position = ongoing_position(producers, first_offset)
     end = producers.ongoing_end
@@ -81,7 +81,7 @@ def remove_ongoing(producers: Any, first_offset: int) -> int:
 
 @device
 def stable_offset(producers: Any, producer_id: int, last_offset: int) -> int:
-    """The LSO as if the producer's transaction with its marker at `last_offset` were decided, and no other."""
+    """Return the LSO as if only the producer's transaction, whose marker is at `last_offset`, were completed."""
     ongoing = words_at(producers.ongoing)
     position = producers.ongoing_head
     end = producers.ongoing_end
@@ -95,7 +95,7 @@ def stable_offset(producers: Any, producer_id: int, last_offset: int) -> int:
 
 @device
 def first_unstable(producers: Any) -> int:
-    """First offset of the earliest transaction that is undecided; NONE without one."""
+    """Return the first offset of the earliest open transaction; NONE if there is none."""
     if producers.ongoing_head < producers.ongoing_end:
         return words_at(producers.ongoing)[2 * producers.ongoing_head]
     return NONE

@@ -1,1 +1,1 @@
-"""Bytes of a `.log` to the rows of a batch table, and the checksum that they are checked by."""
+"""Converts the bytes of a `.log` to the rows of a batch table, and computes their checksums."""

@@ -1,4 +1,4 @@
-"""The scan: bytes of a `.log` to the columns of a batch table, one row a batch (`FileLogInputStream`)."""
+"""Scans the bytes of a `.log` into the columns of a batch table, one row per batch (`FileLogInputStream`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...layout.batch import HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LO
 from ..primitives import be16, be32, be32_unsigned, be64, prefetch
 from .crc32c import crc32c_of
 
-# Rows of the column matrix, one int64 a batch. v0/v1 entries fill what they have, the rest is -1.
+# Rows of the column matrix, one int64 per batch. v0/v1 entries have -1 in fields that they lack.
 POSITION = 0  # byte position of the batch in the file
 SIZE = 1  # bytes of the whole batch
 BASE_OFFSET = 2  # v0/v1: the entry's offset, which is that of its last message
@@ -26,14 +26,14 @@ PRODUCER_ID = 10
 PRODUCER_EPOCH = 11
 BASE_SEQUENCE = 12
 RECORD_COUNT = 13
-IS_VALID = 14  # 1 checksum right, 0 wrong, -1 not computed (v0/v1, or not asked for)
+IS_VALID = 14  # 1: the checksum is right; 0: wrong; -1: not computed (v0/v1, or nobody asked for it)
 COLUMN_COUNT = 15
 
 # Status of a scan.
-MORE = 0  # the table is full or the window is done: go on at the next position
+MORE = 0  # the table is full or the window ends: go on at the next position
 END = 1  # 17 bytes or fewer are left, or the next batch reaches past the end
 LENGTH_TOO_SMALL = 2  # a length field below 14
-HEADER_BEYOND_FILE = 3  # a v2 header that the file is too short for
+HEADER_BEYOND_FILE = 3  # the file ends in a v2 header
 
 # Slots of the result buffer.
 ROW_COUNT = 0
@@ -41,14 +41,14 @@ NEXT_POSITION = 1
 BAD_LENGTH = 2
 RESULT_COUNT = 3
 
-# A header is far from the one before. It is fetched from memory where it lies if the batches until then are all as
-# large as this one, as those of a producer are that has much to send.
+# Headers are far apart, so that the processor does not prefetch them. The scan prefetches where a header is if the
+# batches until then are all as large as this one, as full batches of a producer are.
 AHEAD_COUNT = 8
 
 
 @device
 def read_header(data: Any, position: int, columns: Any, capacity: int, row: int) -> int:
-    """Fill a row from the v2 header at `position`, but for POSITION, SIZE and MAGIC."""
+    """Fill a row from the v2 header at `position`, except POSITION, SIZE and MAGIC."""
     columns[BASE_OFFSET * capacity + row] = be64(data, position + layout.BASE_OFFSET)
     columns[PARTITION_LEADER_EPOCH * capacity + row] = be32(data, position + layout.PARTITION_LEADER_EPOCH)
     columns[CRC * capacity + row] = be32_unsigned(data, position + layout.CRC)
@@ -66,7 +66,7 @@ def read_header(data: Any, position: int, columns: Any, capacity: int, row: int)
 
 @device
 def check_row(data: Any, columns: Any, capacity: int, row: int) -> int:
-    """Compute the checksum of a v2 row into IS_VALID, and return that; a batch shorter than its header has none."""
+    """Check the checksum of a v2 row; sets IS_VALID and returns it. A batch shorter than its header is not valid."""
     start = columns[POSITION * capacity + row]
     end = start + columns[SIZE * capacity + row]
     is_valid = 0
@@ -93,7 +93,7 @@ def _fill_legacy(data: Any, position: int, magic: int, columns: Any, capacity: i
 def scan_batches(
     data: Any, file_size: int, position: int, window_end: int, end: int, columns: Any, capacity: int, result: Any
 ) -> int:
-    """Walk batches from `position` until one starts at or after `window_end`, or `end`, or `capacity` rows are filled.
+    """Scan batches from `position` until one starts at or behind `window_end`, or `end`, or `capacity` rows are filled.
 
     data: uint8[file_size]; columns: int64[COLUMN_COUNT, capacity], out; result: int64[RESULT_COUNT], out (rows filled,
     position after the last of them, the offending length). No batch reaches past `end` (≤ file_size). Returns the
@@ -114,7 +114,7 @@ def scan_batches(
         if size > end - position:
             status = END
             break
-        magic = (data[position + layout.MAGIC] ^ 128) - 128
+        magic = (data[position + layout.MAGIC] ^ 128) - 128  # the byte as a signed number
         if magic >= 2 and file_size - position < HEADER_SIZE:
             status = HEADER_BEYOND_FILE
             break
@@ -138,7 +138,7 @@ def scan_batches(
 
 @kernel("u8*, i64*, i64, i64, i64")
 def check_batches(data: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
-    """Compute the checksums of v2 rows `row` … `row_end` - 1 into IS_VALID; returns the wrong ones."""
+    """Set IS_VALID of v2 rows `row` … `row_end` - 1; returns the number of wrong checksums."""
     wrong_count = 0
     while row < row_end:
         if columns[MAGIC * capacity + row] >= 2:

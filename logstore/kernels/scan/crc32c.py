@@ -1,10 +1,9 @@
 """CRC-32C (Castagnoli), the checksum of v2 batches and of producer snapshots.
 
-Where the processor multiplies vectors without carries (VPCLMULQDQ), many bytes are folded to few at a time
-(`crc_folding`). Else its own instruction is used where it has one (SSE 4.2, ARMv8 CRC), in three interleaved streams
-because the instruction has a latency of three cycles and a throughput of one; else tables of eight bytes a step. Which
-of the three is decided by the processor that the kernels are loaded on. Polynomial 0x1EDC6F41, reflected 0x82F63B78
-(RFC 3720).
+Three ways, of which the processor that loads the kernels decides. With carry-less multiplication of vectors
+(VPCLMULQDQ) `crc_folding` folds many bytes at a time. With a CRC-32C instruction (SSE 4.2, ARMv8 CRC) three streams are
+interleaved, because it has a latency of three cycles and a throughput of one. Else tables take eight bytes a step.
+Polynomial 0x1EDC6F41, reflected 0x82F63B78 (RFC 3720).
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 POLYNOMIAL = 0x82F63B78
-FOLDED_SIZE = 256  # bytes of a step of `crc32c_folded`
-BLOCK_SIZE = 128  # bytes a stream advances before the three are joined: few, so that memory is read nearly in order
-AHEAD_SIZE = 4096  # bytes; the processor itself does not look across the end of a page
+FOLDED_SIZE = 256  # bytes per step of `crc32c_folded`
+BLOCK_SIZE = 128  # bytes of each stream before the three are joined: few, so that memory is read nearly in order
+AHEAD_SIZE = 4096  # bytes to prefetch ahead; the processor itself does not prefetch across the end of a page
 
 
 def _tables() -> np.ndarray[Any, np.dtype[np.int64]]:
-    """table[k, b]: CRC register after byte b and k zero bytes, shape (8, 256)."""
+    """Return table[k, b]: CRC register after byte b and k zero bytes; shape (8, 256)."""
     import numpy as np
 
     first = np.arange(256, dtype=np.int64)
@@ -38,7 +37,7 @@ def _tables() -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _shift_tables(zero_size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """table[i, b]: the register b << 8i after `zero_size` zero bytes, a power of two, shape (4, 256).
+    """Return table[i, b]: the register b << 8i after `zero_size` zero bytes, a power of two; shape (4, 256).
 
     The CRC is linear in its register, so a table applied to itself doubles the number of zero bytes.
     """
@@ -55,7 +54,7 @@ def _shift_tables(zero_size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 def _applied(
     table: np.ndarray[Any, np.dtype[np.int64]], registers: np.ndarray[Any, np.dtype[np.int64]]
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The registers after the zero bytes of a table."""
+    """Return the registers after the zero bytes of a table."""
     return (
         table[0][registers & 255]
         ^ table[1][registers >> 8 & 255]
@@ -65,7 +64,7 @@ def _applied(
 
 
 def _small(table: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """In half the memory: beside what is decoded there is little room in the cache."""
+    """Return the table in half the memory, as the decoded data leaves it little room in the cache."""
     import numpy as np
 
     return table.ravel().astype(np.uint32)
@@ -79,19 +78,19 @@ SHIFT_THREE = constants(lambda: _small(_applied(_shift_tables(BLOCK_SIZE), _shif
 
 @intrinsic("has_crc32c", "logstore.kernels.scan.crc_intrinsics")
 def has_crc32c() -> int:
-    """1 where `crc32c_word` is an instruction of the processor."""
+    """Return 1 if the processor has an instruction for `crc32c_word`."""
     return 1
 
 
 @intrinsic("has_folding", "logstore.kernels.scan.crc_intrinsics")
 def has_folding() -> int:
-    """1 where `crc32c_folded` is a few instructions of the processor for each FOLDED_SIZE."""
+    """Return 1 if the processor has the instructions of `crc_folding`."""
     return 1
 
 
 @intrinsic("crc32c_word", "logstore.kernels.scan.crc_intrinsics")
 def crc32c_word(crc: int, word: int) -> int:
-    """The register after the 8 bytes of a little-endian word."""
+    """Return the register after the 8 bytes of a little-endian word."""
     for byte in (word & ((1 << 64) - 1)).to_bytes(8, "little"):
         crc = (crc >> 8) ^ TABLES[(crc ^ byte) & 255]
     return crc
@@ -125,7 +124,7 @@ def _update_by_tables(crc: int, data: Any, start: int, end: int) -> int:
 
 @intrinsic("crc32c_folded", "logstore.kernels.scan.crc_intrinsics")
 def crc32c_folded(crc: int, data: Any, start: int, end: int) -> int:
-    """The register after data[start:end], some multiple of FOLDED_SIZE."""
+    """Return the register after data[start:end], a multiple of FOLDED_SIZE."""
     return _update_by_tables(crc, data, start, end)
 
 
@@ -152,7 +151,7 @@ def _update_words(crc: int, data: Any, start: int, end: int) -> int:
 def _update_by_instruction(crc: int, data: Any, start: int, end: int) -> int:
     position = start
     while position + 3 * BLOCK_SIZE <= end:
-        first = 0  # not `crc`: the streams need not wait for the three before to be joined
+        first = 0  # not `crc`: so the streams do not wait until the three before are joined
         second = 0
         third = 0
         for line in range(position + AHEAD_SIZE, position + AHEAD_SIZE + 3 * BLOCK_SIZE, 64):
@@ -177,7 +176,7 @@ def _update_by_folding(crc: int, data: Any, start: int, end: int) -> int:
 
 @device
 def crc32c_of(data: Any, start: int, end: int) -> int:
-    """CRC-32C of data[start:end] as an unsigned number."""
+    """Return the CRC-32C of data[start:end], unsigned."""
     if has_folding() == 1:
         return _update_by_folding(MASK32, data, start, end) ^ MASK32
     if has_crc32c() == 1:
@@ -187,12 +186,12 @@ def crc32c_of(data: Any, start: int, end: int) -> int:
 
 @kernel("u8*, i64, i64")
 def crc32c_range(data: Any, start: int, end: int) -> int:
-    """CRC-32C of data[start:end]."""
+    """Return the CRC-32C of data[start:end]."""
     return crc32c_of(data, start, end)
 
 
 def crc32c(buffer: Any) -> int:
-    """CRC-32C of a bytes-like object, unsigned 32 bits."""
+    """Return the CRC-32C of a bytes-like object, unsigned."""
     import numpy as np
 
     data = np.frombuffer(buffer, dtype=np.uint8)

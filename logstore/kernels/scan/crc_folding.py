@@ -1,8 +1,8 @@
-"""CRC-32C of many bytes in LLVM's own instructions: vectors are folded.
+"""Generates LLVM instructions that compute the CRC-32C of many bytes by folding vectors.
 
-Folding (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ", Intel 2009) takes bytes to fewer
-that have the same checksum: 16 bytes are multiplied, without carries, by what the bits between them and later ones are
-worth, and are added to those. One instruction does this to 64 bytes or 32, and needs no table.
+Folding (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ", Intel 2009) replaces bytes by
+fewer with the same checksum: 16 bytes are multiplied, without carries, by the power of x for their distance to later
+bytes, and added to those. One instruction multiplies 64 bytes or 32; no table is needed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CRC32C = "llvm.x86.sse42.crc32.64.64"
 
 
 def emit_crc32c_word(builder: Any, instruction: str, crc: Any, word: Any) -> Any:
-    """The instruction on two i64 values, as an i64: x86 takes the register as 64 bits, ARM as 32."""
+    """Emit the CRC-32C instruction on two i64 values; returns an i64. x86 takes the register as 64 bits, ARM as 32."""
     register = _I64 if ".x86." in instruction else _I32
     function = builder.module.declare_intrinsic(instruction, (), ir.FunctionType(register, [register, _I64]))
     if register is _I64:
@@ -28,7 +28,7 @@ def emit_crc32c_word(builder: Any, instruction: str, crc: Any, word: Any) -> Any
 
 
 def emit_folding(builder: Any, vector_size: int, crc: Any, start: Any, end: Any) -> Any:
-    """The register after the bytes between two pointers, a multiple of FOLDED_SIZE and not none; an i64."""
+    """Emit the folding of the bytes between two pointers, a positive multiple of FOLDED_SIZE; returns an i64."""
     vector = ir.VectorType(_I64, vector_size // 8)
     sums = _load(builder, vector, start, FOLDED_SIZE // vector_size)
     sums[0] = builder.xor(sums[0], builder.insert_element(ir.Constant(vector, None), crc, _I32(0)))
@@ -38,7 +38,7 @@ def emit_folding(builder: Any, vector_size: int, crc: Any, start: Any, end: Any)
 
 
 def _emit_loop(builder: Any, start: Any, end: Any, firsts: list[Any]) -> list[Any]:
-    """Fold the FOLDED_SIZE bytes at `start`, which are `firsts`, onto the next as long as there are some."""
+    """Emit the loop that folds FOLDED_SIZE bytes, at first `firsts`, onto the next ones until `end`."""
     vector, before = firsts[0].type, builder.block
     loop, body, behind = (builder.append_basic_block(name) for name in ("fold", "fold.step", "folded"))
     builder.branch(loop)
@@ -67,13 +67,13 @@ def _load(builder: Any, vector: Any, start: Any, count: int) -> list[Any]:
 
 
 def _lanes(builder: Any, value: Any) -> list[Any]:
-    """The 16 bytes each that a vector has."""
+    """Split a vector into lanes of 16 bytes."""
     pairs = [[index, index + 1] for index in range(0, value.type.count, 2)]
     return [builder.shuffle_vector(value, value, ir.Constant(ir.VectorType(_I32, 2), pair)) for pair in pairs]
 
 
 def _joined(builder: Any, parts: list[Any], size: int) -> Any:
-    """One part that stands for all; each follows `size` bytes behind the one before."""
+    """Fold parts into the last one; each is `size` bytes behind the one before."""
     result = parts[0]
     for part in parts[1:]:
         result = builder.xor(_fold(builder, result, size), part)
@@ -81,16 +81,16 @@ def _joined(builder: Any, parts: list[Any], size: int) -> Any:
 
 
 def _fold(builder: Any, value: Any, distance_size: int) -> Any:
-    """What the lanes of a vector are worth `distance_size` bytes further on."""
+    """Multiply the lanes of a vector by the power of x for `distance_size` bytes."""
     lane_count = value.type.count // 2
-    # the product has a bit less than 128, hence the shift; 32 bits of the distance are the checksum's own
+    # a product has 127 bits, hence the shift; +32 and -32 are for the halves of a lane and a checksum of 32 bits
     low, high = (_power(8 * distance_size + more) << 1 for more in (32, -32))
     by = ir.Constant(value.type, [low, high] * lane_count)
     return builder.xor(_multiply(builder, value, by, 0x00), _multiply(builder, value, by, 0x11))
 
 
 def _multiply(builder: Any, value: Any, by: Any, halves: int) -> Any:
-    """Products without carries of a half of each lane, the low ones (0x00) or the high ones (0x11)."""
+    """Multiply without carries one half of each lane: the low ones (0x00) or the high ones (0x11)."""
     suffix = {1: "", 2: ".256", 4: ".512"}[value.type.count // 2]
     signature = ir.FunctionType(value.type, [value.type, value.type, _I8])
     multiply = builder.module.declare_intrinsic(f"llvm.x86.pclmulqdq{suffix}", (), signature)
@@ -98,7 +98,7 @@ def _multiply(builder: Any, value: Any, by: Any, halves: int) -> Any:
 
 
 def _power(exponent: int) -> int:
-    """x to the power of `exponent`, modulo the polynomial, its bits in reverse."""
+    """Return x to the power of `exponent` modulo the polynomial, with reversed bits."""
     value = 1 << 31
     for _ in range(exponent):
         value = (value >> 1) ^ (POLYNOMIAL if value & 1 else 0)
@@ -106,7 +106,7 @@ def _power(exponent: int) -> int:
 
 
 def _register(builder: Any, lane: Any) -> Any:
-    """The register after 16 bytes that nothing came before."""
+    """Return the register after 16 bytes, from a register of 0."""
     crc = ir.Constant(_I64, 0)
     for index in range(2):
         word = builder.extract_element(lane, _I32(index))

@@ -1,4 +1,4 @@
-"""The compiled forms of what `crc32c` asks of the processor: an instruction for 8 bytes, and folding of many."""
+"""Compiled forms of the intrinsics of `crc32c`: an instruction for 8 bytes, and folding of many."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _I64 = ir.IntType(64)
 
 
 def crc32c_instruction(machine: str, features: Mapping[str, bool]) -> str | None:
-    """LLVM's name for the processor's CRC-32C of 8 bytes; None where it has none.
+    """Return LLVM's name of the processor's CRC-32C instruction for 8 bytes; None if it has none.
 
     Args:
-        machine: as `platform.machine()` says it.
-        features: LLVM's names of what the processor can do; Apple's processors do not tell and all have it.
+        machine: of `platform.machine()`.
+        features: whether the processor has a feature, by LLVM's name; Apple's do not list `crc`, and all have it.
     """
     if machine in ("x86_64", "AMD64"):
         has_it = features.get("crc32", False) and features.get("sse4.2", False)
@@ -33,14 +33,14 @@ def crc32c_instruction(machine: str, features: Mapping[str, bool]) -> str | None
 
 
 def folding_size(features: Mapping[str, bool]) -> int:
-    """Bytes that one instruction of the processor folds; 0 where folding is not faster than `crc32c_instruction`."""
+    """Return how many bytes one instruction folds; 0 if folding is not faster than `crc32c_instruction`."""
     if not all(features.get(name, False) for name in ("crc32", "sse4.2", "pclmul", "vpclmulqdq", "avx2")):
         return 0
     return 64 if features.get("avx512f", False) else 32
 
 
 def _target_features() -> dict[str, bool]:
-    """What the code may use, as the build tells numba (`jit.build`)."""
+    """Return the features that the code may use, which `jit.build` gives to numba."""
     names = os.environ["NUMBA_CPU_FEATURES"].split(",")
     return {name[1:]: name[0] == "+" for name in names if name}
 
@@ -50,20 +50,21 @@ def _target_instruction() -> str | None:
 
 
 def _emit_word(builder: Any, crc: Any, word: Any) -> Any:
-    """CRC-32C of 8 more bytes by the processor's own instruction; only reached where `has_crc32c` is 1."""
+    """Emit the processor's instruction for 8 bytes; it runs only if `has_crc32c` is 1."""
     instruction = _target_instruction()
     return _I64(0) if instruction is None else emit_crc32c_word(builder, instruction, crc, word)
 
 
 def _emit_folded(builder: Any, crc: Any, data: Any, start: Any, end: Any) -> Any:
-    """CRC-32C of whole steps; only reached where `has_folding` is 1."""
+    """Emit the folding of whole steps; it runs only if `has_folding` is 1."""
     size = folding_size(_target_features())
     if size == 0:
         return _I64(0)
     return emit_folding(builder, size, crc, builder.gep(data, [start]), builder.gep(data, [end]))
 
 
-_i64 = types.int64  # what the processor has is decided when the kernels are compiled for it
+_i64 = types.int64
+# constants of the compiled kernels, which are built for one processor
 has_crc32c = emitted(_i64(), lambda builder: _I64(int(_target_instruction() is not None)))
 has_folding = emitted(_i64(), lambda builder: _I64(int(folding_size(_target_features()) > 0)))
 crc32c_word = emitted(_i64(_i64, _i64), _emit_word)

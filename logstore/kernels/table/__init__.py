@@ -1,1 +1,1 @@
-"""Work over whole record tables: keys hashed and looked up, headers, fields gathered for Arrow."""
+"""Kernels over record tables: hashes and lookup of keys, headers, Arrow's byte strings."""

@@ -1,7 +1,7 @@
-"""Fields that lie anywhere in a buffer to Arrow's two forms of byte strings: one behind the other, or views.
+"""Converts fields anywhere in a buffer to Arrow's two layouts of byte strings: contiguous ones, or views.
 
-A view is 16 bytes: the size as int32; up to 12 bytes the string itself, else its first four bytes, the number of a
-buffer (here 0) and the position in it, int32 each, all little-endian.
+A view has 16 bytes: the size as int32; then a string of up to 12 bytes itself, of a longer one its first four bytes,
+the number of a buffer (here 0) and the position in it, int32 each; all little-endian.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..primitives import MASK32, copy16, load64, prefetch, store64
 VIEW_SIZE = 16
 SLACK_SIZE = copying.SLACK_SIZE
 INLINE_SIZE_MAX = 12
-# Slots of what `write_record_views` finds: rows without a key, a value or a timestamp, and rows with headers.
+# Slots of `found` of `write_record_views`: rows without a key, a value or a timestamp, and rows with headers.
 KEY_NULL_COUNT = 0
 VALUE_NULL_COUNT = 1
 TIMESTAMP_NULL_COUNT = 2
@@ -29,13 +29,13 @@ WITH_HEADERS_COUNT = 3
 FOUND_COUNT = 4
 _INT32_MAX = 2147483647
 _SHORT_SIZE_MAX = 16
-_AHEAD_COUNT = 32  # rows, whose bytes are asked for before they are needed: they lie too far apart to be foreseen
+_AHEAD_COUNT = 32  # rows to prefetch ahead: their bytes are too far apart for the processor to do so
 _LOW_BYTES = np.array([(1 << 8 * size) - 1 for size in range(8)] + [-1], np.int64)  # a mask for each size up to 8
 
 
 @device
 def _put_field(out: Any, o: int, data: Any, position: int, size: int, data_size: int) -> int:
-    """Copy bytes, and up to SLACK_SIZE more; nothing is read from `data_size` on. Returns the position after them."""
+    """Copy bytes, and up to SLACK_SIZE more, but read none from `data_size` on; returns the position after them."""
     if data_size - position < size + SLACK_SIZE:
         for index in range(size):
             out[o + index] = data[position + index]
@@ -50,10 +50,10 @@ def _put_field(out: Any, o: int, data: Any, position: int, size: int, data_size:
 def gather_fields(
     data: Any, data_size: int, positions: Any, sizes: Any, row_count: int, out: Any, out_capacity: int, out_ends: Any
 ) -> int:
-    """Copy the fields of all rows one behind the other. Returns how many, up to one that is not there or has no room.
+    """Copy the fields of all rows without gaps; returns how many, up to one that is not within the data or has no room.
 
-    data: uint8[data_size]; positions, sizes: int64[row_count], size -1 null; out: uint8[out_capacity + SLACK_SIZE];
-    out_ends: int64[row_count], out.
+    data: uint8[data_size]; positions, sizes: int64[row_count], a size of -1 is null; out:
+    uint8[out_capacity + SLACK_SIZE]; out_ends: int64[row_count], out.
     """
     o = 0
     for row in range(row_count):
@@ -70,7 +70,7 @@ def gather_fields(
 @device
 def _put_view(out: Any, o: int, data: Any, position: int, size: int, data_size: int) -> int:
     store64(out, o, size)
-    if size > INLINE_SIZE_MAX:
+    if size > INLINE_SIZE_MAX:  # so there are 8 bytes to load, of which the next store overwrites four
         store64(out, o + 4, load64(data, position))
         return store64(out, o + 8, position << 32)
     if size > 0 and data_size - position >= 16:
@@ -86,7 +86,7 @@ def _put_view(out: Any, o: int, data: Any, position: int, size: int, data_size: 
 
 @device
 def _is_in_reach(position: int, size: int, data_size: int) -> bool:
-    """Whether a view can be made of a field; the size is not negative."""
+    """Whether a field is within the data and its position fits a view; the size is not negative."""
     return size == 0 or (
         position >= 0 and size <= data_size and position <= data_size - size and position + size <= _INT32_MAX
     )
@@ -105,12 +105,12 @@ def write_record_views(
     values: Any,
     found: Any,
 ) -> int:
-    """Write views of all keys and values, and copies of offsets and timestamps, in one pass over the columns.
+    """Write views of all keys and values, and copy offsets and timestamps, in one pass over the columns.
 
-    Returns how many rows, up to one with a field that is not there or too far away for a view.
+    Returns how many rows, up to one with a field that is not within the data or too far away for a view.
 
     data: uint8[data_size]; records: int64[decode.COLUMN_COUNT, capacity]; offsets, timestamps: int64[row_count], out;
-    keys, values: uint8[row_count * VIEW_SIZE], out; found: int64[FOUND_COUNT], out if all rows are there.
+    keys, values: uint8[row_count * VIEW_SIZE], out; found: int64[FOUND_COUNT], out if all rows are written.
     """
     key_null_count = 0
     value_null_count = 0

@@ -1,4 +1,4 @@
-"""Headers of records as columns, and back: which bytes are their keys and values (`DefaultRecord`, KIP-82)."""
+"""Converts headers of records to columns, and back (`DefaultRecord`, KIP-82)."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from ..encode.fields import put_field, put_varint
 from ..encode.sizes import NULL, OUTSIDE, field_of, sized, varint_size
 from ..varint import read_header
 
-# Rows of the matrix of headers, one int64 a header: ranges of the data, as in `encode.structs`.
+# Rows of the matrix of headers, one int64 per header: ranges of the data, as in `encode.structs`.
 KEY_START = 0
 KEY_END = 1
 VALUE_START = 2
-VALUE_END = 3  # before the start: null
+VALUE_END = 3  # null if before the start
 COLUMN_COUNT = 4
 
-# Slots of the state. In: what `encode_headers` is given,
+# Slots of the state. In, for `encode_headers`:
 ROW_COUNT = 0
 HEADER_COUNT = 1
 KEY_DATA_SIZE = 2
 VALUE_DATA_SIZE = 3  # -1: all values are null
 OUT_CAPACITY = 4
-# out: where it stopped, and what `decode_headers` saw.
-ROW = 5
-HAS_OTHER_THAN_ASCII = 6
+# Out:
+ROW = 5  # where the kernel stopped
+HAS_OTHER_THAN_ASCII = 6  # of `decode_headers`
 STATE_COUNT = 7
 
-# Status; state[ROW] is the row that is wrong. The words are in `columns.header_columns`.
+# Status, for row state[ROW]; `columns.header_columns` has the messages.
 OK = 0
-BAD_RANGE = 1  # headers of a row, or the bytes of one, that are not there
+BAD_RANGE = 1  # a row's headers, or the bytes of a header, are not within the data
 NULL_KEY = 2
 OUT_FULL = 3
 
@@ -49,10 +49,11 @@ def encode_headers(
     out: Any,
     out_ends: Any,
 ) -> int:
-    """Write the headers of every row as a record has them, their count first. Returns the status.
+    """Encode the headers of each row as in a record, their count first. Returns the status.
 
-    starts, ends: int64[state[ROW_COUNT]], the headers of each row; the others: int64[state[HEADER_COUNT]]; out:
-    uint8[state[OUT_CAPACITY] + fields.SLACK_SIZE]; out_ends: int64[state[ROW_COUNT]], out, where each row's end.
+    starts, ends: int64[state[ROW_COUNT]], range of each row's headers; keys, values: uint8; the other starts and ends:
+    int64[state[HEADER_COUNT]]; out: uint8[state[OUT_CAPACITY] + fields.SLACK_SIZE]; out_ends: int64[state[ROW_COUNT]],
+    out, end of each row's headers.
     """
     o, capacity = 0, state[OUT_CAPACITY]
     key_data_size, value_data_size = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE]
@@ -89,7 +90,7 @@ def _has_other_than_ascii(data: Any, start: int, end: int) -> int:
 
 @device
 def _decode_header(data: Any, position: int, end: int, columns: Any, capacity: int, index: int) -> int:
-    """The ranges of the header at `position`; the position after it, -1 when it does not fit."""
+    """Note the ranges of the header at `position`; returns the position after it, -1 if it is not within the data."""
     key_size, key_end, value_size, position = read_header(data, position, end)
     if position < 0:
         return -1
@@ -105,11 +106,11 @@ def _decode_header(data: Any, position: int, end: int, columns: Any, capacity: i
 def decode_headers(
     state: Any, data: Any, data_size: int, positions: Any, counts: Any, columns: Any, capacity: int
 ) -> int:
-    """Find the headers of records, those of one row behind those of the row before. Returns the status.
+    """Find the headers of records, row by row. Returns the status.
 
-    state: int64[STATE_COUNT], in: ROW_COUNT, out: ROW, HAS_OTHER_THAN_ASCII: 1 when a key has; data: uint8[data_size];
-    positions, counts: int64[state[ROW_COUNT]], as `decode_records` finds them; columns: int64[COLUMN_COUNT, capacity],
-    out.
+    state: int64[STATE_COUNT], in: ROW_COUNT; out: ROW, and HAS_OTHER_THAN_ASCII, 1 if a key has such a byte; data:
+    uint8[data_size]; positions, counts: int64[state[ROW_COUNT]], of `decode_records`; columns:
+    int64[COLUMN_COUNT, capacity], out.
     """
     index = 0
     state[HAS_OTHER_THAN_ASCII] = 0

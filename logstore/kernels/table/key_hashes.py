@@ -1,6 +1,6 @@
-"""Hashes of keys: murmur2, which partitions are chosen by (`Utils.murmur2`), and two XXH64, for the map of a cleaning.
+"""Hashes of keys: murmur2, which chooses partitions (`Utils.murmur2`), and two XXH64, for the cleaner's offset map.
 
-XXH64 is as its specification has it (xxHash 0.1.1): little-endian words, all arithmetic modulo 2^64.
+XXH64 follows its specification (xxHash 0.1.1): little-endian words, all arithmetic modulo 2^64.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..decode.records import KEY_POSITION, KEY_SIZE
 from ..primitives import MASK32, add64, little_endian, load64, mul64, rotate64, wrap32
 
 MURMUR2_SEED = 0x9747B28C
-MURMUR2_FACTOR = 0x5BD1E995  # below 2^31: its product with 32 bits is within 63
+MURMUR2_FACTOR = 0x5BD1E995  # below 2^31, so that its product with 32 bits fits 63
 
 # Two seeds of XXH64 give 128 bits.
 SEED_LOW = 0
@@ -44,7 +44,7 @@ def _merge(value: int, accumulator: int) -> int:
 
 @device
 def _stripes(data: Any, position: int, end: int, seed: int) -> int:
-    """The four accumulators over all whole stripes, converged."""
+    """Return the merged four accumulators over all whole stripes."""
     first = add64(seed, add64(PRIME_1, PRIME_2))
     second = add64(seed, PRIME_2)
     third = seed
@@ -64,7 +64,7 @@ def _stripes(data: Any, position: int, end: int, seed: int) -> int:
 
 @device
 def xxh64(data: Any, position: int, size: int, seed: int) -> int:
-    """XXH64 of data[position:position + size], as a signed number; the caller has checked the bounds."""
+    """Return the XXH64 of data[position:position + size], signed; the caller has checked the bounds."""
     end = position + size
     if size >= STRIPE_SIZE:
         value = add64(_stripes(data, position, end, seed), size)
@@ -88,10 +88,10 @@ def xxh64(data: Any, position: int, size: int, seed: int) -> int:
 
 @kernel("u8*, i64*, i64, i64, i64*")
 def hash_keys(data: Any, records: Any, capacity: int, count: int, hashes: Any) -> int:
-    """The hashes of the keys of the first `count` records; 0 for those that are null.
+    """Hash the keys of the first `count` records; null keys have the hash 0.
 
-    data: uint8, what the records were decoded from; records: int64[decode.COLUMN_COUNT, capacity]; hashes: int64[2,
-    capacity], out: low and high half. Returns how many have a key.
+    data: uint8, the decoded buffer; records: int64[decode.COLUMN_COUNT, capacity]; hashes: int64[2, capacity], out: low
+    and high half. Returns how many have a key.
     """
     key_count = 0
     for row in range(count):
@@ -129,7 +129,7 @@ def _murmur2(data: Any, start: int, end: int) -> int:
 
 @kernel("u8*, i64*, i64*, i64, i64*")
 def murmur2_keys(data: Any, starts: Any, ends: Any, count: int, hashes: Any) -> int:
-    """The hashes of the first `count` keys, Java ints; 0 for those that are null, which end before they start.
+    """Hash the first `count` keys, to Java ints; null keys, which end before they start, have the hash 0.
 
     data: uint8; starts, ends: int64[count], within `data`, which the caller has checked; hashes: int64[count], out.
     Returns how many keys there are.
@@ -145,5 +145,5 @@ def murmur2_keys(data: Any, starts: Any, ends: Any, count: int, hashes: Any) -> 
 
 @kernel("u8*, i64")
 def murmur2_key(key: Any, size: int) -> int:
-    """The hash of one key, a Java int."""
+    """Return the murmur2 hash of one key, a Java int."""
     return _murmur2(key, 0, size)

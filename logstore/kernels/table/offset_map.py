@@ -1,7 +1,7 @@
-"""The table from key to last offset that a log is cleaned by (`SkimpyOffsetMap`).
+"""Hash table from key to last offset, for the cleaner (`SkimpyOffsetMap`).
 
-Open addressing with linear probing. A slot is three words: the two halves of the key's hash, and the offset. As in
-Kafka a slot of zeros is free, and a table has as many entries as was asked for at most.
+Open addressing with linear probing. A slot has three words: the two halves of the key's hash, and the offset. As in
+Kafka a slot of zeros is free, and the number of entries is limited.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ ABSENT = -1  # offset of a key that is not in the table
 SLOT_COUNT = 0  # of the table, at most 2^31
 ENTRY_COUNT = 1
 ENTRY_COUNT_MAX = 2  # below SLOT_COUNT
-OFFSET_MIN = 3  # records below it are none of the map's
-LAST_ROW = 4  # of the record that was put last; -1 none in this call
+OFFSET_MIN = 3  # records below it are not put
+LAST_ROW = 4  # row of the record that was put last; -1: none in this call
 LAST_OFFSET = 5  # its offset
-MARK_COUNT = 6  # offsets from OFFSET_MIN on that have a mark; 0 as soon as marks cannot be relied on
+MARK_COUNT = 6  # offsets from OFFSET_MIN on that have a mark; 0 once the marks are not reliable
 STATE_COUNT = 7
 
-# Marks: what became of the record of an offset.
+# Marks of an offset.
 NOT_PUT = 0
 LATEST = 1  # the map has it
 SUPERSEDED = 2  # the map has a later one of its key
 
-AHEAD_COUNT = 12  # records whose slots are on their way from memory
+AHEAD_COUNT = 12  # records to prefetch the slots of ahead
 
 
 @device
 def first_slot(low: int, slot_count: int) -> int:
-    """Where the search for a hash begins."""
+    """Return the slot where the search for a hash begins."""
     return ((low >> 32) & MASK32) * slot_count >> 32
 
 
@@ -47,7 +47,7 @@ def _is_free(table: Any, at: int) -> bool:
 
 @device
 def _place_of(table: Any, slot_count: int, low: int, high: int) -> int:
-    """Find the slot of a hash, or the free one where it would be; returns the index of its first word."""
+    """Find the slot of a hash, or the free one for it; returns the index of its first word."""
     slot = first_slot(low, slot_count)
     while not _is_free(table, slot * SLOT_WIDTH) and (
         table[slot * SLOT_WIDTH] != low or table[slot * SLOT_WIDTH + 1] != high
@@ -58,7 +58,7 @@ def _place_of(table: Any, slot_count: int, low: int, high: int) -> int:
 
 @device
 def _mark(state: Any, marks: Any, offset: int, old_offset: int) -> int:
-    """Mark what is put, and what it takes the place of (ABSENT: nothing); only as long as offsets ascend."""
+    """Mark the record that is put and the superseded one (ABSENT: none); drops all marks if offsets do not ascend."""
     first = state[OFFSET_MIN]
     if old_offset >= offset or offset >= first + state[MARK_COUNT] or marks[offset - first] != NOT_PUT:
         state[MARK_COUNT] = 0
@@ -73,11 +73,11 @@ def _mark(state: Any, marks: Any, offset: int, old_offset: int) -> int:
 def put_offsets(
     records: Any, hashes: Any, capacity: int, row: int, row_end: int, state: Any, table: Any, marks: Any
 ) -> int:
-    """Put the offsets of the records with a key, rows `row` … `row_end` - 1, in this order.
+    """Put the offsets of rows `row` … `row_end` - 1 that have a key.
 
     records: int64[decode.COLUMN_COUNT, capacity]; hashes: int64[2, capacity], of `hash_keys`; state:
-    int64[STATE_COUNT]; table: int64[slot count, SLOT_WIDTH]; marks: uint8[state[MARK_COUNT]], of NOT_PUT at first.
-    Returns the row that finds the table full, `row_end` if none does.
+    int64[STATE_COUNT]; table: int64[slot count, SLOT_WIDTH]; marks: uint8[state[MARK_COUNT]], NOT_PUT at first.
+    Returns the row at which the table is full, else `row_end`.
     """
     slot_count = state[SLOT_COUNT]
     entry_count = state[ENTRY_COUNT]
@@ -112,9 +112,9 @@ def put_offsets(
 
 @kernel("i64*, i64*, i64, i64, i64*, i64*, i64*")
 def find_offsets(records: Any, hashes: Any, capacity: int, count: int, state: Any, table: Any, offsets: Any) -> int:
-    """The offset that the map has for the key of each of the first `count` records; ABSENT without one.
+    """Look up the offset for the key of each of the first `count` records; ABSENT if there is none.
 
-    The arguments are those of `put_offsets`; offsets: int64[count], out. Returns how many were found.
+    Arguments as of `put_offsets`; offsets: int64[count], out. Returns how many were found.
     """
     slot_count = state[SLOT_COUNT]
     found_count = 0
