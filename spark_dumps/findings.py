@@ -40,9 +40,9 @@ class DirectoryTask(InputPartition):
     path: str
 
 
-def facts_of(partition: Partition, cluster: Cluster) -> PartitionFacts:
+def facts_of(partition: Partition, cluster: Cluster, *, decodes: bool) -> PartitionFacts:
     """Return the facts of a partition, without those of its cluster, which whoever joins them has."""
-    facts = verify_partition(partition, cluster, Asked.EVERYTHING)
+    facts = verify_partition(partition, cluster, Asked.EVERYTHING, decodes=decodes)
     facts.transactions.evidence.cluster = Cluster(os.path.dirname(partition.files.path))
     return facts
 

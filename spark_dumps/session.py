@@ -56,12 +56,13 @@ def session(master: str = "local[*]", settings: Mapping[str, str] | None = None)
     return register(builder.getOrCreate())
 
 
-def audit_with_spark(master: str, path: str, now_ms: int) -> AuditedDirectory:
+def audit_with_spark(master: str, path: str, now_ms: int, *, decodes: bool = True) -> AuditedDirectory:
     """Audit the data directory at `path`, whose paths are absolute then: tasks read partitions, each log once.
 
     Args:
         master: as for `SparkSession.builder.master`; its executors see the same path.
         now_ms: the time that ages of transactions are counted to.
+        decodes: as of `verify_partition`.
 
     Raises:
         UsageError: PySpark or Java is missing.
@@ -78,7 +79,7 @@ def audit_with_spark(master: str, path: str, now_ms: int) -> AuditedDirectory:
         _ = cluster.image  # read once, for all tasks
         task_count = len(partitions) // PARTITIONS_A_TASK + 1
         tasks = spark.sparkContext.parallelize(partitions, task_count)
-        facts = tasks.map(partial(facts_of, cluster=cluster)).collect()
+        facts = tasks.map(partial(facts_of, cluster=cluster, decodes=decodes)).collect()
         for one in facts:
             one.transactions.evidence.cluster = cluster
         return facts

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -29,10 +31,16 @@ if TYPE_CHECKING:
 _SIZE_NAMES = ("segments", "batches", "bytes", "logEndOffset")
 
 
+_checksums_option = click.option(
+    "--checksums-only", is_flag=True, help="Trust records whose batch has the right checksum: do not decode them."
+)
+
+
 @click.command("verify")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@_checksums_option
 @form_option
-def verify(paths: tuple[str, ...], form: str) -> None:
+def verify(paths: tuple[str, ...], checksums_only: bool, form: str) -> None:
     """Prove that what lies in PATH is what a broker wrote: every batch, and every file beside the log.
 
     A PATH is a data directory, the directory of one partition, or a glob of such. Nothing is changed, and a broker may
@@ -45,7 +53,8 @@ def verify(paths: tuple[str, ...], form: str) -> None:
     findings: list[Finding] = []
     with told_errors():
         for path, is_partition in input_paths(paths, tell):
-            found = verify_partition_directory(path) if is_partition else verify_directory(path)
+            check = verify_partition_directory if is_partition else verify_directory
+            found = check(path, decodes=not checksums_only)
             partitions.extend([found] if isinstance(found, PartitionFacts) else found.partitions)
             findings.extend(found.findings)
     if form == "json":
@@ -68,33 +77,58 @@ def _sizes(one: PartitionFacts) -> tuple[int, int, int, int]:
     return one.size.segment_count, one.size.batch_count, one.size.size, one.size.log_end_offset
 
 
+def _explain(context: click.Context, _: click.Parameter, name: str | None) -> None:
+    """Print a rule in words, and exit."""
+    if name is None:
+        return
+    from logstore.audit.rules import BY_NAME
+
+    found = BY_NAME.get(name)
+    if found is None:
+        close = get_close_matches(name, BY_NAME, n=1)
+        hint = f"Did you mean {close[0]}?" if close else f"There are {', '.join(sorted(BY_NAME))}."
+        raise click.BadParameter(f"No finding is called {name!r}. {hint}")
+    click.echo(f"{found.name} ({found.severity.value})\n\n{found.about}")
+    click.echo("".join(f"\n{paragraph}\n" for paragraph in found.more) + f"\nWhat to do: {found.advice}")
+    context.exit()
+
+
 @click.command("audit")
 @directory_argument
 @now_option
 @form_option
+@_checksums_option
 @click.option("--spark", "master", metavar="MASTER", help="As a job of this Spark master, such as local[*].")
-def audit(directory: str, now: int | None, form: str, master: str | None) -> None:
+@click.option(
+    "--explain",
+    metavar="RULE",
+    is_eager=True,
+    expose_value=False,
+    callback=_explain,
+    help="Say what a finding of this name means, and what to do; look at nothing.",
+)
+def audit(directory: str, now: int | None, form: str, checksums_only: bool, master: str | None) -> None:
     """Check a data DIRECTORY: its bytes, its side files, its transactions, its groups.
 
     Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
     """
     with told_errors():
-        summary, findings = _audited(data_directory(directory), time_or_clock(now), master)
+        summary, findings = _audited(data_directory(directory), time_or_clock(now), master, not checksums_only)
     if form == "table":
         click.echo(summary)
     _end(findings, form)
 
 
-def _audited(directory: str, now_ms: int, master: str | None) -> tuple[str, Sequence[Finding]]:
+def _audited(directory: str, now_ms: int, master: str | None, decodes: bool) -> tuple[str, Sequence[Finding]]:
     """Return what was looked at and what was not asked, a line each, and what was found."""
     if master is None:
-        from logstore.audit.directory_audit import audit_directory
+        from logstore.audit.directory_audit import audit_directory, follow_all
 
-        audited = audit_directory(directory, now_ms)
+        audited = audit_directory(directory, now_ms, partial(follow_all, decodes=decodes))
     else:
         from spark_dumps.session import audit_with_spark
 
-        audited = audit_with_spark(master, directory, now_ms)
+        audited = audit_with_spark(master, directory, now_ms, decodes=decodes)
     partitions = audited.partitions
     batch_count = sum(one.size.batch_count for one in partitions)
     size = sum(one.size.size for one in partitions)

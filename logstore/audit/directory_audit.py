@@ -34,9 +34,9 @@ class AuditedDirectory(VerifiedDirectory):
 FollowAll = Callable[[list[Partition], Cluster], Sequence[PartitionFacts]]
 
 
-def follow_all(partitions: list[Partition], cluster: Cluster) -> Sequence[PartitionFacts]:
-    """Ask every rule about a partition alone of each of them."""
-    return [verify_partition(one, cluster, Asked.EVERYTHING) for one in partitions]
+def follow_all(partitions: list[Partition], cluster: Cluster, *, decodes: bool = True) -> Sequence[PartitionFacts]:
+    """Ask every rule about a partition alone of each of them; `decodes` as of `verify_partition`."""
+    return [verify_partition(one, cluster, Asked.EVERYTHING, decodes=decodes) for one in partitions]
 
 
 def audit_directory(path: str, now_ms: int, follow: FollowAll = follow_all) -> AuditedDirectory:

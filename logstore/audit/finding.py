@@ -86,6 +86,11 @@ class Rule:
     needs: tuple[type, ...] = ()
     check: Callable[[Any], Iterator[Broken]] = lambda facts: iter(())
 
+    @property
+    def more(self) -> list[str]:
+        """What else is to be said of it, a paragraph each: the rest of the docstring of its function."""
+        return [" ".join(paragraph.split()) for paragraph in (self.check.__doc__ or "").split("\n\n")[1:]]
+
     def ask(self, facts: object) -> list[Finding]:
         """Return a finding for each place where `facts` break the rule."""
         return [self.finding(*broken) for broken in self.check(facts)]

@@ -80,7 +80,7 @@ class VerifiedDirectory:
 
 
 def verify_partition(
-    partition: Partition, cluster: Cluster | None = None, asked: Asked = Asked.FILES
+    partition: Partition, cluster: Cluster | None = None, asked: Asked = Asked.FILES, *, decodes: bool = True
 ) -> PartitionFacts:
     """Read the whole log of one partition once, and prove everything beside it.
 
@@ -88,6 +88,7 @@ def verify_partition(
 
     Args:
         cluster: of the data directory around it, if it is at hand.
+        decodes: whether records are decoded; otherwise a batch with a right checksum counts as right.
     """
     evidence, findings = Evidence(partition, cluster), list[Finding]()
 
@@ -108,7 +109,7 @@ def verify_partition(
             ask(Breach.of("directory-entry", partition.where(), entry, "only files of Kafka's"))
         for path in partition.files.kraft_snapshots.values():
             _ask_of_damage(partition, path, ask)
-        followers.append(DecodedRecords(ask))
+        followers += [DecodedRecords(ask)] if decodes else []
     if asked and not partition.is_set_aside:
         indexes = OffsetIndexFacts(evidence, ask), TimeIndexFacts(evidence, ask)
         followers += [*indexes, ProducerFacts(evidence, ask), EpochFacts(evidence, ask)]
@@ -133,10 +134,13 @@ def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
                 ask(BadBytes(partition, path, piece))
 
 
-def verify_directory(path: str) -> VerifiedDirectory:
+def verify_directory(path: str, *, decodes: bool = True) -> VerifiedDirectory:
     """Verify all partitions of the data directory at `path`, and its checkpoints.
 
     Where something is wrong while the directory changes, all is read again, see `stable_reading`.
+
+    Args:
+        decodes: as of `verify_partition`.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
@@ -144,14 +148,14 @@ def verify_directory(path: str) -> VerifiedDirectory:
 
     def read() -> VerifiedDirectory:
         cluster = Cluster(path)
-        partitions = tuple(verify_partition(one, cluster) for one in open_partitions(path))
+        partitions = tuple(verify_partition(one, cluster, decodes=decodes) for one in open_partitions(path))
         return VerifiedDirectory(partitions, found_in(path, partitions, cluster))
 
     found, findings = read_until_stable(path, read, lambda one: one.findings)
     return replace(found, findings=findings)
 
 
-def verify_partition_directory(path: str, asked: Asked = Asked.FILES) -> PartitionFacts:
+def verify_partition_directory(path: str, asked: Asked = Asked.FILES, *, decodes: bool = True) -> PartitionFacts:
     """Verify the one partition whose directory is at `path`; as `verify_directory`, `asked` as `verify_partition`.
 
     Raises:
@@ -159,7 +163,7 @@ def verify_partition_directory(path: str, asked: Asked = Asked.FILES) -> Partiti
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
     found, findings = read_until_stable(
-        path, lambda: verify_partition(open_partition(path), asked=asked), lambda one: one.findings
+        path, lambda: verify_partition(open_partition(path), asked=asked, decodes=decodes), lambda one: one.findings
     )
     return replace(found, findings=findings)
 

@@ -13,11 +13,14 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from logstore.audit.rules import RULES
 from logstore_tools import about_commands, diff_command, listing_commands
+from logstore_tools.check_commands import audit, verify
 from logstore_tools.commands import COMMANDS, logstore
 from logstore_tools.paths import input_paths, partition_in
 from logstore_tools.timestamps import utc_text
 from tests.support.audit_faults import FAULTS, ROLLED
+from tests.support.audit_story_faults import FAULTS as STORIES
 from tests.support.golden import Golden
 
 
@@ -286,3 +289,28 @@ def test_every_command_has_help(name: str) -> None:
     result = CliRunner().invoke(logstore, [name, "--help"])
     assert result.output.strip() or name == "dump"  # which prints its own, past the runner
     assert COMMANDS[name][1].endswith(".")
+
+
+def test_each_rule_is_explained() -> None:
+    for rule in RULES:
+        told = CliRunner().invoke(audit, ["--explain", rule.name])
+        assert told.exit_code == 0
+        assert all(words in told.output for words in (rule.name, rule.about, rule.advice))
+    assert (
+        "between the two there should have been a marker"
+        in CliRunner().invoke(audit, ["--explain", "marker-missing"]).output
+    )
+    unknown = CliRunner().invoke(audit, ["--explain", "marker-mising"])
+    assert unknown.exit_code == 2
+    assert "Did you mean marker-missing?" in unknown.output
+
+
+@pytest.mark.parametrize("command", [audit, verify])
+def test_checksums_only_trusts_records(command: click.Command, tmp_path: Path) -> None:
+    story = STORIES["log-records"][0]()
+    root = story.write(tmp_path / "data")
+    arguments = [str(root), "--format", "jsonl"] + (["--now", str(story.now_ms)] if command is audit else [])
+    decoded = CliRunner().invoke(command, arguments)
+    assert (decoded.exit_code, "log-records" in decoded.output) == (1, True)
+    trusted = CliRunner().invoke(command, [*arguments, "--checksums-only"])
+    assert "log-records" not in trusted.output
