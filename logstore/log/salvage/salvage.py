@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from ...disk.atomic import write_file
@@ -80,10 +80,9 @@ def plan_salvage(path: str) -> list[Piece]:
 
 def losses(pieces: list[Piece]) -> list[Piece]:
     """Return what a plan leaves out, except torn ends of segments, which a broker cuts off itself."""
-    following: list[Piece | None] = [*pieces[1:], None]
     return [
         piece
-        for piece, after in zip(pieces, following, strict=True)
+        for piece, after in zip_longest(pieces, pieces[1:])
         if piece.problem is not None
         and (piece.batch_count or (after is not None and after.base_offset == piece.base_offset))
     ]

@@ -149,6 +149,13 @@ def test_records_lost_in_the_middle_are_a_loss(damaged: Callable[[Plant], Path],
     assert [piece.problem is None for piece in pieces].count(False) == len(losses(pieces)) == 1
 
 
+def test_a_partition_without_segments_has_lost_nothing(tmp_path: Path) -> None:
+    source = tmp_path / "orders-0"
+    source.mkdir()
+    result = CliRunner().invoke(repair_command, [str(source)])
+    assert (result.exit_code, "0 batches would be kept" in result.output) == (0, True), result.output
+
+
 def test_salvage_runs_dry_unless_it_has_a_destination(damaged: Callable[[Plant], Path], tmp_path: Path) -> None:
     source = damaged(FAULTS["log-crc"][0])
     runner = CliRunner()
