@@ -61,10 +61,14 @@ def exit_code_of(root: str, findings: Iterable[Finding] = ()) -> int:
     for finding in findings:
         tell(finding)
         code = FINDINGS
-    for error in unlisted(root):
+    return max(code, told_unreadable(unlisted(root)))
+
+
+def told_unreadable(errors: Sequence[LogstoreError]) -> int:
+    """Say what could not be listed; return the exit code."""
+    for error in errors:
         tell(error)
-        code = UNREADABLE
-    return code
+    return UNREADABLE if errors else 0
 
 
 def listing(columns: Sequence[str], cells: Callable[[Row], Sequence[Any]]) -> Callable[[ReadRows], Callable[..., None]]:

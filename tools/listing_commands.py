@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit_options import Row, directory_argument, exit_code_of, listing, tell
+from .audit_options import Row, directory_argument, exit_code_of, listing, tell, told_unreadable
 from .paths import data_directory, input_paths, partition_in
 from .timestamps import utc_text
 
@@ -174,5 +174,8 @@ def segments(paths: tuple[str, ...]) -> tuple[list[Row], int]:
             for row in table.rows:
                 values = dataclasses.asdict(row) | {"codecs": sorted(row.codecs)}
                 rows.append({"partition": partition.files.path, **values})
-        code = max(code, 0 if is_partition else exit_code_of(path))
+            if is_partition:
+                code = max(code, told_unreadable(partition.files.errors))
+        if not is_partition:
+            code = max(code, exit_code_of(path))
     return rows, code

@@ -84,11 +84,18 @@ def data_directory(path: str) -> str:
 
 
 def partition_directory(path: str) -> str:
-    """Return `path`, which is to be the directory of a partition; UsageError if it is none."""
+    """Return `path`, which must be the directory of a partition with nothing in it that cannot be listed.
+
+    Raises:
+        UsageError: it is none.
+        DataDirectoryError: a file that is not followed, or cannot be read.
+    """
     if not is_partition(path):
         raise UsageError(
             "This is a data directory, not a partition", path=path, advice="name one of the directories in it"
         )
+    for error in list_partition_directory(path).errors:
+        raise error
     return path
 
 

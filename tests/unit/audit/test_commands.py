@@ -279,6 +279,17 @@ def test_a_link_that_is_not_followed_is_told_with_exit_code_3(words: list[str], 
     assert "is not followed" in result.output
 
 
+@pytest.mark.parametrize("words", [["segments"], ["diff"], ["salvage"], ["repair"], ["sample"]], ids=" ".join)
+def test_a_segment_elsewhere_is_told_of_a_partition(words: list[str], golden: Golden, tmp_path: Path) -> None:
+    """A link that leads out of the data directory is not followed: a copy without its segment would be no copy."""
+    partition = shutil.copytree(golden("demo"), tmp_path / "data") / "orders-0"
+    segment = next(partition.glob("*.log"))
+    segment.symlink_to(segment.rename(tmp_path / segment.name))
+    others = {"diff": [str(partition)], "sample": [str(tmp_path / "copy" / "orders-0")]}
+    result = CliRunner().invoke(logstore, [*words, str(partition), *others.get(words[0], [])])
+    assert (result.exit_code, f"{segment}" in result.output, "is not followed" in result.output) == (3, True, True)
+
+
 def test_times_are_printed_in_utc() -> None:
     assert utc_text(1_700_000_000_020) == "2023-11-14 22:13:20.020"
     assert [utc_text(-1), utc_text(-(2**62))] == ["-", str(-(2**62))]
