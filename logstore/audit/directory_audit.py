@@ -172,7 +172,7 @@ def _transactions(
         for history in histories.values()
         for one in history.open_transactions
     )
-    is_closed = bool(partitions) and partitions[0].partition.surroundings.was_closed
+    is_closed = any(one.partition.surroundings.was_closed for one in partitions)
     return Transactions(histories, lives, log, found, is_closed, min(now_ms, cluster.settled_ms))
 
 

@@ -172,7 +172,8 @@ def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) ->
 
     return Surroundings(
         is_known=is_live and (is_closed or bool(checkpoints)) and files.topic != METADATA_TOPIC,
-        was_closed=is_closed and files.kind not in _SET_ASIDE,
+        # the metadata log is closed later, and looked at on each start (`KafkaRaftLog`)
+        was_closed=is_closed and files.kind not in _SET_ASIDE and files.topic != METADATA_TOPIC,
         recovery_point=offset(offset_checkpoint.RECOVERY_POINT_FILE_NAME),
         log_start_offset=offset(offset_checkpoint.LOG_START_OFFSET_FILE_NAME),
         cleaner_offset=offset(offset_checkpoint.CLEANER_OFFSET_FILE_NAME),

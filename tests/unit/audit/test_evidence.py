@@ -300,6 +300,16 @@ def test_topics_are_known_by_a_snapshot_of_the_metadata_log(tmp_path: Path) -> N
     assert cluster.created_ms("later") > 0
 
 
+def test_the_metadata_log_is_closed_behind_the_others(tmp_path: Path) -> None:
+    story = Story()
+    topic_made(story)
+    root = story.write(tmp_path)
+    (root / ".kafka_cleanshutdown").touch()
+    (root / METADATA / f"{0:020d}.index").write_bytes(bytes(4096))
+    (root / METADATA / f"{0:020d}.timeindex").write_bytes(bytes(4092))
+    assert findings(root, story) == []
+
+
 def test_an_aborted_metadata_transaction_makes_no_topic(tmp_path: Path) -> None:
     story = Story()
     for name, topic_id, kind in (("orders", ID, "EndTransactionRecord"), ("gone", OTHER_ID, "AbortTransactionRecord")):
