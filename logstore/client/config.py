@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UsageError
-from ..log.config_definition import CONFIG_EXCEPTION, Definition, invalid, value_of
+from ..log.config_definition import CONFIG_EXCEPTION, Definition, invalid, values_of
 
 _OF_NETWORK = frozenset(
     (
@@ -53,11 +53,7 @@ def read_config(
         if value is not None:
             given[dotted] = ",".join(value) if isinstance(value, list | tuple) else value
     _answer(of_network, client, ignores_network)
-    config = {
-        name: value_of(name, definition, given[name]) if name in given else definition.default
-        for name, definition in definitions.items()
-    }
-    return config, frozenset(given)
+    return values_of(definitions, given), frozenset(given)
 
 
 def non_empty(name: str, value: str) -> None:

@@ -29,7 +29,7 @@ from .config_definition import (
     between,
     gzip_level,
     one_of,
-    value_of,
+    values_of,
 )
 
 INVALID_CONFIGURATION = "org.apache.kafka.common.errors.InvalidConfigurationException"
@@ -57,10 +57,7 @@ def parse_config(values: Mapping[str, Any]) -> LogConfig:
     for name in values:
         if name not in _DEFINITIONS:
             raise UsageError(f"Unknown topic config name: {name}", java_class=INVALID_CONFIGURATION)
-    config = {
-        name: value_of(name, definition, values[name]) if name in values else definition.default
-        for name, definition in _DEFINITIONS.items()
-    }
+    config = values_of(_DEFINITIONS, values)
     _check_lags(config)
     return config
 

@@ -9,7 +9,7 @@ logstore.errors.UsageError: Invalid value -7 for configuration retries: Value mu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
@@ -34,6 +34,14 @@ def value_of(name: str, definition: Definition, given: Any) -> Any:
     value = definition.parse(name, str(given).lower() if isinstance(given, bool) else str(given))
     definition.check(name, value)
     return value
+
+
+def values_of(definitions: Mapping[str, Definition], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given value or the default of each definition; raises as `value_of`."""
+    return {
+        name: value_of(name, definition, given[name]) if name in given else definition.default
+        for name, definition in definitions.items()
+    }
 
 
 def as_int(name: str, text: str) -> int:
