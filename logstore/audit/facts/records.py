@@ -22,7 +22,7 @@ from .batches import Ask, AuditedBatches, Breach, Follower
 
 Bad = tuple[int, str, str]  # the row of the table of the whole file, what was expected there, and what was found
 _NULL = 1  # the byte of the varint -1
-_INTERNAL_TOPICS = (METADATA_TOPIC, consumer_offsets.TOPIC, transaction_state.TOPIC)  # `internal-record`
+_INTERNAL_TOPICS = (METADATA_TOPIC, consumer_offsets.TOPIC, transaction_state.TOPIC)  # of `internal-record`
 
 
 class DecodedRecords(Follower):
@@ -33,8 +33,9 @@ class DecodedRecords(Follower):
         self._last = _Unfinished(-1)
 
     def step(self, batches: AuditedBatches) -> None:
-        rows = np.flatnonzero(_is_asked(batches)) + batches.run.first_row
-        told: set[int] = set()
+        # markers are decoded too, so that they do not part the data between them into runs of a batch
+        rows = np.flatnonzero(_is_decoded(batches)) + batches.run.first_row
+        told = set((np.flatnonzero(batches.table.attributes & CONTROL_FLAG) + batches.run.first_row).tolist())
         self._last = _Unfinished(-1)
         for row, expected, found in self._bad(batches, rows):
             if row not in told:
@@ -92,12 +93,12 @@ class _Unfinished(NamedTuple):
     record_count: int = 0
 
 
-def _is_asked(batches: AuditedBatches) -> BoolArray:
-    """Which batches no other rule is told of by their header; markers are judged by `log-marker`."""
+def _is_decoded(batches: AuditedBatches) -> BoolArray:
+    """Which batches no other rule is told of by their header."""
     table, count = batches.table, batches.table.record_count
     is_right = batches.is_v2 & (count >= 0) & (count <= batches.span) & (table.attributes & CODEC_MASK <= max(Codec))
-    is_asked: BoolArray = is_right & (table.attributes & CONTROL_FLAG == 0)
-    return is_asked & (batches.partition.files.topic not in _INTERNAL_TOPICS)
+    is_decoded: BoolArray = is_right & (batches.partition.files.topic not in _INTERNAL_TOPICS)
+    return is_decoded
 
 
 def _bad_nulls(window: RecordWindow) -> Iterator[Bad]:
