@@ -179,4 +179,4 @@ def _transactions(
 def _groups(partitions: Sequence[PartitionFacts], cluster: Cluster) -> Groups:
     commits = {target: found for one in partitions for target, found in one.commits.items()}
     unknown = frozenset(target for target in commits if cluster.has_partition(*target[1:]) is Known.NO)
-    return Groups(commits, {one.partition.key: one.ranges.view(one.transactions) for one in partitions}, unknown)
+    return Groups(commits, unknown, {one.partition.key: (one.ranges, one.transactions) for one in partitions})

@@ -110,7 +110,7 @@ def test_bars_are_as_long_as_what_they_stand_for(golden: Golden, browser: Browse
     assert any(history.transactions for history in audited.transactions.histories.values())
     for one in audited.partitions:
         key = (one.partition.files.topic, one.partition.files.partition)
-        view, history = audited.groups.views[key], audited.transactions.histories[key]
+        view, history = audited.groups.view(*key), audited.transactions.histories[key]
         section = section_of(seen, one.partition.name)
         expected_map = merged([(r.label.value, r.start / view.end, r.end / view.end) for r in view.ranges])
         drawn_map = [(bar["name"], bar["x"], bar["x"] + bar["width"]) for bar in section["map"]]

@@ -52,10 +52,10 @@ def shown_partitions(audited: AuditedDirectory) -> list[Shown]:
         opened[one.name].append(one)
     found = []
     for verified in audited.partitions:
-        if not verified.partition.is_live:
+        key = verified.partition.key
+        history, view = audited.transactions.histories.get(key), audited.groups.view(*key)
+        if not verified.partition.is_live or history is None or view is None:
             continue  # its findings stand above
-        key = verified.partition.files.topic, verified.partition.files.partition
-        history, view = audited.transactions.histories[key], audited.groups.views[key]
         found.append(Shown(verified, findings[key], history, opened[verified.partition.name], view))
     return sorted(found, key=_order)
 

@@ -25,7 +25,7 @@ def group_ahead(groups: Groups) -> Iterator[Broken]:
 def group_behind(groups: Groups) -> Iterator[Broken]:
     """A group has committed an offset below the start of the log."""
     for target, commits in sorted(groups.commits.items()):
-        view = groups.views.get(target[1:])
+        view = groups.view(*target[1:])
         if view is not None and not view.is_behind and commits[-1].offset < view.start <= view.end:
             expected = f"{_named(target)}: an offset from {view.start} on, where the log starts"
             yield _place(commits[-1]), expected, commits[-1].offset
@@ -48,7 +48,7 @@ def _ahead(groups: Groups, *, is_chain: bool) -> Iterator[Broken]:
     """Judge the last commit of each group if it came in no transaction, or the last that came in one."""
     for target, commits in sorted(groups.commits.items()):
         asked = [commit for commit in commits if commit.producer_id is not None] if is_chain else commits
-        view = groups.views.get(target[1:])
+        view = groups.view(*target[1:])
         if view is None or view.is_behind or not asked:
             continue
         commit = asked[-1]

@@ -302,7 +302,7 @@ def test_topics_are_known_by_a_snapshot_of_the_metadata_log(tmp_path: Path) -> N
 
 def test_the_metadata_log_is_closed_behind_the_others(tmp_path: Path) -> None:
     story = Story()
-    topic_made(story)
+    story.make_topic("orders")
     root = story.write(tmp_path)
     (root / ".kafka_cleanshutdown").touch()
     (root / METADATA / f"{0:020d}.index").write_bytes(bytes(4096))
@@ -457,4 +457,4 @@ def test_files_may_be_copied_one_after_the_other(rule: str, tmp_path: Path) -> N
 def test_a_lag_beyond_the_end_is_not_clamped(tmp_path: Path) -> None:
     groups = audit_directory(str(FAULTS["group-ahead"][0]().write(tmp_path)), 0).groups
     lags = {lag.group_id: lag.lag for lag in group_lags(groups)}
-    assert lags["plain"] == groups.views[AT_A].end - 99 < 0
+    assert lags["plain"] == groups.view(*AT_A).end - 99 < 0

@@ -95,12 +95,11 @@ def test_a_compacted_log_may_have_holes(tmp_path: Path) -> None:
 
 
 def test_offsets_are_labelled_by_what_became_of_them(golden: Golden, tmp_path: Path) -> None:
-    views = audited(hanging_unknown(), tmp_path).groups.views
-    view = views["orders", 0]
+    view = audited(hanging_unknown(), tmp_path).groups.view("orders", 0)
     assert [one.start for one in view.ranges] == [0, *(one.end for one in view.ranges)][:-1]
     assert view.ranges[-1].label is Label.OPEN
     assert {one.label for one in view.ranges} == {Label.COMMITTED, Label.CONTROL, Label.ABORTED, Label.OPEN}
-    labels = {one.label for one in read_groups(str(golden("compacted")))[0].views["tombstones-kept", 0].ranges}
+    labels = {one.label for one in read_groups(str(golden("compacted")))[0].view("tombstones-kept", 0).ranges}
     assert Label.COMPACTED in labels
     assert Label.LOST not in labels
 
@@ -108,7 +107,7 @@ def test_offsets_are_labelled_by_what_became_of_them(golden: Golden, tmp_path: P
 def test_lag_counts_records_that_a_consumer_gets(tmp_path: Path) -> None:
     groups = audited(hanging_unknown(), tmp_path).groups
     lags = {(lag.group_id, lag.topic): lag for lag in group_lags(groups)}
-    copy, view = lags["copy", "orders"], groups.views["orders", 0]
+    copy, view = lags["copy", "orders"], groups.view("orders", 0)
     assert (copy.commit.offset, copy.lag) == (3, view.end - 3)
     # of what follows on offset 3: two committed, one plain, then six and one of the idempotent producer
     assert (copy.record_lag, copy.is_exact) == (2 + 1 + 6 + 1, True)
@@ -116,7 +115,7 @@ def test_lag_counts_records_that_a_consumer_gets(tmp_path: Path) -> None:
 
 
 def test_lag_in_a_thinned_batch_is_the_least_it_can_be(golden: Golden) -> None:
-    view = read_groups(str(golden("compacted")))[0].views["tombstones-kept", 0]
+    view = read_groups(str(golden("compacted")))[0].view("tombstones-kept", 0)
     thin = next(one for one in view.ranges if 0 < one.record_count < one.end - one.start)
     assert visible_count(view.ranges, thin.start, thin.end) == (thin.record_count, True)
     assert visible_count(view.ranges, thin.start + 1, thin.end)[1] is False

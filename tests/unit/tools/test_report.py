@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -159,3 +160,11 @@ def test_the_command_writes_the_page_and_exits_with_what_it_found(tmp_path: Path
     assert outline_of(output.read_text()).texts
     (root / "orders-0" / "leader-epoch-checkpoint").unlink()
     assert CliRunner().invoke(command, [str(root), "-o", str(output), "--now", str(story.now_ms)]).exit_code == 1
+
+
+def test_a_partition_that_the_cluster_lacks_is_told_and_not_drawn(golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("transactions"), tmp_path / "data")
+    shutil.copytree(root / "orders-1", root / "orders-9")
+    result = CliRunner().invoke(command, [str(root), "-o", str(tmp_path / "page.html")], catch_exceptions=False)
+    assert result.exit_code == 1
+    assert "partition-unknown" in (tmp_path / "page.html").read_text()
