@@ -1,10 +1,10 @@
-"""Build of the kernels' library for one level of processor, in a process of its own.
+"""Builds the kernels' library for one level of processor, in a separate process.
 
     python -m logstore.jit.build LEVEL local|release DIRECTORY ...
 
-writes the library, and beside it the manifest that `library` checks, into the first directory that can be written, and
-prints its path. `library.build` sets the variables that it runs with: numba reads the level from them, and the
-decorators of `device` compile what they declare. Without a linker the object file is kept, which LLVM can load too.
+writes the library, and the manifest that `library` checks, into the first writable directory, and prints its path.
+`library` sets the environment: numba reads the level from it, and the decorators of `device` compile. Without a linker
+the object file is kept, which LLVM can load too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def build(level: cpu.Level, directories: list[str], *, is_release: bool = False)
 
     Raises:
         OSError: none of the directories can be written.
-        RuntimeError: a kernel is not what a kernel may be, see `compiling.compile_kernels`.
+        RuntimeError: a kernel breaks the rules, see `compiling.compile_kernels`.
     """
     sources = sources_hash()
     content, suffix = _linked(_object_file(level))
@@ -71,7 +71,7 @@ def _object_file(level: cpu.Level) -> bytes:
 
 
 def _linked(content: bytes) -> tuple[bytes, str]:
-    """The library that a linker makes of an object file, and its suffix; the object file where there is no linker."""
+    """Link an object file; returns the library and its suffix, or the object file if there is no linker."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = os.path.join(folder, "kernels.o"), os.path.join(folder, "kernels.so")
         with open(source, "wb") as file:
@@ -85,7 +85,7 @@ def _linked(content: bytes) -> tuple[bytes, str]:
 
 
 def _store(directory: str, name: str, content: bytes, manifest: Manifest) -> str:
-    """Write both files, the manifest last."""
+    """Write the library and then its manifest, each by a rename, as other processes may build too."""
     os.makedirs(directory, mode=0o755, exist_ok=True)
     path = os.path.join(directory, name)
     for target, data in ((path, content), (path + MANIFEST_SUFFIX, "\n".join(manifest).encode() + b"\n")):
@@ -98,7 +98,7 @@ def _store(directory: str, name: str, content: bytes, manifest: Manifest) -> str
 
 
 def main(arguments: list[str]) -> None:
-    """Build for the level, for this machine or for a wheel, into the directories that the arguments name."""
+    """Build for the level, for this machine or for a wheel, into the directories of the arguments."""
     level, kind, *directories = arguments
     sys.stdout.write(build(cpu.level_named(level), directories, is_release=kind == "release") + "\n")
 

@@ -1,8 +1,8 @@
-"""The numba type of a byte buffer: a bare pointer whose items are int64.
+"""Numba type of a byte buffer: a bare pointer whose items are int64.
 
-With numba's own pointer to uint8 an item is a uint8, whose shifts become uint64 and whose sums with an int64 become
-float64. Here an item is read as an int64 and written by its low eight bits, so that kernels mean in compiled code what
-they mean in Python.
+The items of numba's own pointer to uint8 are uint8, whose shifts become uint64 and whose sums with an int64 become
+float64. Here an item is read as an int64, and its low eight bits are written, so that compiled kernels compute what
+they compute in Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compilation of declared kernels by numba's public interface into one LLVM module. Imported by a build only."""
+"""Compiles declared kernels by numba's public interface into one LLVM module. Only a build imports it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from ..jit.kernel import ArgumentType, Kernel
 from .byte_type import BYTE_POINTER
 from .library import SYMBOL_PREFIX
 
-# all that may stay undefined: what every C library has, and LLVM makes calls of by itself
+# symbols that may stay undefined: LLVM itself generates calls of them, and every C library has them
 UNDEFINED = {"memcpy", "memmove", "memset"}
 _TYPES = {"i64": types.int64, "u8*": BYTE_POINTER, "i64*": types.CPointer(types.int64)}
 _OPTIMIZATION_LEVEL = 3
 
 
 def compiled_device(function: Callable[..., Any], *, forceinline: bool = False) -> Any:
-    """What numba makes of a function that kernels call."""
+    """Compile a function that kernels call."""
     options = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return njit(forceinline=forceinline, **options)(function)
 
 
 def compile_kernels(kernels: Iterable[Kernel], machine: Any) -> bytes:
-    """An object file with a C function for each kernel.
+    """Compile kernels into an object file with a C function for each.
 
     Args:
-        machine: llvmlite's target machine.
+        machine: target machine of llvmlite.
 
     Raises:
-        RuntimeError: something else than UNDEFINED stays undefined; a kernel that can raise, for instance.
+        RuntimeError: symbols other than UNDEFINED stay undefined, because a kernel can raise or allocates.
     """
     library, exported = llvm.parse_assembly(""), set()
     for kernel in kernels:
@@ -44,7 +44,7 @@ def compile_kernels(kernels: Iterable[Kernel], machine: Any) -> bytes:
     for each in [*library.functions, *library.global_variables]:
         if not each.is_declaration and each.name not in exported:
             each.linkage = "internal"
-    # without this numba's ways to raise stay, which no kernel goes, and ask for functions of Python's
+    # removes numba's code that raises, which no kernel reaches and which calls functions of Python
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(_OPTIMIZATION_LEVEL))
     builder.getModulePassManager().run(library, builder)
     undefined = {each.name for each in library.functions if each.is_declaration and not each.name.startswith("llvm.")}
@@ -55,7 +55,7 @@ def compile_kernels(kernels: Iterable[Kernel], machine: Any) -> bytes:
 
 
 def _compiled(kernel: Kernel) -> tuple[Any, str]:
-    """The LLVM module of a kernel, and the name of its C function."""
+    """Compile a kernel into an LLVM module; returns that and the name of its C function."""
     signature = types.int64(*map(_numba_type, kernel.argument_types))
     compiled = cfunc(signature, nopython=True, error_model="numpy")(kernel.function)
     return llvm.parse_assembly(compiled.inspect_llvm()), compiled.native_name

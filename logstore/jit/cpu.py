@@ -1,7 +1,7 @@
-"""Levels of processors: for each the kernels are built once, and the best that this one can run is loaded.
+"""Levels of processors: the kernels are built once per level, and the best one that the processor can run is loaded.
 
-A level is a name of LLVM's with the instructions that kernels use besides (`kernels.scan.crc_folding`). Linux tells
-what the processor has; elsewhere LLVM is asked.
+A level is an LLVM name with additional instructions that kernels use (`kernels.scan.crc_folding`). Linux lists the
+processor's features; on other systems LLVM does.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 
 class Level(NamedTuple):
-    """What a library is built for.
+    """Processor for which a library is built.
 
     Attributes:
         cpu: LLVM's name of a processor.
-        features: LLVM's names of what is used besides, each with a `+`, joined by commas.
-        needs: what the processor must have, in the names of Linux's /proc/cpuinfo.
+        features: LLVM's names of additional features, each with a `+`, joined by commas.
+        needs: features that the processor must have, by their names in Linux's /proc/cpuinfo.
     """
 
     name: str
@@ -37,7 +37,7 @@ def _level(name: str, cpu: str, features: str = "", needs: str = "") -> Level:
     return Level(name, cpu, features, frozenset(needs.split()))
 
 
-# The best first. AVX-512 without VPCLMULQDQ (the first of Intel's) runs as x86-64-v3.
+# The best first. Processors with AVX-512 and without VPCLMULQDQ (Intel's first) run x86-64-v3.
 LEVELS = {
     "x86_64": [
         _level("x86-64-v4", "x86-64-v4", f"{_FOLDING_FEATURES},+avx512f", f"{_V4} {_FOLDING}"),
@@ -50,8 +50,8 @@ LEVELS = {
 }
 _ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}
 _CPUINFO = "/proc/cpuinfo"
-_CPUINFO_SIZE = 8192  # bytes; the first processor is in them, whose answer is also that of the others
-_LLVM_NAMES = {  # where they differ from Linux's
+_CPUINFO_SIZE = 8192  # bytes, which hold the first processor; the others have the same features
+_LLVM_NAMES = {  # of features for which Linux has another name
     "sse4_1": "sse4.1",
     "sse4_2": "sse4.2",
     "pni": "sse3",
@@ -64,16 +64,16 @@ _LLVM_NAMES = {  # where they differ from Linux's
 
 
 def level() -> Level:
-    """The best level that this processor can run; raises as `levels`."""
+    """Return the best level that this processor can run; raises as `levels`."""
     has = _features()
     return next(each for each in levels() if each.needs <= has)
 
 
 def levels() -> list[Level]:
-    """The levels of this processor's architecture, the best first.
+    """Return the levels of this processor's architecture, the best first.
 
     Raises:
-        RuntimeError: an architecture that kernels are not built for.
+        RuntimeError: kernels are not built for the architecture.
     """
     architecture = _architecture()
     if architecture not in LEVELS:
@@ -82,7 +82,7 @@ def levels() -> list[Level]:
 
 
 def level_named(name: str) -> Level:
-    """The level of a name; KeyError if there is none."""
+    """Return the level of a name; raises KeyError if there is none."""
     return {each.name: each for levels in LEVELS.values() for each in levels}[name]
 
 
@@ -92,7 +92,7 @@ def _architecture() -> str:
 
 
 def _features() -> set[str]:
-    """What the processor has, in Linux's names."""
+    """Return the processor's features, by Linux's names."""
     return _linux_features() or _llvm_features()
 
 
@@ -113,6 +113,6 @@ def _llvm_features() -> set[str]:
 
     features = llvm.get_host_cpu_features()
     if platform.machine() == "arm64":
-        features["crc"] = features.get("crc", True)  # Apple's processors do not tell, and all have it
+        features["crc"] = features.get("crc", True)  # Apple's processors do not list it, and all have it
     names = {each for levels in LEVELS.values() for level in levels for each in level.needs}
     return {name for name in names if features.get(_LLVM_NAMES.get(name, name), False)}

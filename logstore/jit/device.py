@@ -1,6 +1,6 @@
-"""Functions that kernels call, and tables that they index.
+"""Declares functions that kernels call, and tables that they index.
 
-Python calls them as they are written. In the process of a build (`build`) the decorators return what numba compiles.
+In Python the decorators return the function unchanged; in the process of a build (`build`) what numba compiled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BUILDING = os.environ.get(BUILDING_VARIABLE) == "1"
 
 
 class Constants:
-    """Numbers that kernels index, made when they are first asked for."""
+    """Table of numbers that is computed on first use."""
 
     def __init__(self, make: Callable[[], np.ndarray[Any, Any]]) -> None:
         self._make = make
@@ -36,7 +36,7 @@ class Constants:
 
 
 def constants(make: Callable[[], np.ndarray[Any, Any]]) -> Any:
-    """Declare a table of numbers; a build compiles it into the kernels that index it."""
+    """Declare a table of numbers, which a build compiles into the kernels that index it."""
     return make() if BUILDING else Constants(make)
 
 
@@ -46,7 +46,7 @@ def device(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Declare a short function that is inlined wherever it is called, for the loops over records."""
+    """Declare a short function that is inlined in each caller, for the loops over records."""
     return _declared(function, forceinline=True)
 
 
@@ -60,7 +60,7 @@ def _declared(function: F, *, forceinline: bool) -> F:
 
 
 def intrinsic(name: str, module: str = "logstore.jit.intrinsics") -> Callable[[Any], Any]:
-    """Declare a device function whose compiled form is `name` of `module`, LLVM instructions; its body is the twin."""
+    """Declare a device function whose compiled form is `name` of `module`; its body does the same."""
 
     def register(function: Any) -> Any:
         return getattr(importlib.import_module(module), name) if BUILDING else function

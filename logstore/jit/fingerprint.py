@@ -1,7 +1,7 @@
-"""What the kernels' library was made of: a hash of the sources, and the versions of the packages that built it.
+"""Computes a hash of the kernels' sources and finds the versions of the packages that compile them.
 
-Both are asked for at every start, before anything large is imported: sources are read, versions are taken from the
-names of the packages' metadata directories (PEP 376).
+Every start needs both, before anything large is imported. So versions are taken from the names of the packages'
+metadata directories (PEP 376).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import sys
 import xxhash
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FOLDERS = ("jit", "kernels", "layout")  # of the package; kernels take constants of the layout
+FOLDERS = ("jit", "kernels", "layout")  # of the package; kernels use constants of the layout
 COMPILERS = ("llvmlite", "numba", "numpy")
 
 
 def sources_hash() -> str:
-    """A hash of all sources that kernels are made of, in hexadecimal."""
+    """Return a hash of all sources of the kernels, in hexadecimal."""
     digest = xxhash.xxh3_64()
     for path in source_paths():
         digest.update(os.path.relpath(path, PACKAGE).encode())
@@ -27,14 +27,14 @@ def sources_hash() -> str:
 
 
 def source_paths() -> list[str]:
-    """Paths of the modules that kernels are made of, sorted."""
+    """Return the paths of all sources of the kernels, sorted."""
     folders = [os.path.join(PACKAGE, folder) for folder in FOLDERS]
     rooms = [room for folder in folders for room, _, _ in os.walk(folder)]
     return sorted(os.path.join(room, name) for room in rooms for name in _names(room) if name.endswith(".py"))
 
 
 def compiler_versions() -> str:
-    """The versions of what builds the kernels, as `llvmlite 0.50.0, numba 0.68.1, numpy 2.4.0`."""
+    """Return the versions of the compilers, as `llvmlite 0.50.0, numba 0.68.1, numpy 2.4.0`."""
     found: dict[str, str] = {}
     for directory in sys.path:
         for name in _names(directory):

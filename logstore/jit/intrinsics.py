@@ -1,6 +1,6 @@
-"""Compiled forms of device functions that are a few LLVM instructions, by the names that `device.intrinsic` gives.
+"""Compiled forms, a few LLVM instructions each, of the device functions that `device.intrinsic` declares.
 
-What each does, the function of Python says that stands where its name is declared.
+Each does what the Python function does that is declared with its name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
 def emitted(signature: Any, emit: Callable[..., Any]) -> Any:
-    """Declare an intrinsic of a numba signature; `emit(builder, *arguments)` makes its instructions."""
+    """Declare an intrinsic with a numba signature; `emit(builder, *arguments)` generates its instructions."""
 
     def declared(typingctx: Any, *argument_types: Any) -> Any:
         return signature, lambda context, builder, signature, arguments: emit(builder, *arguments)
@@ -38,7 +38,7 @@ def _store64(builder: Any, data: Any, position: Any, value: Any) -> Any:
 
 
 def _rotate64(builder: Any, value: Any, count: Any) -> Any:
-    """Left rotation, which LLVM makes one instruction."""
+    """Rotate left; LLVM makes one instruction of it."""
     return builder.or_(builder.shl(value, count), builder.lshr(value, builder.sub(_I64(64), count)))
 
 
@@ -61,7 +61,7 @@ call_write = emitted(_i64(_i64, _i64, BYTE_POINTER, _i64), _call_write)
 
 @intrinsic
 def prefetch(typingctx: Any, buffer: Any, index: Any) -> Any:
-    """Ask for a cache line of bytes or words, to be read and to stay."""
+    """Prefetch a cache line of bytes or words, for reading and into all cache levels."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte_pointer = _I8.as_pointer()

@@ -1,17 +1,17 @@
-"""What a kernel is, and the two ways it runs.
+"""Declares kernels, and runs them compiled or interpreted.
 
-The same source runs *compiled* (by numba, into the shared library that `library` loads) and *interpreted* (plain Python
-over memoryviews). The interpreted run is bounds-checked by Python, so tests use it to prove that a kernel never reads
-or writes outside its buffers; it is chosen with NUMBA_DISABLE_JIT=1, as in numba itself.
+The same source runs *compiled* (in the shared library that `library` loads) and *interpreted* (as Python over
+memoryviews). Python checks the bounds of an interpreted run, with which tests prove that a kernel never reads or writes
+outside its buffers. NUMBA_DISABLE_JIT=1 chooses it, as in numba itself.
 
-To mean the same in both runs a kernel keeps to these rules:
-- buffers are indexed with non-negative ints only, after a bounds check: compiled code has bare pointers;
+Rules for kernels, so that both runs compute the same:
+- index buffers only with non-negative ints, after a bounds check: compiled code has bare pointers;
 - integers are signed and stay within 64 bits: mask before shifting left past bit 62, `& MASK` after shifting right;
-- no exceptions, no allocation, no objects; the functions that kernels call are marked `device`.
+- no exceptions, no allocation, no objects; functions that kernels call are marked `device`.
 
-Signatures name the arguments: `u8*` and `i64*` are arrays, `i64` is an int, a class of `structs` a struct; bytes that
-are only read may stand for `u8*`. Every kernel returns an int64. A call by ctypes costs 0.3 µs and 2 µs for each array,
-so frequent calls pass structs, or are `bound`.
+A signature lists argument types: `u8*` and `i64*` are arrays, `i64` is an int, a class of `structs` a struct; `bytes`
+may be passed for a `u8*` that is only read. Every kernel returns an int64. A call by ctypes costs 0.3 µs and 2 µs per
+array, so frequent calls pass structs, or are `bound`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 
 class Kernel:
-    """A callable kernel: arrays (C-contiguous), structs and ints in, int64 out.
+    """Callable kernel, which takes C-contiguous arrays, structs and ints and returns an int64.
 
-    A call runs without the GIL; a `bound` one keeps it, unless the kernel `waits` for the system.
+    A call releases the GIL; a `bound` one keeps it, unless the kernel `waits` for the system.
     """
 
     def __init__(self, function: Callable[..., int], *types: ArgumentType, waits: bool = False) -> None:
@@ -53,11 +53,11 @@ class Kernel:
         return self._without_gil(*map(_passed, self.argument_types, arguments))
 
     def bound(self, *arguments: Any) -> BoundKernel:
-        """Keep the arguments, for short calls that are made again and again."""
+        """Keep the arguments, for frequent short calls."""
         return BoundKernel(self, arguments)
 
     def interpret(self, *arguments: Any) -> int:
-        """Run the Python source itself, with bounds-checked buffers."""
+        """Run the Python source, with bounds-checked buffers."""
         return int(self.function(*map(_interpreted, self.argument_types, arguments)))
 
     @cached_property
@@ -78,7 +78,7 @@ class Kernel:
 
 
 class BoundKernel:
-    """A kernel whose first arguments are kept, so that no address is asked for again."""
+    """Kernel with its first arguments, whose addresses are computed once."""
 
     __slots__ = ("_arguments", "_kernel", "_passed")
 
@@ -88,14 +88,14 @@ class BoundKernel:
         self._passed = tuple(map(_passed, kernel.argument_types, arguments))
 
     def run(self, *rest: int | bytes) -> int:
-        """Call the kernel; `rest` are its last arguments, those that are not kept."""
+        """Call the kernel with its remaining arguments."""
         if INTERPRETED:
             return self._kernel.interpret(*self._arguments, *rest)
         return self._kernel.with_gil(*self._passed, *rest)
 
 
 def _passed(kind: ArgumentType, argument: Any) -> int | bytes:
-    """What the C function is given for an argument; an int for an array is the address of one."""
+    """Return the C function's argument; an int in place of an array is the address of one."""
     if type(argument) is int or (type(argument) is bytes and kind == "u8*"):
         return argument
     if isinstance(argument, Struct):

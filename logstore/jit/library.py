@@ -1,9 +1,9 @@
-"""The shared library of the compiled kernels: where it is kept, when it is trusted, and how it is loaded.
+"""Finds, checks and loads the shared library of the compiled kernels, and has it built if there is none.
 
-Built once for each level of processor (`build`), it lies in the package's folder `jit/lib` where that can be written,
-else in the user's cache. A file beside it, the manifest, says what it was built from and its hash. It is loaded only if
-all of this is as it should be, and both files belong to this user or to root and nobody else can write them; else it
-is built again. A library that a wheel brings is taken with the versions of the machine that made it.
+It is built once per level of processor (`build`), into the package's folder `jit/lib` if that is writable, else into
+the user's cache. A file beside it, the manifest, has the hashes of its sources and of the library itself. It is loaded
+only if these are right, both files belong to this user or to root, and nobody else can write them; otherwise it is
+built again. A library of a wheel may be built by other versions of the compilers.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from .fingerprint import PACKAGE, compiler_versions, sources_hash
 LIBRARY_SUFFIX, OBJECT_SUFFIX, MANIFEST_SUFFIX = ".so", ".o", ".manifest"
 SYMBOL_PREFIX = "logstore_"
 
-Addresses = Callable[[str], int]  # of the function of a symbol; 0: there is none
+Addresses = Callable[[str], int]  # address of a symbol's function; 0 if there is none
 
 _loading = threading.Lock()
-_loaded: list[tuple[str, Addresses]] = []  # path and addresses, once loaded; never let go: threads run its code
+_loaded: list[tuple[str, Addresses]] = []  # path and addresses once loaded; never unloaded, as threads run its code
 
 
 class Manifest(NamedTuple):
-    """What a library was built from.
+    """Content of a manifest: what a library was built from.
 
     Attributes:
         library_hash: xxh3 of the file, in hexadecimal.
-        is_release: built for other machines, so that the versions are those of the machine that built it.
+        is_release: built for other machines, whose compilers may have other versions.
     """
 
     level: str
@@ -48,7 +48,7 @@ class Manifest(NamedTuple):
 
 
 def function_address(name: str) -> int:
-    """Address of the C function of kernel `name`; builds the library first if there is none to be trusted.
+    """Return the address of the C function of kernel `name`; first builds the library if none can be trusted.
 
     Raises:
         RuntimeError: the library cannot be built, or has no such kernel.
@@ -61,17 +61,17 @@ def function_address(name: str) -> int:
 
 
 def library_path() -> str:
-    """Path of the library, which is built if there is none to be trusted."""
+    """Return the path of the library; builds it if none can be trusted."""
     return find() or _build()
 
 
 def find() -> str | None:
-    """Path of a library for this processor and these sources that can be trusted; None if there is none."""
+    """Return the path of a library for this processor and these sources that can be trusted; None if there is none."""
     return next((path for path in _candidates() if distrust(path) is None), None)
 
 
 def distrusted() -> list[str]:
-    """Why the libraries for this processor and these sources that are there are not loaded."""
+    """Return why existing libraries for this processor and these sources are not loaded."""
     return [reason for path in _candidates() if (reason := distrust(path)) is not None]
 
 
@@ -86,7 +86,7 @@ def _candidates() -> list[str]:
 
 
 def distrust(path: str) -> str | None:
-    """Why the library at `path` is not loaded; None: it can be trusted."""
+    """Return why the library at `path` is not loaded; None if it can be trusted."""
     manifest_path = path + MANIFEST_SUFFIX
     for each in (os.path.dirname(path), path, manifest_path):
         if not os.path.exists(each):
@@ -111,7 +111,7 @@ def distrust(path: str) -> str | None:
 
 
 def directories() -> list[str]:
-    """Where libraries are kept: the package's folder, and the user's cache if there is a home directory."""
+    """Return the places of libraries: the package's folder, and the user's cache if there is a home directory."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache):
         cache = os.path.join(os.path.expanduser("~"), ".cache")
@@ -128,7 +128,7 @@ def _library() -> tuple[str, Addresses]:
 
 
 def build_release() -> list[str]:
-    """Build the libraries that a wheel brings, one for each level of this architecture; returns their paths."""
+    """Build the libraries of a wheel, one per level of this architecture; returns their paths."""
     levels = [level for level in cpu.levels() if level.needs]
     return [_built(level, directories()[:1], is_release=True) for level in levels]
 
@@ -141,7 +141,7 @@ def _build() -> str:
 
 
 def _built(level: cpu.Level, places: list[str], *, is_release: bool = False) -> str:
-    """Build the library in a process of its own, which alone imports numba; returns its path."""
+    """Build the library in a separate process, so that this one does not import numba; returns its path."""
     environment = {
         **os.environ,
         BUILDING_VARIABLE: "1",
@@ -171,7 +171,7 @@ def _load(path: str) -> Addresses:
 
 
 def _load_object(path: str) -> Addresses:
-    """Load an object file by LLVM, where there is no linker."""
+    """Load an object file by LLVM, if there was no linker."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -180,5 +180,5 @@ def _load_object(path: str) -> Addresses:
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_path(path))
     engine.finalize_object()
-    address: Addresses = engine.get_function_address  # which keeps the engine
+    address: Addresses = engine.get_function_address  # a bound method, which keeps the engine alive
     return address

@@ -1,4 +1,4 @@
-"""Structs of 64-bit words that Python and kernels share, by the names of their fields.
+"""Declares structs of 64-bit words that Python and kernels share.
 
     @struct
     class Segment(Struct):
@@ -7,12 +7,11 @@
         out: Bytes               # uint8 array
         entries: Words           # int64 array
 
-A declared class is a `ctypes.Structure`: Python reads and sets `segment.size`, a kernel that has `Segment` in its
-signature does the same. A field of arrays keeps the array that is set alive, checks its dtype and that it is
-C-contiguous once, and holds its address; the kernel says `out = bytes_at(segment.out)`, `entries =
-words_at(segment.entries)`.
+A declared class is a `ctypes.Structure`: Python and a kernel with `Segment` in its signature read and set
+`segment.size`. An array field checks once that the array is C-contiguous and has the right dtype, keeps it alive, and
+holds its address; a kernel reads it by `out = bytes_at(segment.out)`, `entries = words_at(segment.entries)`.
 
-ctypes cuts ints to 64 bits without a word, so an int that a caller chose is checked before it is set.
+ctypes truncates ints to 64 bits without an error, so an int from a caller must be checked before it is set.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 
 class Struct(ctypes.Structure):
-    """Base of the declared structs; `struct` makes one of a class of annotations.
+    """Base of the declared structs; `struct` makes one from a class of annotations.
 
     Attributes:
-        kinds: by name of a field, in order: `i64`, `u8*` or `i64*`.
+        kinds: `i64`, `u8*` or `i64*` by field name, in order.
     """
 
     kinds: ClassVar[dict[str, str]] = {}
@@ -52,7 +51,7 @@ class Struct(ctypes.Structure):
 
 
 class _ArrayField:
-    """A field that holds the address of an array, and keeps it alive."""
+    """Field that holds the address of an array, and keeps the array alive."""
 
     def __init__(self, name: str, kind: str) -> None:
         self._name, self._kind = name, kind
@@ -62,13 +61,14 @@ class _ArrayField:
 
     def __set__(self, instance: Any, array: Any) -> None:
         address = address_of(self._kind, array)
-        instance.__dict__[f"next {self._name}"] = array  # an interrupt leaves no address of an array that is gone
+        # before the address is set: an interrupt in between must not leave the address of a freed array
+        instance.__dict__[f"next {self._name}"] = array
         setattr(instance, _address_name(self._name), address)
         instance.__dict__[self._name] = array
 
 
 def struct(declared: type[S]) -> type[S]:
-    """Make a ctypes structure of a class whose annotations are `int`, `Bytes` and `Words`."""
+    """Make a ctypes structure from a class whose annotations are `int`, `Bytes` and `Words`."""
     kinds = {name: _KINDS[str(kind)] for name, kind in declared.__annotations__.items()}
     fields = [(name if kind == "i64" else _address_name(name), ctypes.c_int64) for name, kind in kinds.items()]
     content: dict[str, Any] = {"__doc__": declared.__doc__, "__module__": declared.__module__, "kinds": kinds}
@@ -82,9 +82,9 @@ def _address_name(name: str) -> str:
 
 
 def address_of(kind: Any, array: Any) -> int:
-    """Address of the first item of an array, after a check of what `kind`, `u8*` or `i64*`, asks for.
+    """Return the address of an array's first item; checks that it is of `kind`, `u8*` or `i64*`.
 
-    A memoryview that may be written and is not empty is an array too, for who does without numpy.
+    Also takes a writable memoryview that is not empty, for callers that do not import numpy.
 
     Raises:
         TypeError: the array has another dtype, or is not C-contiguous.
@@ -105,14 +105,14 @@ def check_array(kind: Any, array: Any) -> None:
 
 @cache
 def _dtype(kind: Any) -> Any:
-    """The dtype of the arrays of a kind; None for what is no array. Small dumps run without numpy."""
+    """Return the dtype of an array kind; None for another kind. Imports numpy here, as small dumps run without it."""
     import numpy as np
 
     return np.dtype(_DTYPE_NAMES[kind]) if kind in _DTYPE_NAMES else None
 
 
 def interpreted_array(kind: Any, array: Any) -> memoryview:
-    """The items of an array, or of bytes, bounds-checked by Python."""
+    """Return the items of an array, or of bytes, as a memoryview, whose bounds Python checks."""
     if isinstance(array, memoryview | bytes):
         return memoryview(array)
     check_array(kind, array)
@@ -120,7 +120,7 @@ def interpreted_array(kind: Any, array: Any) -> memoryview:
 
 
 def interpreted_struct(instance: Struct) -> Any:
-    """The struct as an interpreted kernel gets it: arrays as memoryviews, ints checked."""
+    """Return the struct for an interpreted kernel: with memoryviews in place of arrays, and checked ints."""
     return _Interpreted(instance)
 
 
@@ -147,18 +147,18 @@ class _Interpreted:
 
 @intrinsic("bytes_at")
 def bytes_at(field: Any) -> Any:
-    """The bytes of a `Bytes` field, in a kernel."""
+    """Return the bytes of a `Bytes` field, in a kernel."""
     return field
 
 
 @intrinsic("words_at")
 def words_at(field: Any) -> Any:
-    """The words of a `Words` field, in a kernel."""
+    """Return the words of a `Words` field, in a kernel."""
     return field
 
 
 @intrinsic("call_write")
 def call_write(address: int, descriptor: int, data: Any, size: int) -> int:
-    """Call the function at `address`, which is as `write` of C, without the GIL; what it returns, -1 for an error."""
+    """Call the C function at `address`, of the signature of `write`; returns its result, -1 for an error."""
     write = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)(address)
     return int(write(descriptor, bytes(data[0:size]), size))
