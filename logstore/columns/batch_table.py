@@ -77,6 +77,10 @@ class BatchTable:
         """int64[count], the last offset that each batch ever had; cleaning does not change it."""
         return self.base_offset + self.column(fields.LAST_OFFSET_DELTA)
 
+    def taken(self, rows: Int64Array) -> BatchTable:
+        """Return a copy of some rows (int64) as a table, for one kernel call."""
+        return BatchTable(self.matrix.take(rows, axis=1), rows.size, fields.END, self.next_position)
+
     def record_bounds(self, row: int, row_end: int) -> tuple[Int64Array, Int64Array]:
         """Return where the records of v2 batches start and end; a damaged batch may end before it starts."""
         starts = self.position[row:row_end]

@@ -8,7 +8,7 @@ cannot be read yields a `BadBatch` in its place, and reading goes on behind it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -83,14 +83,19 @@ def record_windows(
     """
     if not rows.size:
         return
+    if rows[-1] - rows[0] != rows.size - 1:
+        # what is left out, as markers between data, would part the others into runs of few batches
+        for window in record_windows(data, batches.taken(rows), np.arange(rows.size), capacity):
+            if isinstance(window, BadBatch):
+                yield BadBatch(int(rows[window.row]), window.error)
+            else:
+                yield replace(window, batch_rows=rows[window.batch_rows])
+        return
     capacity = capacity or RECORD_COUNT_MAX
     kinds = _kinds(batches)[rows]
-    if rows[-1] - rows[0] == rows.size - 1 and (kinds == kinds[0]).all():  # as in most logs
-        yield from _run_windows(data, batches, int(kinds[0]), int(rows[0]), int(rows[-1]) + 1, capacity)
-        return
-    begins_run = (np.diff(rows) != 1) | (np.diff(kinds) != 0)
-    for run in np.split(np.arange(rows.size), np.flatnonzero(begins_run) + 1):
-        yield from _run_windows(data, batches, int(kinds[run[0]]), int(rows[run[0]]), int(rows[run[-1]]) + 1, capacity)
+    for run in np.split(rows, np.flatnonzero(np.diff(kinds)) + 1):
+        kind = int(kinds[run[0] - rows[0]])
+        yield from _run_windows(data, batches, kind, int(run[0]), int(run[-1]) + 1, capacity)
 
 
 def whole_batch_windows(data: ByteArray, batches: BatchTable, rows: Int64Array) -> Iterator[RecordWindow]:

@@ -20,7 +20,6 @@ from ..errors import LogstoreError
 from ..folds import committed_filter
 from ..folds.committed_filter import CommittedFilter
 from ..kernels.decode.batches import TO_CHECK
-from ..kernels.scan import batches as scan
 from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from .batch_checks import first_bad_row, located
 from .read import Fetched
@@ -162,5 +161,4 @@ def _rows_of(table: BatchTable, is_wanted: BoolArray) -> BatchTable:
     """Return some of the first rows as a table, for one kernel call; the table itself if these are all rows."""
     if is_wanted.all() and is_wanted.size == len(table):
         return table
-    matrix = table.matrix[:, : is_wanted.size].compress(is_wanted, axis=1)
-    return BatchTable(matrix, matrix.shape[1], scan.END, table.next_position)
+    return table.taken(np.flatnonzero(is_wanted))

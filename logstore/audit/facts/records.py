@@ -33,9 +33,8 @@ class DecodedRecords(Follower):
         self._last = _Unfinished(-1)
 
     def step(self, batches: AuditedBatches) -> None:
-        # markers are decoded too, so that they do not part the data between them into runs of a batch
-        rows = np.flatnonzero(_is_decoded(batches)) + batches.run.first_row
-        told = set((np.flatnonzero(batches.table.attributes & CONTROL_FLAG) + batches.run.first_row).tolist())
+        rows = np.flatnonzero(_is_asked(batches)) + batches.run.first_row
+        told: set[int] = set()
         self._last = _Unfinished(-1)
         for row, expected, found in self._bad(batches, rows):
             if row not in told:
@@ -93,12 +92,12 @@ class _Unfinished(NamedTuple):
     record_count: int = 0
 
 
-def _is_decoded(batches: AuditedBatches) -> BoolArray:
-    """Which batches no other rule is told of by their header."""
+def _is_asked(batches: AuditedBatches) -> BoolArray:
+    """Which batches no other rule is told of by their header; markers are judged by `log-marker`."""
     table, count = batches.table, batches.table.record_count
     is_right = batches.is_v2 & (count >= 0) & (count <= batches.span) & (table.attributes & CODEC_MASK <= max(Codec))
-    is_decoded: BoolArray = is_right & (batches.partition.files.topic not in _INTERNAL_TOPICS)
-    return is_decoded
+    is_asked: BoolArray = is_right & (table.attributes & CONTROL_FLAG == 0)
+    return is_asked & (batches.partition.files.topic not in _INTERNAL_TOPICS)
 
 
 def _bad_nulls(window: RecordWindow) -> Iterator[Bad]:

@@ -99,6 +99,13 @@ def test_only_the_rows_that_are_asked_for_are_read() -> None:
     assert rows_of(content, []) == ([], [], [])
 
 
+def test_rows_that_others_part_share_windows() -> None:
+    content = b"".join(batch(10 * number, 2, (NONE, NONE, GZIP, ZSTD)[number // 25]) for number in range(100))
+    found, bad, sizes = rows_of(content, list(range(0, 100, 2)))
+    assert [row for row, *_ in found[::2]] == list(range(0, 100, 2))
+    assert (bad, sizes) == ([], [50, 26, 24])  # one window a codec, not one a batch
+
+
 def test_batches_share_windows_up_to_their_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     for codec in (NONE, LZ4):
         content = b"".join(batch(10 * row, 5, codec) for row in range(20))
