@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from logstore.topics.transaction_state import TransactionMetadata, TransactionState, decode_value, encode_value
 from tests.planted.markers import ABORT, marker_type
-from tests.planted.planter import Planted, Planter, UnsuitableError, at_batch, register
+from tests.planted.planter import OF_GROUPS, Planted, Planter, UnsuitableError, at_batch, register
 from tests.planted.segment import Segment
 from tests.support.encoder import Rec
 
@@ -172,7 +172,7 @@ def unreadable(topic: str, name: str, change: Callable[[Rec], Rec]) -> None:
         segment.write_records(row, [change(records[0]), *records[1:]])
         return at_batch(segment, row)
 
-    register(f"{topic} {name}", plant, ["internal-record"], {*OF_MARKERS, "chain-back"})
+    register(f"{topic} {name}", plant, ["internal-record"], OF_MARKERS | OF_GROUPS)
 
 
 for topic in (STATES, OFFSETS):

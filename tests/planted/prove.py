@@ -64,8 +64,8 @@ def _found(base: Path, place: Path) -> tuple[Finding, ...]:
     return audit_directory(str(place), int(newest_s * 1000) + 1000).findings
 
 
-def _named(finding: Finding) -> tuple[str, object]:
-    return finding.rule, finding.where
+def _named(finding: Finding) -> tuple[str, object, str]:
+    return finding.rule, finding.where, finding.found
 
 
 def _is_at(finding: Finding, planted: Planted) -> bool:
