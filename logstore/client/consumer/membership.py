@@ -69,7 +69,7 @@ class Membership:
     """Membership of one consumer with a `group.id`; refers only to its positions, so that it can be dropped."""
 
     def __init__(self, store: DataDirectory, config: ConsumerConfig, positions: Positions) -> None:
-        """Take what it needs; the first `poll` joins."""
+        """Prepare the membership; the first `poll` joins."""
         self._store, self._config, self._positions = store, config, positions
         self._group_id: str = config["group.id"]
         self._member_id = ""

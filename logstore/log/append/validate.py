@@ -213,7 +213,7 @@ def _stamp(
 class SkippedRecords(BatchRecords):
     """The records of one compressed v2 batch, with the fields that a leader checks: offset, timestamp and sizes.
 
-    The size that a record gives for itself is not looked at, so records are taken here that no consumer can read.
+    As in Kafka, a record's length is ignored, so that a leader accepts records that no consumer can read.
     """
 
     __slots__ = ()
@@ -221,7 +221,7 @@ class SkippedRecords(BatchRecords):
     STREAM_SOURCE = fields.SKIPPED_STREAM
 
     def decode_error(self, status: int) -> LogstoreError:
-        """What a failed read dies of, in Kafka's words."""
+        """Return the error of a failed read, with Kafka's message."""
         if status not in _MESSAGES:
             return record_error(status, self.state)
         if status in _ENDED and self._outcome is not None and self._outcome.error is not None:
