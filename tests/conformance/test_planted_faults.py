@@ -5,17 +5,20 @@ The whole is `make prove-faults`; here each kind is planted once, in one of the 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.planted.planter import KINDS
+from logstore.log.salvage.salvage import losses, plan_salvage
+from tests.planted.planter import KINDS, Planter
 from tests.planted.prove import BASES, GOOD, UNSUITABLE, outcome
 from tests.support.dice import Dice
 from tests.support.sampling import seed_of
 
 SEED = seed_of("PLANTED")
+CONTENT = {"log-records", "log-codec", "log-record-count"}  # wrong under a right checksum
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -26,6 +29,14 @@ def test_a_fault_is_found_where_it_was_planted(name: str, golden: Callable[[str]
         found = outcome(KINDS[name], golden(base), tmp_path / "planted", f"{SEED}/{base}/{name}")
     assert found is not None
     assert found.verdict == GOOD, (SEED, base, found)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.rules <= CONTENT])
+def test_salvage_leaves_out_the_batch_alone(name: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
+    root = shutil.copytree(golden("records"), tmp_path / "planted")
+    planted = KINDS[name].plant(Planter(root, Dice(f"{SEED}/{name}")))
+    lost = losses(plan_salvage(str(root / planted.name)))
+    assert [(piece.first_offset, piece.batch_count) for piece in lost] == [(planted.offset, 1)]
 
 
 def test_there_are_faults_of_many_kinds() -> None:

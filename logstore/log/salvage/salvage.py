@@ -2,8 +2,9 @@
 
 A broker's own recovery cuts a segment at its first bad batch, and removes all segments behind it. Salvage keeps every
 batch that is good by itself, before and behind the damage, with its bytes and offsets. It leaves out and reports: a
-wrong checksum, bytes that are no batch, offsets that go back or that the segment cannot hold, a control batch that is
-no marker, a batch outside of its producer's transaction. The side files are rebuilt by the recovery that a broker does.
+wrong checksum, bytes that are no batch, records that are not what they say, offsets that go back or that the segment
+cannot hold, a control batch that is no marker, a batch outside of its producer's transaction. The recovery that a
+broker does makes the side files anew.
 
     plan = plan_salvage("data/orders-0")            reads only
     salvage("data/orders-0", "rescued/orders-0", settings)
@@ -16,6 +17,8 @@ from dataclasses import replace
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
+import numpy as np
+
 from ...disk.atomic import write_file
 from ...disk.directory import PartitionFiles, list_partition_directory
 from ...disk.mapped import MappedFile
@@ -27,6 +30,7 @@ from ...folds.producer_state import ProducerState
 from ...kernels.scan import batches as fields
 from ...layout.batch import MAGIC_V2
 from ...layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, segment_file_name
+from ...view.record_checks import bad_records, has_data, has_readable_header
 from ...view.walk import OFFSET_SPAN, Run, walk
 from ..load.loader import LoadSettings
 from ..load.recover import recover_partition
@@ -135,9 +139,12 @@ class _Planner:
 
     def _run(self, run: Run, base_offset: int) -> Iterator[Piece]:
         """Split a run into good pieces, each followed by the row that was skipped."""
-        row = run.first_row
+        row, bad = run.first_row, _bad_content(run)
         while row < run.row_end:
             row_end, problem = self._misplaced(run, row, base_offset)
+            bad_row = next((one for one in bad if row <= one < row_end), row_end)
+            if bad_row < row_end:
+                row_end, problem = bad_row, bad[bad_row]
             followed_end, refusal = self._followed(run, row, row_end)
             if refusal is not None:
                 row_end, problem = followed_end, refusal
@@ -171,12 +178,24 @@ class _Planner:
         try:
             producer_update.step(self._producers, run.data, run.table, first_row, row_end)
         except LogstoreError as error:
-            if error.position is None:
-                raise
             producer_update.take_completed(self._producers)
-            row = first_row + int((run.table.position[first_row:row_end] < error.position).sum())
+            columns, place = run.table.position, error.position
+            if place is None:  # a marker of a transaction that is not open, as its offset tells
+                columns, place = run.table.last_offset, error.offset or 0
+            row = first_row + int((columns[first_row:row_end] < place).sum())
             return row, error.message or "it is no transaction marker"
         return row_end, None
+
+
+def _bad_content(run: Run) -> dict[int, str]:
+    """Return the rows of a run whose content is not what the header or the records say, ascending, and why."""
+    rows = np.arange(run.first_row, run.row_end)
+    is_v2, is_data = run.table.magic[rows] >= MAGIC_V2, has_data(run.table)[rows]
+    unreadable = rows[is_v2 & ~has_readable_header(run.table)[rows]].tolist()
+    found = dict.fromkeys(unreadable, "its codec is unknown, or it has more records than offsets")
+    for bad in bad_records(run.data, run.table, rows[is_data]):
+        found[bad.row] = f"expected {bad.expected}, found {bad.found}"
+    return dict(sorted(found.items()))
 
 
 def _require_no_swap(files: PartitionFiles) -> None:
