@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,12 +46,13 @@ def outcome(kind: Kind, base: Path, place: Path, seed: str) -> Outcome:
     """Plant a fault in a copy of `base` at `place`, and audit it."""
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(base, place)
-    before = {_named(finding) for finding in _found(base, place)}
+    before = _found_before(base)
     try:
         planted = kind.plant(Planter(place, Dice(seed)))
     except UnsuitableError:
         return Outcome(UNSUITABLE)
-    findings = [finding for finding in _found(base, place) if _named(finding) not in before]
+    found = audit_directory(str(place), _written_ms(base)).findings
+    findings = [finding for finding in found if _named(finding, place) not in before]
     here = [one for one in findings if one.rule in kind.rules and _is_at(one, planted)]
     exact = [one for one in here if planted.offset is None or one.where.offset in (None, planted.offset)]
     allowed = kind.rules | kind.also
@@ -59,13 +61,20 @@ def outcome(kind: Kind, base: Path, place: Path, seed: str) -> Outcome:
     return Outcome(verdict, planted, tuple(map(str, more if verdict == "noise" else findings)))
 
 
-def _found(base: Path, place: Path) -> tuple[Finding, ...]:
-    newest_s = max(path.stat().st_mtime for path in base.rglob("*"))
-    return audit_directory(str(place), int(newest_s * 1000) + 1000).findings
+@cache
+def _found_before(base: Path) -> frozenset[tuple[object, ...]]:
+    return frozenset(_named(finding, base) for finding in audit_directory(str(base), _written_ms(base)).findings)
 
 
-def _named(finding: Finding) -> tuple[str, object, str]:
-    return finding.rule, finding.where, finding.found
+@cache
+def _written_ms(base: Path) -> int:
+    """A time soon after the directory was written to."""
+    return int(max(path.stat().st_mtime for path in base.rglob("*")) * 1000) + 1000
+
+
+def _named(finding: Finding, root: Path) -> tuple[object, ...]:
+    path = finding.where.path
+    return finding.rule, finding.where._replace(path=path and path.replace(str(root), "")), finding.found
 
 
 def _is_at(finding: Finding, planted: Planted) -> bool:
