@@ -64,11 +64,13 @@ class CoordinatorLog:
                 self.history.pop(transactional_id, None)
                 continue
             entries = self.history.setdefault(transactional_id, [])
-            if entries and not _follows(entries[-1].metadata, entry.metadata):
-                self.misfits.append((entries[-1], entry))
-            entries.append(entry)
             metadata = entry.metadata
-            if metadata.state in PREPARED:
+            before = entries[-1] if entries else None
+            if before is not None and not _follows(before.metadata, metadata):
+                self.misfits.append((before, entry))
+            entries.append(entry)
+            # one that could not be replicated is written again, and decides nothing more
+            if metadata.state in PREPARED and (before is None or before.metadata.state is not metadata.state):
                 self.decisions.setdefault(metadata.producer_id, []).append(entry)
             ids = metadata.producer_id, metadata.previous_producer_id, metadata.next_producer_id
             self.owners |= {producer_id: transactional_id for producer_id in ids if producer_id >= 0}

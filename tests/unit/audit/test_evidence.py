@@ -163,6 +163,17 @@ def test_commits_to_a_topic_that_was_deleted_are_not_missed(knows_cluster: bool,
     assert findings(story.write(tmp_path), story) == []
 
 
+def test_a_decision_that_was_written_again_counts_once(tmp_path: Path) -> None:
+    story = clean()
+    for _ in range(2):
+        story.state("pay", (7, 1), ONGOING, [AT_A])
+        for _ in range(2):
+            story.state("pay", (7, 1), PREPARE_COMMIT, [AT_A])
+        story.marker(A, (7, 1))
+        story.state("pay", (7, 1), COMPLETE_COMMIT)
+    assert findings(story.write(tmp_path), story) == []
+
+
 def test_a_damaged_marker_is_told_once(tmp_path: Path) -> None:
     story = Story()
     begin(story)
