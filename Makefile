@@ -17,7 +17,7 @@ setup: .venv/.done ## make .venv with .venv/bin/logstore in it
 	$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -q logstore tools spark_dumps
-	$(BIN)/logstore kernels
+	$(BIN)/logstore doctor --compile
 	@touch $@
 
 demo: setup ## dump a directory that a real broker wrote

@@ -1,4 +1,4 @@
-"""`logstore doctor`, `kernels` and `formats`: what logstore runs on, and what it reads."""
+"""`logstore doctor` and `formats`: what logstore runs on, and what it reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from importlib import metadata
 import click
 
 from logstore import layout
-from logstore.clock import monotonic_s
 
 from .audit_options import Row, listing
 from .tables import print_table
@@ -28,9 +27,14 @@ _COLUMNS = ("what", "found", "note")
 
 
 @click.command("doctor")
+@click.option("--compile", "compiles", is_flag=True, help="Compile the kernels for this machine first.")
 @listing(_COLUMNS, lambda row: tuple(row.values()))
-def doctor() -> tuple[list[Row], int]:
+def doctor(compiles: bool) -> tuple[list[Row], int]:
     """Say what logstore runs on: versions, the library of kernels and where it is, processor, Java."""
+    if compiles:
+        from logstore.jit import library
+
+        library.library_path()
     rows = [("python", platform.python_version(), platform.platform())]
     rows += [(name, *_version(name)) for name in _PACKAGES]
     rows += [("kernels", *_kernels()), ("processor", *_processor()), ("java", *_java())]
@@ -54,7 +58,7 @@ def _kernels() -> tuple[str, str]:
     if path is not None:
         return "loaded by LLVM" if path.endswith(library.OBJECT_SUFFIX) else "shared library", path
     reasons = "; ".join(library.distrusted()) or f"none in {' or '.join(library.directories())}"
-    return "not built", f"{reasons}: `logstore kernels` builds it, else the first call that needs it"
+    return "not built", f"{reasons}: `logstore doctor --compile` builds it, else the first call that needs it"
 
 
 def _processor() -> tuple[str, str]:
@@ -72,16 +76,6 @@ def _java() -> tuple[str, str]:
         return "none", "needed for Spark, and to compare with the real Kafka in tests"
     answer = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)
     return answer.stderr.partition("\n")[0] or "does not run", path
-
-
-@click.command("kernels")
-def kernels() -> None:
-    """Build the kernels for this machine, if they are not yet, and say where they are."""
-    from logstore.jit import library
-
-    start_s = monotonic_s()
-    path = library.library_path()
-    click.echo(f"logstore: kernels for this machine are built ({monotonic_s() - start_s:.1f} s): {path}")
 
 
 @click.command("formats")

@@ -29,8 +29,7 @@ COMMANDS = {
     "promote": ("takeover_commands.promote", "Make a data directory one that a real broker starts with."),
     "import": ("takeover_commands.import_", "Take over the data directory of a broker that is stopped."),
     "formats": ("about_commands.formats", "What the bytes of Kafka's files mean."),
-    "doctor": ("about_commands.doctor", "What logstore runs on."),
-    "kernels": ("about_commands.kernels", "Compile the kernels for this machine, if they are not yet."),
+    "doctor": ("about_commands.doctor", "What logstore runs on; with --compile its kernels, ahead of time."),
 }
 
 

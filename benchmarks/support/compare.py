@@ -31,7 +31,7 @@ CHANGE_MIN = 0.03
 ASKING = ("benchmarks", "tests")  # folders that ask, the same for both
 PYTEST_SETTINGS = "pyproject.toml"  # of who asks, too
 KERNELS = Path("logstore", "jit", "lib")
-COMMAND = "from logstore_tools.main import main; main()"  # `logstore`, of the checkout
+COMPILE = "from logstore.jit import library; library.library_path()"  # the kernels of the checkout
 WHERE = "import logstore, logstore_tools; print(logstore.__file__, logstore_tools.__file__)"
 
 Round = dict[str, Measurement]  # by identity
@@ -72,7 +72,7 @@ def checkout_of(root: Path, place: Path, commit: str) -> Iterator[Path]:
         (place / "logstore_tools").symlink_to("tools")
         if (root / KERNELS).exists():  # those with the same sources: their names hold a hash of them
             shutil.copytree(root / KERNELS, place / KERNELS, dirs_exist_ok=True)
-        python(place, "-c", COMMAND, "kernels")
+        python(place, "-c", COMPILE)
         if (where := python(place, "-c", WHERE)).count(str(place)) != 2:
             raise RuntimeError(f"another logstore than that of {place} is imported: {where}")
         yield place

@@ -33,7 +33,7 @@ _WRITES = {
     "repair": "a new directory, if one is named",
     "sample": "a new directory",
     "report": "one HTML file",
-    "kernels": "the library of kernels, beside the package or in the user's cache",
+    "doctor": "with `--compile` the library of kernels, beside the package or in the user's cache",
 }
 
 _CODES = [

@@ -221,10 +221,11 @@ def test_formats_prints_the_pages_of_the_library() -> None:
 
 
 def test_doctor_tells_versions_and_kernels() -> None:
-    text = printed(about_commands.doctor)
+    text = printed(about_commands.doctor, "--compile")
     words = {line.split()[0] for line in text.splitlines()}
     assert {"python", "numpy", "llvmlite", "kernels", "processor", "java"} <= words
     assert re.search(r"kernels +shared library +/.*/x86-64.*\.so|kernels +(interpreted|loaded by LLVM) ", text)
+    assert "not built" not in text
 
 
 def test_paths_tell_partitions_from_data_directories(golden: Golden, tmp_path: Path) -> None:
