@@ -98,7 +98,7 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
             follow(list_paths, options, out, stdout, findings)
         _dump_all([java_file(path) for path in paths], options, out, stdout, stderr, findings)
     is_missing = not options.has("files") and not all(map(os.path.lexists, paths))
-    return UNREADABLE if is_missing else 0
+    return UNREADABLE if is_missing or noted else 0
 
 
 def follow(

@@ -92,7 +92,7 @@ def test_directories_that_are_no_partitions_are_left_out_and_told() -> None:
     assert len(notes) == 1
     assert "'lost+found' is not in the form of topic-partition" in notes[0]
     rc, _, stderr = answer(["data"])
-    assert rc == 0
+    assert rc == 3  # it did not look at all of it
     assert stderr.startswith("logstore: Found directory ")
     assert stderr.count("\n") == 1
 
@@ -107,6 +107,7 @@ def test_links_that_lead_out_are_not_followed(words: list[str]) -> None:
     assert paths == (below("data/a-0", *SEGMENT) if "**" not in words[0] else below("data/a-0", SEGMENT[0]))
     assert notes
     assert all("is not followed" in note for note in notes)
+    assert answer(words)[0] == 3
 
 
 def test_links_that_stay_inside_are_followed() -> None:
