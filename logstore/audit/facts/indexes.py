@@ -13,6 +13,7 @@ from ...columns.batch_table import BoolArray, Int64Array
 from ...disk.directory import SegmentFiles
 from ...disk.side_files import read_offset_index, read_time_index
 from ...layout import offset_index, time_index
+from ...layout.batch import HEADER_SIZE
 from ...view.walk import Damage
 from ..evidence import Evidence
 from ..finding import Where
@@ -85,7 +86,13 @@ class IndexFacts(Follower):
         stays = np.flatnonzero(~(is_wrong & is_beyond))
         count = int(stays[-1]) + 1 if stays.size else 0
         right = np.flatnonzero(~is_wrong[:count])
+        if not right.size and self._may_be_of_before():
+            return 0
         return int(right[-1]) + 1 if right.size else count
+
+    def _may_be_of_before(self) -> bool:
+        """Whether all entries may be those of batches that a truncation took away, before others came."""
+        return True
 
     def where(self, entry: int | None = None) -> Where:
         """Return the place of an entry, or of the file."""
@@ -116,6 +123,9 @@ class OffsetIndexFacts(IndexFacts):
         """What leads into damage cannot be judged."""
         if self.evidence.may_hide_batches(piece):
             self.is_proven |= (self.values >= piece.start) & (self.values < piece.end)
+
+    def _may_be_of_before(self) -> bool:
+        return bool((np.diff(self.offsets) > 0).all() and ((self.values == 0) | (self.values >= HEADER_SIZE)).all())
 
     def _read(self, segment: SegmentFiles) -> BoolArray:
         index = unless_gone(read_offset_index, segment.offset_index)

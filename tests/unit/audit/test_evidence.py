@@ -356,6 +356,16 @@ def test_a_producer_that_expired_may_go_on_anywhere(tmp_path: Path) -> None:
     assert findings(root, story) == []
 
 
+def test_an_index_in_use_may_have_only_entries_that_were_cut_off(tmp_path: Path) -> None:
+    story = clean()
+    root = story.write(tmp_path)
+    (root / A / f"{0:020d}.index").write_bytes(struct.pack(">iiii", 1, 70, 2, 140))
+    (root / A / f"{0:020d}.timeindex").write_bytes(struct.pack(">qi", 1, 1))
+    assert findings(root, story) == []
+    (root / A / f"{0:020d}.index").write_bytes(struct.pack(">ii", 1, 5))  # no batch can begin there
+    assert findings(root, story) == ["offset-index"]
+
+
 def test_an_index_in_use_may_end_in_entries_that_were_cut_off(tmp_path: Path) -> None:
     story = clean()
     root = story.write(tmp_path)
