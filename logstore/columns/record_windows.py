@@ -93,6 +93,9 @@ def record_windows(
         return
     capacity = capacity or RECORD_COUNT_MAX
     kinds = _kinds(batches)[rows]
+    if (kinds == kinds[0]).all():  # as in most logs
+        yield from _run_windows(data, batches, int(kinds[0]), int(rows[0]), int(rows[-1]) + 1, capacity)
+        return
     for run in np.split(rows, np.flatnonzero(np.diff(kinds)) + 1):
         kind = int(kinds[run[0] - rows[0]])
         yield from _run_windows(data, batches, kind, int(run[0]), int(run[-1]) + 1, capacity)
