@@ -7,7 +7,6 @@ the log, and a snapshot less. A producer that is in no snapshot may have expired
 
 from __future__ import annotations
 
-import os
 from dataclasses import fields
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from ...columns.batch_table import Int64Array
 from ...disk.directory import SegmentFiles
+from ...disk.mapped import segment_size
 from ...disk.side_files import read_producer_snapshot, read_transaction_index
 from ...errors import CorruptIndexError, CorruptSnapshotError, LogstoreError
 from ...folds import aborted_transactions, producer_update
@@ -202,7 +202,7 @@ class ProducerFacts(Follower):
             return unless_gone(read_producer_snapshot, path)
         except CorruptSnapshotError as error:
             where = self._partition.where(path)
-            if not self._partition.surroundings.was_closed and os.path.getsize(path) == 0:
+            if not self._partition.surroundings.was_closed and not unless_gone(segment_size, path):
                 return None  # a broker was killed between making the file and writing to it
             self._ask(Breach.of("snapshot-format", where, error, "a snapshot with its checksum"))
             return None
