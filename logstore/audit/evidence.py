@@ -34,7 +34,7 @@ from ..view.replay import ReplayedRecord, replayed_rows
 from ..view.walk import Damage, Run, walk
 from .facts.batches import AuditedBatches, Breach, Follower
 from .partition import Partition, open_partition, unless_gone
-from .stable_reading import signature
+from .stable_reading import newest_ms, signature
 
 NEVER = 2**63 - 1  # ms
 _MINUTE_MS = 60_000
@@ -166,8 +166,7 @@ class Cluster:
         """
         if os.path.lexists(child(self._root, clean_shutdown.FILE_NAME)):
             return NEVER
-        newest_ns = max((modified_ns for _, _, modified_ns in signature(self._root)), default=0)
-        return newest_ns // 1_000_000 - _MINUTE_MS
+        return newest_ms(signature(self._root)) - _MINUTE_MS
 
     def topic(self, name: str) -> TopicImage | None:
         """The topic of this name, None if it is not known."""

@@ -21,7 +21,7 @@ from ..layout.file_names import METADATA_TOPIC, DirectoryKind
 from .finding import Where
 
 T = TypeVar("T")
-_SET_ASIDE = (DirectoryKind.STRAY, DirectoryKind.DELETE)
+SET_ASIDE = (DirectoryKind.STRAY, DirectoryKind.DELETE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Partition:
     @property
     def is_set_aside(self) -> bool:
         """Whether brokers keep its batches and nothing beside them: they neither close it in order, nor load it."""
-        return self.files.kind in _SET_ASIDE
+        return self.files.kind in SET_ASIDE
 
     @property
     def key(self) -> tuple[str, int]:
@@ -173,7 +173,7 @@ def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) ->
     return Surroundings(
         is_known=is_live and (is_closed or bool(checkpoints)) and files.topic != METADATA_TOPIC,
         # the metadata log is closed later, and looked at on each start (`KafkaRaftLog`)
-        was_closed=is_closed and files.kind not in _SET_ASIDE and files.topic != METADATA_TOPIC,
+        was_closed=is_closed and files.kind not in SET_ASIDE and files.topic != METADATA_TOPIC,
         recovery_point=offset(offset_checkpoint.RECOVERY_POINT_FILE_NAME),
         log_start_offset=offset(offset_checkpoint.LOG_START_OFFSET_FILE_NAME),
         cleaner_offset=offset(offset_checkpoint.CLEANER_OFFSET_FILE_NAME),

@@ -38,8 +38,7 @@ def read_until_stable(
     has_waited = False
     for _ in range(READING_COUNT_MAX - 1):
         after = signature(path)
-        newest_ms = max((modified_ns for _, _, modified_ns in after), default=0) // 1_000_000
-        is_at_rest = after == before and (has_waited or abs(now_ms() - newest_ms) >= REST_MS)
+        is_at_rest = after == before and (has_waited or abs(now_ms() - newest_ms(after)) >= REST_MS)
         if not findings or is_at_rest:
             break
         if after == before:
@@ -50,6 +49,11 @@ def read_until_stable(
         before_it = {(finding.rule, finding.where) for finding in findings}
         findings = tuple(one for one in findings_of(result) if (one.rule, one.where) in before_it)
     return result, findings
+
+
+def newest_ms(files: Signature) -> int:
+    """Return when the newest of some files was written, ms; 0 without files."""
+    return max((modified_ns for _, _, modified_ns in files), default=0) // 1_000_000
 
 
 def signature(path: str, depth: int = 2) -> Signature:

@@ -15,7 +15,7 @@ from ...layout.meta_properties import MetaProperties
 from ..evidence import Cluster, Known
 from ..finding import Broken, Where
 from ..log_pass import PassSize
-from ..partition import Partition, unless_gone
+from ..partition import SET_ASIDE, Partition, unless_gone
 from .batches import Breach
 
 
@@ -78,7 +78,7 @@ class Surrounding:
         # a topic that was made again a moment ago may still have the directories of the one before
         recent = {name for name, topic in topics.items() if topic.created_ms > cluster.settled_ms}
         for files in directory.partitions:
-            is_set_aside = files.kind in (DirectoryKind.DELETE, DirectoryKind.STRAY)
+            is_set_aside = files.kind in SET_ASIDE
             if not is_set_aside and files.topic not in (METADATA_TOPIC, *recent):
                 self._read_topic_id(files, ids)
 
