@@ -163,7 +163,9 @@ def _answer(asked: dict[str, Any], place: Path, say: Callable[[dict[str, Any]], 
         if places:
             say({"places": places, "problems": world.problems})
         if asked["keep"] and (world.problems or asked["keep_all"]):
-            shutil.copytree(root, Path(asked["keep"]) / f"{asked['name']} {number}".replace(" ", "-"))
+            kept = Path(asked["keep"]) / f"{asked['name']} {number}".replace(" ", "-")
+            shutil.rmtree(kept, ignore_errors=True)  # a short call may be asked for the same line twice
+            shutil.copytree(root, kept)
         shutil.rmtree(root)
     say({})
 
