@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ..topics import consumer_offsets, transaction_state
 from . import rules
-from .evidence import Cluster, Known
+from .evidence import Cluster, Evidence, Known
 from .facts.coordinators import CoordinatorLog
 from .finding import Finding
 from .groups import Groups
@@ -157,8 +157,9 @@ def _transactions(
     partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int, only: str | None = None
 ) -> Transactions:
     states = [one for one in partitions if one.partition.files.topic == transaction_state.TOPIC]
-    log = CoordinatorLog(state for one in states for state in one.states)
     numbers = {one.partition.files.partition for one in states}
+    whole_from = {one.partition.files.partition: _whole_from(one.transactions.evidence) for one in states}
+    log = CoordinatorLog((state for one in states for state in one.states), whole_from)
     count = cluster.partition_count(transaction_state.TOPIC)
     expected = range(max(numbers, default=-1) + 1 if count is None else count)
     log.is_complete = cluster.is_whole_broker is Known.YES and bool(numbers) and numbers >= set(expected)
@@ -174,6 +175,17 @@ def _transactions(
     )
     is_closed = any(one.partition.surroundings.was_closed for one in partitions)
     return Transactions(histories, lives, log, found, is_closed, min(now_ms, cluster.settled_ms))
+
+
+def _whole_from(evidence: Evidence) -> int:
+    """From where on a partition has every record but those that newer ones of the same key replaced before it.
+
+    A cleaner of its own leaves nothing older than what it took; what a follower fetches has holes where its leader's
+    cleaner was, while older records are still its own.
+    """
+    if evidence.has_damage:
+        return evidence.log_end_offset
+    return 0 if evidence.cluster.is_alone is Known.YES else evidence.hole_end
 
 
 def _groups(partitions: Sequence[PartitionFacts], cluster: Cluster) -> Groups:

@@ -212,6 +212,7 @@ class Evidence(Follower):
         is_after_damage: what came last is no batch; what offsets it had is not known.
         is_end_known: what came last cannot have been a whole batch that is damaged now.
         has_damage: a batch that was passed over may have been anything.
+        hole_end: behind the last offsets that are missing, 0 without any; damage does not count.
         segment_has_damage: the same of the current segment, with its tail.
         snapshot_ids: the producers in each snapshot that can be read, by its offset; see `facts.producers`.
         unasked: rules that were not asked somewhere, with the reason.
@@ -228,7 +229,7 @@ class Evidence(Follower):
         self.is_after_damage = False
         self.is_end_known = True
         self._segment: SegmentFiles | None = None
-        self._hole_end = 0
+        self.hole_end = 0
         self._is_first = True
         self.snapshot_ids: dict[int, Int64Array] = {}
 
@@ -237,14 +238,14 @@ class Evidence(Follower):
         self._segment = segment
         self.segment_has_damage = False
         if segment.base_offset > self.end_offset and not (self._is_first or self.is_after_damage):
-            self._hole_end = segment.base_offset
+            self.hole_end = segment.base_offset
         self.end_offset = max(self.end_offset, segment.base_offset)
         self._is_first = False
 
     def step(self, batches: AuditedBatches) -> None:
         """Look for the last hole, before a batch or in one."""
         ends = [*batches.base[batches.is_hole][-1:].tolist(), *(batches.last[batches.is_thin][-1:] + 1).tolist()]
-        self._hole_end = max(self._hole_end, *ends, 0)
+        self.hole_end = max(self.hole_end, *ends, 0)
         self.end_offset = self.batch_end_offset = int(batches.last[-1]) + 1
         self.leader_epoch = max(self.leader_epoch, int(batches.epochs.max()))
         self.is_after_damage, self.is_end_known = False, True
@@ -304,12 +305,12 @@ class Evidence(Follower):
     @property
     def cleaned_up_to(self) -> int:
         """Below this offset batches and records may be missing that the cleaner took, as far as the pass has come."""
-        return max(self.cleaner_offset, self._hole_end if self.is_cleaned_beyond is not Known.NO else 0)
+        return max(self.cleaner_offset, self.hole_end if self.is_cleaned_beyond is not Known.NO else 0)
 
     @property
     def is_whole(self) -> bool:
         """Whether the partition has every batch that was ever written to it, after the pass."""
-        has_holes = self._hole_end > 0 or self.cleaned_up_to > 0
+        has_holes = self.hole_end > 0 or self.cleaned_up_to > 0
         return not (self.partition.first_offset or has_holes or self.has_damage)
 
     @property

@@ -5,7 +5,7 @@ The topics are compacted, so of what was before only some is left. A broker hold
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ...errors import LogstoreError, SchemaError
@@ -51,8 +51,16 @@ class CoordinatorLog:
         born_ms: when the topic was made; coordinators of before are not in it.
     """
 
-    def __init__(self, states: Iterable[TransactionalIdState] = ()) -> None:
-        """Put together what partitions of the topic tell."""
+    def __init__(
+        self, states: Iterable[TransactionalIdState] = (), whole_from: Mapping[int, int] | None = None
+    ) -> None:
+        """Put together what partitions of the topic tell.
+
+        Args:
+            whole_from: of a partition, the offset from which on no record is missing but for newer ones that replaced
+                it; 0 if it is not told.
+        """
+        self._whole_from = whole_from or {}
         self.history: dict[str, list[CoordinatorEntry]] = {}
         self.owners: dict[int, str] = {}
         self.decisions: dict[int, list[CoordinatorEntry]] = {}
@@ -66,7 +74,7 @@ class CoordinatorLog:
             entries = self.history.setdefault(transactional_id, [])
             metadata = entry.metadata
             before = entries[-1] if entries else None
-            if before is not None and not _follows(before.metadata, metadata):
+            if before is not None and self._is_followed(before) and not _follows(before.metadata, metadata):
                 self.misfits.append((before, entry))
             entries.append(entry)
             # one that could not be replicated is written again, and decides nothing more
@@ -78,15 +86,22 @@ class CoordinatorLog:
     def knows_all_of(self, producer_id: int) -> bool:
         """Whether every decision on the producer is on record.
 
-        It is if nothing was taken out of the log, or the first record of the transactional id is there.
+        It is if nothing was taken out of the log, or the first record of the transactional id is there, and all after.
         """
         entries = self.history.get(self.owners.get(producer_id, ""))
         if not entries or self.bad_count:
             return self.is_whole and not self.bad_count
         first = entries[0].metadata
         return self.is_whole or (
-            first.state is TransactionState.EMPTY and first.start_timestamp_ms < 0 and first.producer_epoch == 0
+            self._is_followed(entries[0])
+            and first.state is TransactionState.EMPTY
+            and first.start_timestamp_ms < 0
+            and first.producer_epoch == 0
         )
+
+    def _is_followed(self, entry: CoordinatorEntry) -> bool:
+        """Whether no record behind it is missing."""
+        return entry.offset >= self._whole_from.get(entry.partition, 0)
 
     def owner(self, producer_id: int) -> tuple[str, CoordinatorEntry] | None:
         """Whose producer id it is, and its last record."""

@@ -28,8 +28,21 @@ from logstore_tools.check_commands import audit as audit_command
 from logstore_tools.txns_command import command as txns_command
 from tests.support.audit_faults import FAULTS as SIDE_FILE_FAULTS
 from tests.support.audit_faults import PLAIN_FAULTS
-from tests.support.audit_story import SOME_TIME, TIMEOUT_MS, Story
-from tests.support.audit_story_faults import FAULTS, PAY, A, begin, clean, hanging_unknown, late, timed_out
+from tests.support.audit_story import COMPLETE_ABORT, ONGOING, PREPARE_ABORT, SOME_TIME, STATE, TIMEOUT_MS, Story
+from tests.support.audit_story_faults import (
+    AT_A,
+    AT_B,
+    FAULTS,
+    NEXT,
+    PAY,
+    A,
+    B,
+    begin,
+    clean,
+    hanging_unknown,
+    late,
+    timed_out,
+)
 from tests.support.audit_twenty_faults import twenty_faults
 from tests.support.golden import WRITTEN, Golden
 
@@ -91,6 +104,22 @@ def test_a_compacted_log_may_have_holes(tmp_path: Path) -> None:
     story = clean()
     story.plain(A, offset=story.end(A) + 3)
     story.cleaner[A] = story.end(A)
+    assert audited(story, tmp_path).findings == ()
+
+
+def test_a_follower_may_have_old_records_of_coordinators_that_newer_ones_replaced(tmp_path: Path) -> None:
+    story = clean()
+    story.state("pay", NEXT, ONGOING, [AT_A])
+    story.state("pay", NEXT, ONGOING, [AT_A, AT_B])
+    story.data(A, NEXT, 0)
+    story.data(B, NEXT, 0)
+    story.state("pay", NEXT, PREPARE_ABORT, [AT_A, AT_B])
+    story.marker(A, NEXT, commit=False)
+    story.marker(B, NEXT, commit=False)
+    story.state("pay", NEXT, COMPLETE_ABORT)
+    rows = [row for row, batch in enumerate(story.batches[STATE]) if b"pay" in (batch.records[0].key or b"")]
+    for row in (rows[-3], *reversed(rows[1:4])):  # its leader's cleaner took them, before they were fetched
+        del story.batches[STATE][row]
     assert audited(story, tmp_path).findings == ()
 
 
