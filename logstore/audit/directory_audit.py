@@ -191,4 +191,4 @@ def _whole_from(evidence: Evidence) -> int:
 def _groups(partitions: Sequence[PartitionFacts], cluster: Cluster) -> Groups:
     commits = {target: found for one in partitions for target, found in one.commits.items()}
     unknown = frozenset(target for target in commits if cluster.has_partition(*target[1:]) is Known.NO)
-    return Groups(commits, unknown, {one.partition.key: (one.ranges, one.transactions) for one in partitions})
+    return Groups(commits, unknown, {one.partition.key: one.ranges for one in partitions})

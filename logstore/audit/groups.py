@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from .facts.coordinators import Commit, GroupLog, Target
 from .facts.offsets import OffsetRanges, ReadableOffsets, visible_count
-from .facts.transactions import PartitionTransactions
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
     """The groups of a directory, and the partitions as consumers can read them.
 
-    What can be read takes more memory than what it is made of, so it is made where it is asked for.
-
     Attributes:
         commits: of each group and partition, in the order in which they took effect.
         unknown: groups with partitions that the cluster does not have.
-        readable: what each partition's view is made of.
+        ranges: of each partition in the directory.
     """
 
     commits: GroupLog
     unknown: frozenset[Target]
-    readable: dict[tuple[str, int], tuple[OffsetRanges, PartitionTransactions]]
-    _views: dict[tuple[str, int], ReadableOffsets] = field(default_factory=dict)
+    ranges: dict[tuple[str, int], OffsetRanges]
 
     def view(self, topic: str, partition: int) -> ReadableOffsets | None:
         """Return a partition as consumers can read it; None if it is not in the directory."""
-        key = topic, partition
-        if key not in self._views and key in self.readable:
-            ranges, transactions = self.readable[key]
-            self._views[key] = ranges.view(transactions)
-        return self._views.get(key)
+        found = self.ranges.get((topic, partition))
+        return None if found is None else found.view()
 
 
 class GroupLag(NamedTuple):

@@ -8,14 +8,14 @@ that only their order can be compared.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ..columns.batch_table import Int64Array
 from ..topics.transaction_state import TransactionState
 from .evidence import Known
 from .facts.coordinators import PREPARED, CoordinatorEntry, CoordinatorLog
@@ -24,12 +24,16 @@ from .facts.transactions import NONE, PartitionTransactions, Table
 TopicAndPartition = tuple[str, int]
 _COMMITTED = TransactionState.PREPARE_COMMIT
 Histories = Mapping[TopicAndPartition, PartitionTransactions]
-_ENDS = np.dtype(
+ENDS = np.dtype(  # of markers by producer id, epoch, partition and offset
     [
-        *(("producer_id", "i8"), ("epoch", "i2"), ("place", "i4"), ("offset", "i8")),
-        *(("is_commit", "?"), ("has_data", "?"), ("is_of_one", "?"), ("first_offset", "i8"), ("timestamp", "i8")),
+        *(("producer_id", "i8"), ("epoch", "i2"), ("place", "i4"), ("offset", "i8"), ("timestamp", "i8")),
+        ("is_commit", "?"),
+        ("has_data", "?"),  # it ends a transaction, which begins at `first_offset`
+        ("is_of_one", "?"),  # its epoch is that of this transaction alone
+        ("first_offset", "i8"),
     ]
 )
+_SLICE_SIZE = 500_000  # markers
 
 
 class Mismatch(Enum):
@@ -59,22 +63,29 @@ class Discrepancy(NamedTuple):
     before: np.void | None
 
 
+class _Slice(NamedTuple):
+    """Some producers' markers, sorted: columns of ENDS, and one of them in one piece."""
+
+    number: int
+    ends: Table
+    producer_ids: Int64Array
+
+
 class Lives:
     """The markers of all transactions in `histories` beside the decisions on them.
 
+    Markers are looked at by slices of producers, as a table of all takes as much memory as the histories.
+
     Attributes:
-        ends: markers by producer id, epoch, partition and offset. `has_data`: they end a transaction, which begins at
-            `first_offset`; `is_of_one`: their epoch is that of this transaction alone. `place` is a number in `places`.
+        places: the partitions, as tables of markers number them.
     """
 
     def __init__(self, histories: Histories, log: CoordinatorLog) -> None:
         self.histories, self.log = histories, log
         self.places = sorted(histories)
-        self.ends = np.concatenate(
-            [np.empty(0, _ENDS), *(_ends(histories[place], number) for number, place in enumerate(self.places))]
-        )
-        self.ends = self.ends[np.lexsort([self.ends[name] for name in ("offset", "place", "epoch", "producer_id")])]
-        self._producer_ids = np.ascontiguousarray(self.ends["producer_id"])
+        count = sum(len(one.table) + len(one.empty_markers) for one in histories.values())
+        self._slice_count = count // _SLICE_SIZE + 1
+        self._last_slice: _Slice | None = None
 
     @cached_property
     def discrepancies(self) -> list[Discrepancy]:
@@ -84,12 +95,14 @@ class Lives:
             for entry in entries:
                 for place in entry.metadata.partitions:
                     decided[producer_id, place].append(entry)
-        pairs = np.unique(self.ends[["producer_id", "place"]]).tolist()
-        asked = sorted(decided.keys() | {(producer_id, self.places[number]) for producer_id, number in pairs})
-        found = (
-            self._discrepancy(producer_id, place, decided.get((producer_id, place), [])) for producer_id, place in asked
-        )
-        return [one for one in found if one is not None]
+        found = []
+        for number in range(self._slice_count):
+            asked = {pair for pair in decided if pair[0] % self._slice_count == number}
+            asked |= {(producer_id, self.places[place]) for producer_id, place in _pairs(self._slice(number).ends)}
+            for producer_id, place in sorted(asked):
+                one = self._discrepancy(producer_id, place, decided.get((producer_id, place), []))
+                found += [] if one is None else [one]
+        return found
 
     def is_compared(self, producer_id: int, place: TopicAndPartition) -> bool:
         """Whether all decisions on the producer and all its markers in the partition are on record."""
@@ -107,7 +120,7 @@ class Lives:
         if is_decided_before or (ends["timestamp"] < self.log.born_ms).any():
             return None  # some were of a topic of the same name that was deleted
         wanted, found = _decided(decisions), _told(ends)
-        if wanted == found:
+        if np.array_equal(wanted, found):
             return None
         first = _equal_count(wanted, found)
         is_inside = first < min(len(wanted), len(found)) or _equal_count(wanted[:first:-1], found[:first:-1]) > 0
@@ -136,20 +149,36 @@ class Lives:
         return is_settled and not is_ending and not history.is_open(producer_id)
 
     def groups(self, *names: str) -> Iterator[Table]:
-        """Yield neighbours in `ends` that have these columns in common, where there are several."""
-        ends = self.ends
-        is_first = np.ones(ends.size, np.bool_)
-        is_first[1:] = np.logical_or.reduce([ends[name][1:] != ends[name][:-1] for name in names])
-        bounds = np.append(np.flatnonzero(is_first), ends.size)
-        for group in np.flatnonzero(np.diff(bounds) > 1).tolist():
-            yield ends[bounds[group] : bounds[group + 1]]
+        """Yield markers that have these columns in common, where there are several: columns of ENDS."""
+        for number in range(self._slice_count):
+            ends = self._slice(number).ends
+            is_first = np.ones(ends.size, np.bool_)
+            is_first[1:] = np.logical_or.reduce([ends[name][1:] != ends[name][:-1] for name in names])
+            bounds = np.append(np.flatnonzero(is_first), ends.size)
+            for group in np.flatnonzero(np.diff(bounds) > 1).tolist():
+                yield ends[bounds[group] : bounds[group + 1]]
 
     def ends_of(self, place: TopicAndPartition, producer_id: int) -> Table:
-        """Return the markers of a producer in one partition, by offset."""
-        number = self.places.index(place) if place in self.histories else NONE
-        first, last = (np.searchsorted(self._producer_ids, producer_id, side=side) for side in ("left", "right"))
-        found: Table = self.ends[first:last][self.ends[first:last]["place"] == number]
-        return found[np.argsort(found["offset"], kind="stable")]
+        """Return the markers of a producer in one partition, by offset: columns of ENDS."""
+        found = self._slice(producer_id % self._slice_count)
+        first, last = (np.searchsorted(found.producer_ids, producer_id, side=side) for side in ("left", "right"))
+        ends = found.ends[first:last]
+        ends = ends[ends["place"] == (self.places.index(place) if place in self.histories else NONE)]
+        by_offset: Table = ends[np.argsort(ends["offset"], kind="stable")]
+        return by_offset
+
+    def _slice(self, number: int) -> _Slice:
+        """Return the markers of every so many-th producer; the last slice is kept."""
+        if self._last_slice is None or self._last_slice.number != number:
+            self._last_slice = None  # there is room for one
+            parts = [
+                _ends(self.histories[place], index, self._slice_count, number)
+                for index, place in enumerate(self.places)
+            ]
+            ends = np.concatenate([np.empty(0, ENDS), *parts])
+            ends = ends[np.lexsort([ends[name] for name in ("offset", "place", "epoch", "producer_id")])]
+            self._last_slice = _Slice(number, ends, np.ascontiguousarray(ends["producer_id"]))
+        return self._last_slice
 
     def has_unanswered(self, place: TopicAndPartition, entries: list[CoordinatorEntry]) -> bool:
         """Whether more decisions than there are markers of their epochs name the partition.
@@ -169,13 +198,16 @@ class Lives:
         )
 
 
-def _decided(decisions: Iterable[CoordinatorEntry]) -> list[tuple[int, bool]]:
-    """Epoch, and whether it is a commit, of each."""
-    return [(one.metadata.producer_epoch, one.metadata.state is _COMMITTED) for one in decisions]
+def _decided(decisions: Sequence[CoordinatorEntry]) -> Int64Array:
+    """Epoch, and whether it is a commit, of each in one number."""
+    found = [one.metadata.producer_epoch * 2 + (one.metadata.state is _COMMITTED) for one in decisions]
+    return np.array(found, np.int64)
 
 
-def _told(ends: Table) -> list[tuple[int, bool]]:
-    return list(zip(ends["epoch"].tolist(), ends["is_commit"].tolist(), strict=True))
+def _told(ends: Table) -> Int64Array:
+    """Return the same of each marker."""
+    found: Int64Array = ends["epoch"].astype(np.int64) * 2 + ends["is_commit"]
+    return found
 
 
 def _without_administrators(ends: Table, decisions: list[CoordinatorEntry]) -> Table:
@@ -194,10 +226,11 @@ def _is_within(end: np.void, decision: CoordinatorEntry | None) -> bool:
     return decision is not None and bool(decision.metadata.start_timestamp_ms <= end["timestamp"] < decision.timestamp)
 
 
-def _equal_count(one: Sequence[object], other: Sequence[object]) -> int:
+def _equal_count(one: Int64Array, other: Int64Array) -> int:
     """How many are equal from the beginning on."""
-    different = (number for number, (mine, its) in enumerate(zip(one, other, strict=False)) if mine != its)
-    return next(different, min(len(one), len(other)))
+    count = min(one.size, other.size)
+    different = np.flatnonzero(one[:count] != other[:count])
+    return int(different[0]) if different.size else count
 
 
 def _too_many(end: np.void, before: np.void | None, decision: CoordinatorEntry | None) -> Mismatch:
@@ -230,11 +263,26 @@ def _unmarked(decisions: list[CoordinatorEntry], ends: Table, last: int) -> int:
     return first
 
 
-def _ends(history: PartitionTransactions, number: int) -> npt.NDArray[np.void]:
-    table = history.table[history.table["marker_offset"] != NONE]
-    found = np.zeros(table.size + history.empty_markers.size, _ENDS)
-    found["place"] = number
-    for part, markers in ((found[: table.size], table), (found[table.size :], history.empty_markers)):
+def _pairs(ends: Table) -> Iterator[tuple[int, int]]:
+    """Yield producer id and place of markers, each pair once."""
+    ids, places = ends["producer_id"], ends["place"]
+    order = np.lexsort((places, ids))
+    ids, places = ids[order], places[order]
+    is_first = np.ones(ids.size, np.bool_)
+    is_first[1:] = (ids[1:] != ids[:-1]) | (places[1:] != places[:-1])
+    return zip(ids[is_first].tolist(), places[is_first].tolist(), strict=True)
+
+
+def _ends(history: PartitionTransactions, place: int, slice_count: int, number: int) -> Table:
+    """Return the markers of every producer whose id leaves `number` when it is divided by `slice_count`."""
+    is_ended = history.table["marker_offset"] != NONE
+    table, empty = (
+        table[is_asked & (table["producer_id"] % slice_count == number)]
+        for table, is_asked in ((history.table, is_ended), (history.empty_markers, True))
+    )
+    found = np.zeros(table.size + empty.size, ENDS)
+    found["place"] = place
+    for part, markers in ((found[: table.size], table), (found[table.size :], empty)):
         part["producer_id"], part["epoch"] = markers["producer_id"], markers["marker_epoch"]
         part["offset"], part["is_commit"] = markers["marker_offset"], markers["is_commit"]
         part["timestamp"] = markers["marker_timestamp"]

@@ -98,7 +98,8 @@ def verify_partition(
         if asked is Asked.EVERYTHING and isinstance(facts, AuditedBatches):
             findings.extend(rules.ask(Holes(facts)))
 
-    transactions, ranges = PartitionTransactions(evidence), OffsetRanges(evidence)
+    transactions = PartitionTransactions(evidence)
+    ranges = OffsetRanges(transactions)
     records = InternalRecords(partition, ask)
     followers: list[Follower] = [transactions, ranges]
     if partition.files.topic in (transaction_state.TOPIC, consumer_offsets.TOPIC):

@@ -125,9 +125,10 @@ def test_a_follower_may_have_old_records_of_coordinators_that_newer_ones_replace
 
 def test_offsets_are_labelled_by_what_became_of_them(golden: Golden, tmp_path: Path) -> None:
     view = audited(hanging_unknown(), tmp_path).groups.view("orders", 0)
-    assert [one.start for one in view.ranges] == [0, *(one.end for one in view.ranges)][:-1]
-    assert view.ranges[-1].label is Label.OPEN
-    assert {one.label for one in view.ranges} == {Label.COMMITTED, Label.CONTROL, Label.ABORTED, Label.OPEN}
+    ranges = list(view.ranges)
+    assert [one.start for one in ranges] == [0, *(one.end for one in ranges)][:-1]
+    assert ranges[-1].label is Label.OPEN
+    assert {one.label for one in ranges} == {Label.COMMITTED, Label.CONTROL, Label.ABORTED, Label.OPEN}
     labels = {one.label for one in read_groups(str(golden("compacted")))[0].view("tombstones-kept", 0).ranges}
     assert Label.COMPACTED in labels
     assert Label.LOST not in labels
