@@ -33,7 +33,7 @@ ENDS = np.dtype(  # of markers by producer id, epoch, partition and offset
         ("first_offset", "i8"),
     ]
 )
-_SLICE_SIZE = 500_000  # markers
+SLICE_SIZE = 500_000  # markers
 
 
 class Mismatch(Enum):
@@ -84,7 +84,7 @@ class Lives:
         self.histories, self.log = histories, log
         self.places = sorted(histories)
         count = sum(len(one.table) + len(one.empty_markers) for one in histories.values())
-        self._slice_count = count // _SLICE_SIZE + 1
+        self._slice_count = count // SLICE_SIZE + 1
         self._last_slice: _Slice | None = None
 
     @cached_property
