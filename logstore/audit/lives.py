@@ -33,7 +33,8 @@ ENDS = np.dtype(  # of markers by producer id, epoch, partition and offset
         ("first_offset", "i8"),
     ]
 )
-SLICE_SIZE = 500_000  # markers
+SLICE_SIZE = 250_000  # markers
+_BLOCK_SIZE = 100_000
 
 
 class Mismatch(Enum):
@@ -275,11 +276,7 @@ def _pairs(ends: Table) -> Iterator[tuple[int, int]]:
 
 def _ends(history: PartitionTransactions, place: int, slice_count: int, number: int) -> Table:
     """Return the markers of every producer whose id leaves `number` when it is divided by `slice_count`."""
-    is_ended = history.table["marker_offset"] != NONE
-    table, empty = (
-        table[is_asked & (table["producer_id"] % slice_count == number)]
-        for table, is_asked in ((history.table, is_ended), (history.empty_markers, True))
-    )
+    table, empty = (_of_slice(table, slice_count, number) for table in (history.table, history.empty_markers))
     found = np.zeros(table.size + empty.size, ENDS)
     found["place"] = place
     for part, markers in ((found[: table.size], table), (found[table.size :], empty)):
@@ -291,3 +288,12 @@ def _ends(history: PartitionTransactions, place: int, slice_count: int, number: 
     found["first_offset"] = NONE
     found["first_offset"][: table.size] = table["first_offset"]
     return found
+
+
+def _of_slice(table: Table, slice_count: int, number: int) -> Table:
+    """Return the rows that have a marker and are of the slice, looked for by blocks: all ids at once take much room."""
+    blocks = (table[first : first + _BLOCK_SIZE] for first in range(0, len(table), _BLOCK_SIZE))
+    found = [
+        block[(block["marker_offset"] != NONE) & (block["producer_id"] % slice_count == number)] for block in blocks
+    ]
+    return np.concatenate([table[:0], *found])

@@ -168,6 +168,10 @@ class PartitionTransactions(Follower):
         batches.transactions[rows[~is_marker]] = np.repeat(numbers, lasts - firsts + 1)[~is_marker]
         self._end(numbers, markers, np.where(is_marker[lasts], order[lasts] - data_rows.size, NONE))
 
+    def finish(self) -> None:
+        """Give back the room that no transaction has come for."""
+        self._rows.resize(self._count)
+
     def _numbers(self, batches: AuditedBatches, ids: Int64Array, rows: Int64Array, has_data: BoolArray) -> Int64Array:
         """Return the numbers of groups of batches of a producer up to its next marker; -1 where only that is one.
 
