@@ -7,6 +7,7 @@ import pkgutil
 import platform
 import shutil
 import subprocess
+from difflib import get_close_matches
 from importlib import metadata
 
 import click
@@ -87,7 +88,9 @@ def formats(name: str | None) -> None:
         print_table(("name", "what it is"), [(one, _page(one).partition("\n")[0]) for one in names])
         return
     if name not in names:
-        raise click.UsageError(f"There is no format {name}; `logstore formats` lists them")
+        close = get_close_matches(name, names, n=1)
+        hint = f"Did you mean {close[0]}?" if close else "`logstore formats` lists them."
+        raise click.UsageError(f"There is no format {name!r}. {hint}")
     click.echo(_page(name))
 
 

@@ -23,6 +23,9 @@ Written by `python -m docs.generators` from what each command says of itself; do
 `logstore COMMAND --help` prints the same. Commands that inspect never write, take no lock, and may run beside a live
 broker; those that write say so, and are named in the second table.
 
+The shell completes commands, options and paths: `eval "$(_LOGSTORE_COMPLETE=bash_source logstore)"` in `~/.bashrc`,
+`zsh_source` in `~/.zshrc`, or `_LOGSTORE_COMPLETE=fish_source logstore | source` in `config.fish`.
+
 """
 
 _WRITES = {
@@ -41,13 +44,14 @@ _CODES = [
     (str(FINDINGS), "something is wrong with the data, or the command could not do its work; see each command"),
     ("2", "the command line is wrong: an unknown option, a value that does not do, a path that does not exist"),
     (str(UNREADABLE), "an inspecting command could not look at something, and says on standard error at what"),
-    ("130", "`dump` was interrupted (Ctrl-C)"),
+    ("130", "it was interrupted (Ctrl-C)"),
+    ("143", "it was terminated (SIGTERM)"),
 ]
 
 
 def page() -> str:
     """Return the page."""
-    listed = table(["command", "does"], [(f"[`{name}`](#{name})", about) for name, (_, about) in COMMANDS.items()])
+    listed = table(["command", "does"], [(f"[`{name}`](#{name})", about) for name, (_, _, about) in COMMANDS.items()])
     writes = table(["command", "writes"], [(f"`{name}`", what) for name, what in _WRITES.items()])
     codes = table(["exit code", "means"], _CODES)
     context = click.Context(logstore, info_name="logstore", **logstore.context_settings)

@@ -300,7 +300,7 @@ def test_times_are_printed_in_utc() -> None:
 def test_every_command_has_help(name: str) -> None:
     result = CliRunner().invoke(logstore, [name, "--help"])
     assert result.output.strip() or name == "dump"  # which prints its own, past the runner
-    assert COMMANDS[name][1].endswith(".")
+    assert COMMANDS[name][2].endswith(".")
 
 
 def test_each_rule_is_explained() -> None:

@@ -1,0 +1,63 @@
+"""The command line as a whole: its own help, and what it says of words that it does not know."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from logstore import __version__
+from logstore_tools.commands import COMMANDS, logstore
+
+
+@pytest.mark.parametrize("words", [[], ["-h"], ["--help"]])
+def test_help_has_every_command_in_its_group(words: list[str]) -> None:
+    result = CliRunner().invoke(logstore, words)
+    assert (result.exit_code, result.stderr) == (0, "")
+    found: dict[str, list[str]] = {}
+    for line in result.stdout.splitlines():
+        if heading := re.fullmatch(r"(\w+):", line):
+            names = found.setdefault(heading[1], [])
+        elif entry := re.match(r"  ([a-z]+)  ", line):
+            names.append(entry[1])
+    groups = list(dict.fromkeys(group for group, _, _ in COMMANDS.values()))
+    assert found == {"Options": []} | {
+        group: [name for name in COMMANDS if COMMANDS[name][0] == group] for group in groups
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["verfy"], "There is no command 'verfy'. Did you mean verify?"),
+        (["xyz"], "There is no command 'xyz'. There are dump, segments, "),
+        (["--vers"], "Did you mean '--version'?"),
+        (["groups", "--fromat", "csv", "."], "Did you mean '--format'?"),
+        (["txns", "lst", "."], "Did you mean 'list'?"),
+        (["formats", "time_idx"], "Did you mean time_index?"),
+    ],
+)
+def test_a_misspelled_word_gets_a_suggestion(words: list[str], told: str) -> None:
+    result = CliRunner().invoke(logstore, words)
+    assert (result.exit_code, told in result.stderr) == (2, True), result.stderr
+
+
+def test_the_version_has_a_short_option() -> None:
+    assert CliRunner().invoke(logstore, ["-V"]).stdout == f"logstore, version {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("logstore se", {"segments"}),
+        ("logstore groups --for", {"--format"}),
+        ("logstore groups --format js", {"json", "jsonl"}),
+        ("logstore dump --pri", {"--print-data-log"}),
+    ],
+)
+def test_the_shell_completes_words(words: str, expected: set[str]) -> None:
+    count = words.count(" ")
+    environment = {"_LOGSTORE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
+    result = CliRunner().invoke(logstore, [], env=environment, prog_name="logstore")
+    assert {line.partition(",")[2] for line in result.stdout.splitlines()} == expected
