@@ -35,6 +35,7 @@ now_option = click.option(
     "--now", type=int, metavar="MS", help="Reference time for ages, milliseconds since 1970  [default: now]"
 )
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+yes_option = click.option("--yes", is_flag=True, help="Go on where readable batches will be removed.")
 directory_argument = click.argument("directory", type=click.Path())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
@@ -51,19 +52,18 @@ def is_partition(path: str) -> bool:
 
     Raises:
         UsageError: it is neither.
-        DataDirectoryError: it cannot be read.
+        DataDirectoryError: it cannot be read, or is a partition by a link that leads out of its data directory.
     """
     if not os.path.isdir(path):
-        found = "a file" if os.path.lexists(path) else "nothing"
-        raise UsageError(
-            "There is no such directory", path=path, expected="a data directory or a partition", found=found
-        )
+        raise _no_directory(path)
     directory = list_data_directory(path)
     if any(left_over.endswith(LOG_SUFFIX) for left_over in directory.left_overs):
+        _require_inside(path)
         return True
     if directory.files or directory.partitions:
         return False
     if parse_partition_directory(os.path.basename(os.path.abspath(path))) is not None:
+        _require_inside(path)
         return True
     near = [os.path.join(path, name) for name in sorted(os.listdir(path))]
     meant = [one for one in near if os.path.isfile(os.path.join(one, meta_properties.FILE_NAME))]
@@ -72,6 +72,30 @@ def is_partition(path: str) -> bool:
         path=path,
         advice=f"did you mean {' or '.join(meant)}?" if meant else None,
     )
+
+
+def _no_directory(path: str) -> UsageError:
+    advice = None
+    if not os.path.lexists(path):
+        around, name = os.path.split(os.path.abspath(path))
+        names = os.listdir(around) if os.path.isdir(around) else []
+        close = get_close_matches(name, names, n=1)
+        advice = f"did you mean {os.path.join(os.path.dirname(path), close[0])}?" if close else None
+    found = "a file" if os.path.isfile(path) else "a link that leads nowhere" if os.path.lexists(path) else "nothing"
+    expected = "a data directory or a partition"
+    return UsageError("There is no such directory", path=path, expected=expected, found=found, advice=advice)
+
+
+def _require_inside(path: str) -> None:
+    """Raise for a partition that is a link out of the directory it stands in."""
+    target = os.path.realpath(path)
+    if os.path.dirname(target) != os.path.realpath(_parent_of(path)):
+        raise DataDirectoryError(
+            "A symbolic link that leads out of the data directory is not followed",
+            path=path,
+            found=target,
+            advice="name what it leads to",
+        )
 
 
 def data_directory(path: str) -> str:

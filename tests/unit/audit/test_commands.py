@@ -291,6 +291,32 @@ def test_a_segment_elsewhere_is_told_of_a_partition(words: list[str], golden: Go
     assert (result.exit_code, f"{segment}" in result.output, "is not followed" in result.output) == (3, True, True)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["verify"], ["segments"], ["producers"], ["txns", "list"], ["txns", "explain"]),
+        *(["diff"], ["salvage"], ["repair"], ["sample"], ["recover"]),
+    ],
+    ids=" ".join,
+)
+def test_a_partition_that_is_a_link_elsewhere_is_refused(words: list[str], golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("demo"), tmp_path / "data")
+    partition = root / "orders-0"
+    partition.symlink_to(partition.rename(tmp_path / "orders-0"))
+    others = {"diff": [str(partition)], "sample": [str(tmp_path / "copy" / "orders-0")]}
+    result = CliRunner().invoke(logstore, [*words, str(partition), *others.get(words[0], [])])
+    assert result.exit_code == (1 if words == ["recover"] else 3)
+    assert "is not followed" in result.stderr
+    assert "name what it leads to" in result.stderr
+
+
+def test_a_misspelled_path_gets_a_suggestion(golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("demo"), tmp_path / "data")
+    for path, meant in [(root / "ordres-0", root / "orders-0"), (tmp_path / "dta", root)]:
+        result = CliRunner().invoke(logstore, ["verify", str(path)])
+        assert (result.exit_code, f"did you mean {meant}?" in result.stderr) == (2, True), result.stderr
+
+
 def test_times_are_printed_in_utc() -> None:
     assert utc_text(1_700_000_000_020) == "2023-11-14 22:13:20.020"
     assert [utc_text(-1), utc_text(-(2**62))] == ["-", str(-(2**62))]

@@ -295,7 +295,7 @@ def test_damage_below_the_recovery_point_removes_nothing(rolled: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "words"),
     [
-        (["missing-0"], 1, "There is no such directory"),
+        (["missing-0"], 2, "There is no such directory"),
         (["--config", "nonsense", "."], 2, "expected NAME=VALUE"),
         (["--config", "segment.bytes=1", "."], 2, "Value must be at least 1048576"),
         (["--config", "segment.byte=1", "."], 2, "Unknown topic config name: segment.byte"),

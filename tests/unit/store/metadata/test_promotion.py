@@ -220,3 +220,23 @@ def test_a_quorum_of_other_nodes_is_refused(tmp_path: Path) -> None:
     snapshot.write_bytes(snapshot_bytes(quorum, [], 0, 0))
     with pytest.raises(DataDirectoryError, match=r"a quorum of other nodes.*found voters 7"):
         logstore.open(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["promote", "import"])
+def test_readable_batches_are_removed_only_with_yes(name: str, tmp_path: Path) -> None:
+    root = unpack("killed", tmp_path)
+    (root / "recovery-point-offset-checkpoint").unlink()
+    log = next(path for path in sorted(root.glob("*/*.log")) if path.parent.name[0] != "_" and path.stat().st_size)
+    content = bytearray(log.read_bytes())
+    content[70] ^= 1  # in the first batch, so that all behind it goes
+    log.write_bytes(content)
+    before = contents(root)
+    dry = call(name, "--dry-run", str(root))
+    assert (dry.exit_code, f"behind the first damage, in {log.parent}" in dry.output) == (1, True), dry.output
+    refused = call(name, str(root))
+    assert (refused.exit_code, refused.stdout, str(log.parent) in refused.stderr) == (1, "", True)
+    assert "would remove" in refused.stderr
+    assert "--yes" in refused.stderr
+    assert contents(root) == before
+    assert call(name, "--yes", str(root)).exit_code == 0
+    assert log.stat().st_size in (0, 78)  # nothing, or the marker of a transaction that was open
