@@ -17,7 +17,6 @@ from .markdown import table
 
 _NOTHING = "kept for a broker; does nothing here: one node, no replicas"
 _TIERED = "kept for a broker; does nothing here: no tiered storage"
-_ACCEPTED = "checked as by Kafka; does nothing more here"
 _PASSING = "only for what passes by itself, as a coordinator that loads; a full disk fails records at once"
 
 _ASSIGNORS = ", ".join(f"`{name}`" for name in consumer.ASSIGNORS)
@@ -61,7 +60,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "fetch.max.wait.ms": "a poll that waits is woken by the append that it waits for",
         "max.poll.interval.ms": "alone says when a member is out: there are no heartbeats beside `poll`",
         "partition.assignment.strategy": f"names in place of classes: {_ASSIGNORS}",
-        "session.timeout.ms": _ACCEPTED,
+        "session.timeout.ms": "for a broker that takes the group over; here `max.poll.interval.ms` counts",
     },
 }
 #: configurations of the Java clients that are unknown here, and what to use

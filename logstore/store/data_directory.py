@@ -281,7 +281,13 @@ class DataDirectory(ClosedInWith):
 
     def _close_logs(self) -> None:
         is_settled = self._changes.is_settled and not self._partitions.has_half_open
-        waiting, errors = self._partitions.waiting, self._partitions.close_all()
+        errors: list[LogstoreError] = []
+        try:
+            self.groups.close()
+        except LogstoreError as error:
+            errors.append(error)
+        waiting = self._partitions.waiting
+        errors += self._partitions.close_all()
         logs = self._partitions.logs
         try:
             self._metadata.close()

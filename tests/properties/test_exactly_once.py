@@ -49,7 +49,7 @@ class Worker:
 
     def join(self) -> None:
         topics = Joining(
-            member_id=self.member.member_id, topics=("in",), session_timeout_ms=20_000, assignors=ASSIGNORS
+            member_id=self.member.member_id, topics=("in",), rebalance_timeout_ms=20_000, assignors=ASSIGNORS
         )
         self.store.groups.join("g", topics)
         self.partitions = ()

@@ -62,7 +62,7 @@ class SmallStore:
         self.transactions = TransactionCoordinator(owner, self.groups)
 
     def start(self, *, was_clean: bool = False) -> SmallStore:
-        self.groups.start()
+        self.groups.start(was_clean=was_clean)
         self.transactions.start(was_clean=was_clean)
         return self
 

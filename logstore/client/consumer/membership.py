@@ -255,7 +255,7 @@ class Membership:
                 assignors={name: ASSIGNORS[name] for name in config["partition.assignment.strategy"]},
                 group_instance_id=config["group.instance.id"],
                 client_id=config["client.id"],
-                session_timeout_ms=config["max.poll.interval.ms"],
+                session_timeout_ms=config["session.timeout.ms"],
                 rebalance_timeout_ms=config["max.poll.interval.ms"],
                 held=tuple(self._positions) if self._is_cooperative else (),
             ),

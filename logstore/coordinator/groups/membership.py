@@ -63,7 +63,11 @@ class GroupState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A member's request to join: `assignors` by preference, and the partitions that it goes on reading (`held`)."""
+    """A member's request to join: `assignors` by preference, and the partitions that it goes on reading (`held`).
+
+    `session_timeout_ms` is for a broker that takes the group over: here no connection can be lost, so a member is alive
+    as long as it polls within `rebalance_timeout_ms`, which is its `max.poll.interval.ms`.
+    """
 
     member_id: str
     topics: tuple[str, ...]
@@ -183,11 +187,11 @@ class GroupMembership:
         self._remove([member_id], ticks_ms)
 
     def remove_silent(self, *, ticks_ms: int) -> list[str]:
-        """Remove the members that were silent for their session timeout; return their member ids."""
+        """Remove the members that did not poll within their rebalance timeout; return their member ids."""
         silent = [
             member_id
             for member_id, member in self.members.items()
-            if ticks_ms - member.last_heartbeat_ms >= member.joining.session_timeout_ms
+            if ticks_ms - member.last_heartbeat_ms >= member.joining.rebalance_timeout_ms
         ]
         self._remove(silent, ticks_ms)
         return silent

@@ -6,7 +6,8 @@
     groups.join("billing", Joining("m1", topics=("payments",), assignors=ASSIGNORS))
     member = groups.sync("billing", "m1")
 
-Members are consumers of this process, so groups have none when the store is opened. A member that has joined gets its
+Members are consumers of this process, so groups have none when the store is opened, and none when it is closed: a
+broker that takes the directory over waits for nobody. A member that has joined gets its
 partitions from `sync` as soon as all others have joined too, or their time is up. No call waits, so that consumers of
 one thread can take turns. A member that learns of a rebalance from `heartbeat` joins again.
 
@@ -34,6 +35,7 @@ from ...coordinator.transactions.outcomes import MarkerEntry, ProducerIdentity
 from ...errors import (
     GroupIdNotFoundError,
     KafkaStorageError,
+    LogstoreError,
     NonEmptyGroupError,
     RebalanceInProgressError,
     UnknownMemberIdError,
@@ -63,12 +65,34 @@ class GroupCoordinator:
         self._loaded: dict[int, GroupPartition] = {}
         self._loading = threading.Lock()
         self._abandoned: deque[tuple[str, str]] = deque()
+        self._is_closed = False
 
-    def start(self) -> None:
-        """Schedule the removal of silent members and expired offsets."""
+    def start(self, *, was_clean: bool) -> None:
+        """Schedule the removal of silent members and expired offsets.
+
+        Args:
+            was_clean: the directory was closed in order; else members of the process that died are expelled now, as a
+                broker that takes the directory over would wait for them.
+        """
+        for number in () if was_clean else range(self._topic.partition_count):
+            try:
+                self._partition(number)
+            except LogstoreError as error:  # whoever asks for a group of it is told
+                _LOGGER.warning("Groups of %s-%d cannot be loaded: %s", TOPIC, number, error)
         expiry_interval_ms = self._store.config["offsets.retention.check.interval.ms"]
         self._store.schedule("group-rebalance", _REBALANCE_CHECK_INTERVAL_MS, self.remove_silent)
         self._store.schedule("group-metadata-expiration", expiry_interval_ms, self.remove_expired)
+
+    def close(self) -> None:
+        """Expel all members, so that no broker waits for them; no generation begins from now on.
+
+        Raises:
+            LogstoreError: of the first group that cannot be written; all were tried.
+        """
+        self._is_closed = True
+        now_ms, ticks_ms = self._store.now_ms(), self._store.ticks_ms()
+        loaded = list(self._loaded.values())
+        for_each_then_raise(loaded, lambda partition: partition.expel_members(now_ms=now_ms, ticks_ms=ticks_ms))
 
     def partition_of(self, group_id: str) -> int:
         """Return the partition of `__consumer_offsets` that keeps a group; creates the topic for the first one."""
@@ -160,13 +184,8 @@ class GroupCoordinator:
         Raises:
             LogstoreError: of the first partition that cannot be read or written; all were tried.
         """
-
-        def remove(number: int) -> None:
-            partition = self._partition(number)
-            with partition.lock:
-                partition.remove(partition.offsets.tombstones_of_topic(topic, topic_id))
-
-        for_each_then_raise(range(self._topic.partition_count), remove)
+        numbers = range(self._topic.partition_count)
+        for_each_then_raise(numbers, lambda number: self._partition(number).remove_topic(topic, topic_id))
 
     def remove_expired(self) -> None:
         """Forget offsets after `offsets.retention.minutes`; to be called periodically.
@@ -254,7 +273,7 @@ class GroupCoordinator:
         self._abandoned.append((group_id, member_id))
 
     def remove_silent(self) -> None:
-        """Remove members that were silent for their session timeout; to be called periodically.
+        """Remove members that did not poll in time; to be called periodically.
 
         Raises:
             LogstoreError: of the first group that cannot be written; all were tried.
@@ -361,7 +380,7 @@ class GroupCoordinator:
 
     def _rebalanced(self, partition: GroupPartition, group: GroupMembership) -> GroupMembership:
         """Begin the next generation if it is due, logging it first; return the group."""
-        if not group.is_ready(ticks_ms=self._store.ticks_ms()):
+        if self._is_closed or not group.is_ready(ticks_ms=self._store.ticks_ms()):
             return group
         following = group.copied()
         topics = self._store.topics

@@ -59,7 +59,7 @@ class GroupPartition:
         self._is_settled = True
 
     def load(self, *, now_ms: int, ticks_ms: int) -> None:
-        """Replay the log, and remove all members: their process has ended.
+        """Replay the log, and expel all members: their process has ended.
 
         Records of a type that only a newer Kafka knows are skipped, those of a newer version are not
         (`CoordinatorLoaderImpl`).
@@ -69,11 +69,24 @@ class GroupPartition:
                 or the log cannot be written.
         """
         self._replay_log(ticks_ms)
-        for group in list(self.groups.values()):
-            if group.members:
-                group.remove_all(ticks_ms=ticks_ms)
-                group.complete_rebalance({}, now_ms=now_ms)
-                self.write_group(group)
+        self.expel_members(now_ms=now_ms, ticks_ms=ticks_ms)
+
+    def expel_members(self, *, now_ms: int, ticks_ms: int) -> None:
+        """Log every group without its members, which a broker would wait for.
+
+        Raises:
+            LogstoreError: of the first group that cannot be written; all were tried.
+        """
+
+        def expel(known: GroupMembership) -> None:
+            group = known.copied()
+            group.remove_all(ticks_ms=ticks_ms)
+            group.complete_rebalance({}, now_ms=now_ms)
+            self.write_group(group)
+            self.groups[group.group_id] = group
+
+        with self.lock:
+            for_each_then_raise([group for group in self.groups.values() if group.members], expel)
 
     def settle(self, ticks_ms: Callable[[], int]) -> None:
         """Replay what an interrupted call has logged.
@@ -205,6 +218,11 @@ class GroupPartition:
             for key in batch:
                 self._forget(removed[key])
         self._end()
+
+    def remove_topic(self, topic: str, topic_id: str | None) -> None:
+        """Forget the offsets of a deleted topic in all groups; raises LogstoreError as `remove`."""
+        with self.lock:
+            self.remove(self.offsets.tombstones_of_topic(topic, topic_id))
 
     def remove_expired(self, retention_ms: int, now_ms: int) -> None:
         """Forget expired offsets of all groups, and groups that have nothing left.

@@ -59,7 +59,7 @@ def open_as(
             partitions.close_all()
             metadata.close()
             raise
-        store.groups.start()
+        store.groups.start(was_clean=store.is_reconciled)
         store.transactions.start(was_clean=store.is_reconciled)
         store.is_reconciled = True
         store.start()

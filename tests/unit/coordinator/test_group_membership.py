@@ -90,14 +90,14 @@ def test_joining_again_without_a_change_changes_nothing() -> None:
 def test_the_silent_and_the_leaving_are_removed() -> None:
     group = group_of(member("m1"), member("m2"), member("m3"))
     group.heartbeat(ConsumerGroupMetadata("g", 1, "m1"), ticks_ms=60)
-    assert group.remove_silent(ticks_ms=100) == ["m2", "m3"]
-    group.leave("m1", ticks_ms=101)
-    assert group.is_ready(ticks_ms=101)
-    group.complete_rebalance(COUNTS, now_ms=102)
+    assert group.remove_silent(ticks_ms=300) == ["m2", "m3"]
+    group.leave("m1", ticks_ms=301)
+    assert group.is_ready(ticks_ms=301)
+    group.complete_rebalance(COUNTS, now_ms=302)
     assert (group.state, group.generation, group.protocol, group.leader) == (GroupState.EMPTY, 2, None, None)
-    assert group.state_timestamp_ms == 102
+    assert group.state_timestamp_ms == 302
     with pytest.raises(UnknownMemberIdError):
-        group.leave("m1", ticks_ms=103)
+        group.leave("m1", ticks_ms=303)
 
 
 def test_a_static_member_comes_back_to_its_place_and_shuts_the_old_one_out() -> None:

@@ -174,7 +174,7 @@ def test_tombstones_of_transactional_ids_go_in_batches_that_a_topic_takes(tmp_pa
 
 def test_a_member_that_commits_is_alive(tmp_path: Path) -> None:
     store = opened(tmp_path)
-    store.groups.join("g", Joining(member_id="m", topics=("a",), session_timeout_ms=10_000, assignors=ASSIGNORS))
+    store.groups.join("g", Joining(member_id="m", topics=("a",), rebalance_timeout_ms=10_000, assignors=ASSIGNORS))
     assignment = store.groups.sync("g", "m")
     assert assignment is not None
     member = ConsumerGroupMetadata("g", assignment.generation, "m")
@@ -190,7 +190,7 @@ def test_a_member_that_commits_is_alive(tmp_path: Path) -> None:
 
 def test_a_member_that_commits_in_a_transaction_only_is_silent(tmp_path: Path) -> None:
     store = opened(tmp_path)
-    store.groups.join("g", Joining(member_id="m", topics=("a",), session_timeout_ms=10_000, assignors=ASSIGNORS))
+    store.groups.join("g", Joining(member_id="m", topics=("a",), rebalance_timeout_ms=10_000, assignors=ASSIGNORS))
     assignment = store.groups.sync("g", "m")
     assert assignment is not None
     member, client = ConsumerGroupMetadata("g", assignment.generation, "m"), TransactionalClient(store, "x")
