@@ -102,7 +102,7 @@ class GroupCoordinator:
         """Commit offsets: of each partition the next one to read.
 
         Raises:
-            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: `member` is not in the group.
+            CoordinatorError: `member` is not in the group, see `GroupPartition.check_commit`.
             OffsetMetadataTooLargeError: see `commit_records`.
             UnknownTopicOrPartitionError: some partitions do not exist; the others are committed.
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
@@ -297,7 +297,7 @@ class GroupCoordinator:
         for number in range(self._topic.partition_count):
             partition = self._partition(number)
             with partition.lock:
-                known = {*partition.offsets.groups(), *partition.groups, *partition.other_group_ids}
+                known = {*partition.offsets.groups(), *partition.groups, *partition.other_groups.protocols}
             yield from sorted(known)
 
     def describe(self, group_id: str) -> GroupMembership:

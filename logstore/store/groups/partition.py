@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from ...columns.small_batch import build_batch_from_records
 from ...coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, check_offset_commit
 from ...coordinator.groups.offsets import GroupOffsets, encode_records
+from ...coordinator.groups.other_groups import OtherGroups
 from ...coordinator.groups.records import group_from_record, group_record
 from ...coordinator.transactions.outcomes import MarkerEntry, ProducerIdentity
 from ...errors import GroupIdNotFoundError
@@ -34,8 +35,6 @@ from ..internal_topic import CoordinatorTopic, append_marker, for_each_then_rais
 
 _LOGGER = logging.getLogger("logstore")
 _TABLE = "consumer_offsets"
-#: record types of groups of another protocol: consumer (KIP-848), share and streams groups
-_OTHER_GROUPS = frozenset({"ConsumerGroupMetadataKey", "ShareGroupMetadataKey", "StreamsGroupMetadataKey"})
 
 
 class GroupPartition:
@@ -44,7 +43,7 @@ class GroupPartition:
     Attributes:
         offsets: committed and undecided ones.
         groups: those with members or a record; a group that only commits has neither.
-        other_group_ids: groups of a protocol that this coordinator does not speak.
+        other_groups: those of a protocol that this coordinator does not speak.
     """
 
     def __init__(self, topic: CoordinatorTopic, number: int) -> None:
@@ -53,7 +52,7 @@ class GroupPartition:
         self.lock = threading.RLock()
         self.offsets = GroupOffsets()
         self.groups: dict[str, GroupMembership] = {}
-        self.other_group_ids: set[str] = set()
+        self.other_groups = OtherGroups()
         self._topic = topic
         self._next_offset = 0  # everything below it was replayed
         self._is_settled = True
@@ -129,14 +128,21 @@ class GroupPartition:
 
     def require_classic(self, group_id: str) -> None:
         """Raise GroupIdNotFoundError for a group of another protocol."""
-        if group_id in self.other_group_ids:
+        if group_id in self.other_groups.protocols:
             raise GroupIdNotFoundError(f"Group {group_id} is not a classic group.")
 
     def check_commit(self, member: ConsumerGroupMetadata, *, is_transactional: bool, ticks_ms: int) -> None:
-        """Refuse a commit as `check_offset_commit` does; a member that commits is alive.
+        """Refuse a commit as `check_offset_commit` and `OtherGroups` do; a member that commits is alive.
 
         A commit in a transaction proves nothing: its producer may outlive the member (`OffsetMetadataManager`).
+
+        Raises:
+            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: `member` is not in the group.
+            GroupIdNotFoundError: it is a share group.
         """
+        if member.group_id in self.other_groups.protocols:
+            self.other_groups.check_commit(member, is_transactional=is_transactional, ticks_ms=ticks_ms)
+            return
         group = self.groups.get(member.group_id)
         has_offsets = self.offsets.has_undecided(member.group_id) or any(self.offsets.partitions(member.group_id))
         check_offset_commit(group, member, has_offsets=has_offsets, is_transactional=is_transactional)
@@ -272,6 +278,5 @@ class GroupPartition:
                 self.groups[key.group_id] = group_from_record(key, value, ticks_ms=ticks_ms)
             else:
                 self.groups.pop(key.group_id, None)
-        elif isinstance(key, CoordinatorKey) and key.message.name in _OTHER_GROUPS:
-            group_id = key.fields["groupId"]
-            (self.other_group_ids.discard if value is None else self.other_group_ids.add)(group_id)
+        elif isinstance(key, CoordinatorKey):
+            self.other_groups.replay(key, is_tombstone=value is None, ticks_ms=ticks_ms)

@@ -22,6 +22,7 @@ from logstore.errors import (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
+from logstore.model import TopicPartition
 from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value
 from logstore.topics.frames import write_key, write_value
 from logstore.view.replay import ReplayedRecord, replayed
@@ -29,6 +30,35 @@ from tests.support.small_store import SmallStore, TransactionalClient, offline, 
 
 PLACE = ("in", 0)
 DAY_MS = 86_400_000
+_STREAMS_MEMBER = {
+    "instanceId": None,
+    "rackId": None,
+    "clientId": "",
+    "clientHost": "",
+    "rebalanceTimeoutMs": 0,
+    "topologyEpoch": 0,
+    "processId": "",
+    "userEndpoint": None,
+    "clientTags": [],
+}
+_CONSUMER_MEMBER = {
+    "instanceId": None,
+    "rackId": None,
+    "clientId": "",
+    "clientHost": "",
+    "subscribedTopicNames": [],
+    "subscribedTopicRegex": None,
+    "rebalanceTimeoutMs": 0,
+    "serverAssignor": None,
+}
+#: by record type the value of a group of another protocol, or of its member
+OTHER_PROTOCOLS: dict[int, dict[str, object]] = {
+    3: {"epoch": 1, "metadataHash": 0},
+    5: _CONSUMER_MEMBER,
+    11: {"epoch": 1, "metadataHash": 0},
+    17: {"epoch": 1, "metadataHash": 0},
+    19: _STREAMS_MEMBER,
+}
 
 
 @pytest.fixture
@@ -240,17 +270,54 @@ def test_a_topic_with_more_partitions_is_shared_anew(store: SmallStore) -> None:
 
 
 def test_nobody_joins_a_group_of_another_protocol(store: SmallStore) -> None:
-    number = store.groups.partition_of("k")
-    key = write_key("consumer_offsets", 3, {"groupId": "k"})
-    store.log("__consumer_offsets", number).append_records(
-        [write_value("consumer_offsets", 3, 0, {"epoch": 1, "metadataHash": 0})], [key]
-    )
-    store = again(store)
+    store = of_another_protocol(store, 3, "k")
     with pytest.raises(GroupIdNotFoundError, match="Group k is not a classic group"):
         store.groups.join("k", Joining(member_id="m1", topics=("in",), assignors=ASSIGNORS))
     with pytest.raises(InvalidGroupIdError):
         store.groups.join("", Joining(member_id="m1", topics=("in",), assignors=ASSIGNORS))
     assert list(store.groups.group_ids()) == ["k"]
+
+
+def of_another_protocol(store: SmallStore, record_type: int, group: str, **member: str) -> SmallStore:
+    """The store again, with a record of a group, or of its member, as a broker wrote it."""
+    number = store.groups.partition_of(group)
+    key = write_key("consumer_offsets", record_type, {"groupId": group, **member})
+    value = write_value("consumer_offsets", record_type, 0, OTHER_PROTOCOLS[record_type])
+    store.log("__consumer_offsets", number).append_records([value], [key])
+    return again(store)
+
+
+@pytest.mark.parametrize("record_type", [3, 17])
+def test_for_a_consumer_or_streams_group_with_members_nobody_else_commits(store: SmallStore, record_type: int) -> None:
+    nobody, zombie = ConsumerGroupMetadata("k"), ConsumerGroupMetadata("k", 1, "m1")
+    store = of_another_protocol(store, record_type, "k")
+    store.groups.commit(nobody, {PLACE: OffsetAndMetadata(7)})
+    with pytest.raises(UnknownMemberIdError):
+        store.groups.commit(zombie, {PLACE: OffsetAndMetadata(8)})
+    store = of_another_protocol(store, {3: 5, 17: 19}[record_type], "k", memberId="m1")
+    with pytest.raises(UnknownMemberIdError):
+        store.groups.commit(nobody, {PLACE: OffsetAndMetadata(8)})
+    client = TransactionalClient(store, "x")
+    store.transactions.commit_offsets("x", client.identity, nobody, {PLACE: OffsetAndMetadata(9)})
+    with pytest.raises(UnknownMemberIdError):
+        store.transactions.commit_offsets("x", client.identity, zombie, {PLACE: OffsetAndMetadata(8)})
+    client.end(is_commit=True)
+    store.time_ms += 45_000  # a broker has not heard of the member for its session timeout
+    store.groups.commit(nobody, {PLACE: OffsetAndMetadata(10)})
+    committed = store.groups.fetch("k")[TopicPartition(*PLACE)]
+    assert committed is not None
+    assert committed.offset == 10
+
+
+def test_a_share_group_has_no_offsets_to_commit(store: SmallStore) -> None:
+    store = of_another_protocol(store, 11, "k")
+    client = TransactionalClient(store, "x")
+    for member in (ConsumerGroupMetadata("k"), ConsumerGroupMetadata("k", 1, "m1")):
+        with pytest.raises(GroupIdNotFoundError, match="Group k is not a consumer group"):
+            store.groups.commit(member, {PLACE: OffsetAndMetadata(7)})
+        with pytest.raises(GroupIdNotFoundError, match="Group k is not a consumer group"):
+            store.transactions.commit_offsets("x", client.identity, member, {PLACE: OffsetAndMetadata(7)})
+    assert store.groups.fetch("k") == {}
 
 
 def test_records_of_unknown_types_are_passed_over(store: SmallStore) -> None:
