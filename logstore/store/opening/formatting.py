@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import struct
 
-from ...disk.atomic import replace_file
+from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX, replace_file
 from ...disk.checkpoint_writing import meta_properties_bytes
-from ...disk.directory import partition_directories
+from ...disk.directory import list_data_directory, partition_directories
 from ...disk.names import child, parent
 from ...disk.seam import Seam
 from ...disk.side_files import read_meta_properties
@@ -39,13 +39,44 @@ def make_root(seam: Seam, path: str) -> None:
     seam.sync_directory(parent(path))
 
 
+def require_formattable(path: str) -> None:
+    """Raise unless a directory has an owner, or holds nothing but what an interrupted formatting leaves.
+
+    Raises:
+        DataDirectoryError: it has partitions, or files that are not Kafka's.
+        InvalidNameError: a directory in it that is no partition's, which keeps a broker from starting too.
+    """
+    partition_directories(path)
+    if os.path.exists(child(path, meta_properties.FILE_NAME)):
+        return
+    found = list_data_directory(path)
+    metadata_path = child(path, DIRECTORY_NAME)
+    partitions = [one.path for one in found.partitions if one.path != metadata_path or one.segments]
+    if partitions:
+        raise DataDirectoryError(
+            "There are partitions in a directory without meta.properties: nobody knows whose they are",
+            path=path,
+            expected="an empty directory, or one that a broker or logstore.open made",
+            found=partitions[0],
+            advice="put meta.properties back, or let `logstore promote` make one; or open it read_only",
+        )
+    foreign = [one for one in found.left_overs if not one.endswith(CHECKPOINT_TEMPORARY_SUFFIX)]
+    if foreign:
+        raise DataDirectoryError(
+            "This is not a Kafka data directory, and a new one is made only where nothing else is",
+            path=path,
+            expected="meta.properties, or an empty directory",
+            found=foreign[0],
+            advice="name another directory, which need not exist",
+        )
+
+
 def format_directory(seam: Seam, path: str, now_ms: int, cluster_id: str | None = None) -> MetaProperties:
     """Write the first files of a new directory; the caller holds its lock. `cluster_id` None takes a random one.
 
     Raises:
-        DataDirectoryError: it has partitions already, or cannot be written.
+        DataDirectoryError: it cannot be written.
     """
-    _require_empty(path)
     properties = MetaProperties(1, random_uuid() if cluster_id is None else cluster_id, NODE_ID, random_uuid())
     write_bootstrap(seam, path, place_of(properties), now_ms)
     write_properties(seam, path, properties, now_ms)
@@ -132,16 +163,4 @@ def require_cluster(path: str, properties: MetaProperties, cluster_id: str | Non
             path=file,
             advice="open the directory of that cluster; or leave cluster_id out, if this is the one that is meant",
             java_class="java.lang.RuntimeException",
-        )
-
-
-def _require_empty(path: str) -> None:
-    partitions = [one for _, one in partition_directories(path) if one != child(path, DIRECTORY_NAME)]
-    if partitions:
-        raise DataDirectoryError(
-            "There are partitions in a directory without meta.properties: nobody knows whose they are",
-            path=path,
-            expected="an empty directory, or one that a broker or logstore.open made",
-            found=partitions[0],
-            advice="put meta.properties back, or let `logstore promote` make one; or open it read_only",
         )

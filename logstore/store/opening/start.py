@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ... import clock
-from ...disk.directory import partition_directories
 from ...disk.lock import DataDirectoryLock
 from ...disk.names import absolute_path
 from ...disk.seam import Seam
@@ -17,7 +16,15 @@ from ..metadata.log import MetadataLog
 from ..metadata.topic_changes import wanted_partitions
 from ..partitions import Partitions, Progress
 from ..timers import Timers
-from .formatting import format_directory, make_root, owner, place_of, require_cluster, require_cluster_id
+from .formatting import (
+    format_directory,
+    make_root,
+    owner,
+    place_of,
+    require_cluster,
+    require_cluster_id,
+    require_formattable,
+)
 from .registration import begin
 
 S = TypeVar("S", bound=DataDirectory)
@@ -38,10 +45,10 @@ def open_as(
     require_cluster_id(cluster_id)
     path = absolute_path(path)
     make_root(seam, path)
+    require_formattable(path)  # before anything is made in it
     lock = DataDirectoryLock(path)
     store: S | None = None
     try:
-        partition_directories(path)  # raises for what keeps a broker from starting, before anything is changed
         properties = owner(path) or format_directory(seam, path, now_ms(), cluster_id)
         require_cluster(path, properties, cluster_id)
         place = place_of(properties)

@@ -200,7 +200,24 @@ def test_foreign_directories_are_refused(tmp_path: Path) -> None:
     (tmp_path / "orders-0").mkdir()
     with pytest.raises(DataDirectoryError, match="nobody knows whose they are"):
         logstore.open(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == [".lock", "orders-0"]
+    assert sorted(os.listdir(tmp_path)) == ["orders-0"]
+
+
+def test_a_store_is_made_only_where_nothing_else_is(tmp_path: Path) -> None:
+    foreign = tmp_path / "home"
+    foreign.mkdir()
+    (foreign / "letter.txt").write_text("dear")
+    with pytest.raises(DataDirectoryError, match=r"not a Kafka data directory.*found .*letter\.txt"):
+        logstore.open(foreign)
+    assert os.listdir(foreign) == ["letter.txt"]
+    with pytest.raises(DataDirectoryError, match="File exists"):
+        logstore.open(foreign / "letter.txt")
+    logstore.open(tmp_path / "a" / "b").close()
+    (tmp_path / "a" / "b" / "meta.properties").unlink()
+    before = sorted((tmp_path / "a").rglob("*"))
+    with pytest.raises(DataDirectoryError, match="nobody knows whose they are"):
+        logstore.open(tmp_path / "a" / "b")  # its metadata log has another cluster's records
+    assert sorted((tmp_path / "a").rglob("*")) == before
 
 
 def test_directories_of_unknown_partitions_are_left_alone(store: DataDirectory) -> None:

@@ -30,6 +30,7 @@ def directories(root: Path) -> list[str]:
 
 
 def test_a_topic_that_cannot_be_made_is_not_there(tmp_path: Path) -> None:
+    opened(tmp_path).close()
     (tmp_path / "t-1").write_text("in the way")
     for _ in range(2):
         with opened(tmp_path) as store:
@@ -119,6 +120,7 @@ def test_a_topic_that_can_neither_be_made_nor_removed_is_completed_by_the_next_o
 
 
 def test_partitions_that_cannot_be_made_are_when_they_are_asked_for(tmp_path: Path) -> None:
+    opened(tmp_path).close()
     (tmp_path / "t-2").write_text("in the way")
     with opened(tmp_path) as store:
         store.create_topic("t", 1)
