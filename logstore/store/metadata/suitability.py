@@ -44,7 +44,7 @@ def require_suitable(state: MetadataState, path: str, place: NodeDirectory, *, h
             path=path,
             expected="the directory of metadata.log.dir, which for one of several log.dirs is the first",
             found="an empty metadata log",
-            advice="open the directory read_only",
+            advice="name that one, after its broker has moved every partition there; or open the directory read_only",
         )
 
 
@@ -78,10 +78,14 @@ def _require_one_place(state: MetadataState, path: str, place: NodeDirectory) ->
         for number, partition in topic.partitions.items():
             has_place = not partition.directories or partition.directories == (place.directory_id,)
             if partition.replicas != (place.node_id,) or not has_place:
+                advice = (
+                    "first let its brokers move every partition here: `kafka-reassign-partitions.sh --execute` with "
+                    f"[{place.node_id}] as replicas and this directory in log_dirs; or open the directory read_only"
+                )
                 raise DataDirectoryError(
                     "A partition has replicas in other directories or on other nodes",
                     path=path,
                     expected=f"all partitions on node {place.node_id} in directory {place.directory_id}",
                     found=f"{name}-{number} on {partition.replicas} in {partition.directories}",
-                    advice="open the directory read_only",
+                    advice=advice,
                 )
