@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from logstore import clock
+from logstore.disk.directory import list_data_directory
 from logstore.errors import UsageError
 
 from .audit_options import FINDINGS, dry_run_option, form_option, print_object, told_errors, yes_option
 from .losses import loss_text, losses_of_directory, require_consent
 from .paths import data_directory
+from .server_properties import require_nameable, require_new_file, server_properties, start_command, warnings
 
 if TYPE_CHECKING:
     from logstore.log.salvage.salvage import Piece
     from logstore.store.opening.inspection import Inspection
-
-#: what a single node needs beside Kafka's defaults, which are for three
-_BROKER_CONFIG = """\
-process.roles=broker,controller
-node.id={node_id}
-log.dirs={path}
-listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
-{quorum}
-offsets.topic.replication.factor=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-share.coordinator.state.topic.replication.factor=1
-share.coordinator.state.topic.min.isr=1
-"""
 
 
 @click.command("import")
@@ -47,7 +34,6 @@ def import_(directory: str, yes: bool, dry_run: bool, form: str) -> None:
     itself; this tells before what there is, and whether it can. Where a partition is damaged, recovery removes all
     batches behind the damage, those that can be read too: that needs --yes, and `logstore salvage` keeps them.
     """
-    from logstore import open as open_store
     from logstore.store.opening.inspection import inspect
 
     with told_errors(FINDINGS):
@@ -58,42 +44,48 @@ def import_(directory: str, yes: bool, dry_run: bool, form: str) -> None:
                 path=directory,
                 advice="`logstore promote` makes one of partitions that lie in a directory",
             )
-        lost = losses_of_directory(directory)
+        lost, done = losses_of_directory(directory), None
         if not dry_run:
             require_consent({} if yes else lost)
-            open_store(directory).close()
+            done = _recover(directory, found)
             found, lost = inspect(directory), {}
-    _print_directory(found, lost, form, with_broker_config=False)
+    _print_directory(found, lost, done, form)
 
 
 @click.command("promote")
 @click.argument("directory", type=click.Path(exists=True, file_okay=False))
+@click.option("--out", metavar="FILE", help="Write the configuration to a new file.")
 @yes_option
 @dry_run_option
 @form_option
-def promote(directory: str, yes: bool, dry_run: bool, form: str) -> None:
+def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str) -> None:
     """Make the data DIRECTORY one that an unmodified Kafka 4.3.1 starts with, and print the configuration to start it.
 
     A directory that a store has closed is that already, and nothing is changed. One that was not closed in order is
     recovered: where a partition is damaged, all batches behind the damage are removed, those that can be read too,
     which needs --yes. Partitions that lie in a directory without meta.properties get a metadata log of their own.
     """
-    from logstore import open as open_store
+    from logstore.disk.atomic import replace_file
     from logstore.disk.seam import SEAM
     from logstore.store.opening.adoption import adopt
     from logstore.store.opening.inspection import inspect
 
     with told_errors(FINDINGS):
         found = inspect(data_directory(directory))
-        lost = losses_of_directory(directory) if found.steps else {}
+        require_nameable(found.path)
+        if out is not None:
+            require_new_file(out)
+        lost, done, config = losses_of_directory(directory) if found.steps else {}, None, None
         if not dry_run:
             require_consent({} if yes else lost)
             if found.properties is None:
                 adopt(directory, seam=SEAM, now_ms=clock.now_ms)
-            if found.steps:
-                open_store(directory).close()
+            done = _recover(directory, found) if found.steps else []
             found, lost = inspect(directory), {}
-    _print_directory(found, lost, form, with_broker_config=not dry_run)
+            config = server_properties(found)
+            if out is not None:
+                replace_file(SEAM, os.path.abspath(out), config.encode())
+    _print_directory(found, lost, done, form, warnings=warnings(found), config=config, out=out)
 
 
 def _as_json(found: Inspection, lost: dict[str, list[Piece]]) -> dict[str, Any]:
@@ -113,25 +105,47 @@ def _as_json(found: Inspection, lost: dict[str, list[Piece]]) -> dict[str, Any]:
     }
 
 
-def _broker_config(found: Inspection) -> str:
-    """A `server.properties` for a broker on this machine over the directory."""
-    assert found.properties is not None
-    node_id = found.properties.node_id
-    quorum = "controller.quorum.bootstrap.servers=localhost:9093"
-    if found.kraft_version == 0:
-        quorum = f"controller.quorum.voters={node_id}@localhost:9093"
-    return _BROKER_CONFIG.format(node_id=node_id, path=found.path, quorum=quorum)
+def _recover(directory: str, found: Inspection) -> list[str]:
+    """Open the directory and close it; return what that did, with the bytes that every log has lost."""
+    from logstore import open as open_store
+
+    before = _log_sizes(directory)
+    open_store(directory).close()
+    after = _log_sizes(directory)
+    cut = {path: size - after[path] for path, size in before.items() if after.get(path, size) < size}
+    return [*found.steps, *(f"remove {size:,} bytes from the first damage on, in {path}" for path, size in cut.items())]
+
+
+def _log_sizes(directory: str) -> dict[str, int]:
+    """Return the bytes of all segments by the path of the partition."""
+    partitions = list_data_directory(directory).partitions
+    return {one.path: sum(os.path.getsize(segment.log) for segment in one.segments) for one in partitions}
 
 
 def _print_directory(
-    found: Inspection, lost: dict[str, list[Piece]], form: str, *, with_broker_config: bool
+    found: Inspection,
+    lost: dict[str, list[Piece]],
+    done: list[str] | None,
+    form: str,
+    *,
+    warnings: list[str] | None = None,
+    config: str | None = None,
+    out: str | None = None,
 ) -> NoReturn:
-    """Print what it is and what has to be done, and exit: with FINDINGS if recovery would remove what can be read."""
-    values = _as_json(found, lost)
-    if form == "table":
-        print_object(values, form)
-        if with_broker_config:
-            click.echo(f"\nA broker starts here with\n\n{_broker_config(found)}", nl=False)
+    """Print what it is and what has to be done, and exit: with FINDINGS if recovery would remove what can be read.
+
+    Args:
+        done: what recovery did; None of a dry run.
+        config: for a broker, in the file `out` if there is one.
+    """
+    start = start_command(out or "server.properties")
+    values = _as_json(found, lost) | ({} if done is None else {"done": done})
+    values |= {} if warnings is None else {"warnings": warnings}
+    if form != "table":
+        print_object(values | ({} if config is None else {"brokerConfig": config, "startCommand": start}), form)
     else:
-        print_object(values | ({"brokerConfig": _broker_config(found)} if with_broker_config else {}), form)
+        print_object(values, form)
+        if config is not None:
+            where = "in server.properties" if out is None else f"which is in {out}"
+            click.echo(f"\nA broker starts here with\n\n{config}\n{where}, by\n\n{start}")
     sys.exit(FINDINGS if lost else 0)

@@ -37,6 +37,7 @@ INVALID_CONFIGURATION = "org.apache.kafka.common.errors.InvalidConfigurationExce
 INDEX_INTERVAL_BYTES = "index.interval.bytes"
 INTERNAL_SEGMENT_BYTES = "internal.segment.bytes"
 PRODUCER_ID_EXPIRATION_MS = "producer.id.expiration.ms"
+REMOTE_STORAGE = "remote.storage.enable"
 SEGMENT_BYTES = "segment.bytes"
 SEGMENT_INDEX_BYTES = "segment.index.bytes"
 
@@ -113,7 +114,7 @@ _DEFINITIONS = {
     PRODUCER_ID_EXPIRATION_MS: Definition(as_int, _DAY_MS, between(1)),
     "remote.log.copy.disable": Definition(as_boolean, False),
     "remote.log.delete.on.disable": Definition(as_boolean, False),
-    "remote.storage.enable": Definition(as_boolean, False),
+    REMOTE_STORAGE: Definition(as_boolean, False),
     "retention.bytes": Definition(as_long, -1),
     "retention.ms": Definition(as_long, 7 * _DAY_MS, between(-1)),
     SEGMENT_BYTES: Definition(as_int, 1 << 30, between(1 << 20)),

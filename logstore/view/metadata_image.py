@@ -1,6 +1,6 @@
 """State after the records of `__cluster_metadata`, as far as a store or an audit needs it (`MetadataImage`).
 
-Records of quotas, ACLs, tokens and credentials matter to a broker only; they are ignored.
+Of ACLs, credentials and tokens, which matter to a broker only, it is known which there are; quotas are ignored.
 """
 
 from __future__ import annotations
@@ -74,10 +74,14 @@ class TopicImage:
 
 @dataclass(slots=True)
 class BrokerImage:
-    """A registered broker: the epoch of its registration, and the ids of its data directories."""
+    """A registered broker: the epoch of its registration, the ids of its data directories, and its listeners.
+
+    A listener is its name and the code of its security protocol.
+    """
 
     broker_epoch: int
     directories: tuple[str, ...]
+    listeners: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -91,6 +95,8 @@ class MetadataImage:
         configs: (resource type, name) to configurations; the default of all brokers has the name "".
         features: finalized levels by name, without those of level 0.
         brokers: registered brokers by id.
+        acls, tokens: their ids.
+        credentials: of SCRAM, name and mechanism.
         next_producer_id: the first id that belongs to no block.
         transaction_start_offset: of an open metadata transaction (KIP-868); None without one.
         is_partial: earlier records are missing, so a record may refer to something unknown.
@@ -103,6 +109,9 @@ class MetadataImage:
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
     brokers: dict[int, BrokerImage] = field(default_factory=dict)
+    acls: set[str] = field(default_factory=set)
+    tokens: set[str] = field(default_factory=set)
+    credentials: set[tuple[str, int]] = field(default_factory=set)
     next_producer_id: int = 0
     transaction_start_offset: int | None = None
     is_partial: bool = False
@@ -171,12 +180,25 @@ class MetadataImage:
                     del self.features[fields["name"]]
             case "RegisterBrokerRecord":
                 directories = tuple(fields.get("logDirs") or ())
-                self.brokers[fields["brokerId"]] = BrokerImage(fields["brokerEpoch"], directories)
+                listeners = tuple((one["name"], one["securityProtocol"]) for one in fields["endPoints"])
+                self.brokers[fields["brokerId"]] = BrokerImage(fields["brokerEpoch"], directories, listeners)
             case "BrokerRegistrationChangeRecord":
                 broker = self.brokers[fields["brokerId"]]
                 broker.directories = tuple(fields.get("logDirs") or broker.directories)
             case "UnregisterBrokerRecord":
                 del self.brokers[fields["brokerId"]]
+            case "AccessControlEntryRecord":
+                self.acls.add(fields["id"])
+            case "RemoveAccessControlEntryRecord":
+                self.acls.discard(fields["id"])
+            case "DelegationTokenRecord":
+                self.tokens.add(fields["tokenId"])
+            case "RemoveDelegationTokenRecord":
+                self.tokens.discard(fields["tokenId"])
+            case "UserScramCredentialRecord":
+                self.credentials.add((fields["name"], fields["mechanism"]))
+            case "RemoveUserScramCredentialRecord":
+                self.credentials.discard((fields["name"], fields["mechanism"]))
             case "ProducerIdsRecord":
                 self._move_producer_ids(fields["nextProducerId"])
 

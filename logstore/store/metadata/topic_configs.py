@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import InvalidConfigurationError, UsageError
-from ...log.config import LogConfig, parse_config
+from ...log.config import REMOTE_STORAGE, LogConfig, parse_config
 from ...messages.schema import Value
 from ...topics.cluster_metadata import encode_value
 from ...view.metadata_image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
@@ -24,7 +24,6 @@ from ..broker_config import topic_defaults
 CONFIG_VALUE_LENGTH_MAX = 32_767
 ELR_VERSION = "eligible.leader.replicas.version"
 _MIN_ISR = "min.insync.replicas"
-_REMOTE_STORAGE = "remote.storage.enable"
 _NOT_OF_A_TOPIC = frozenset({"producer.id.expiration.ms"})
 _THROTTLED = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
@@ -80,7 +79,7 @@ def require_valid_config(
         raise InvalidConfigurationError(error.message, found=name) from error
     for key in _THROTTLED:
         _require_replicas(key, config.get(key, ""))
-    _require_no_remote_storage(merged, was_remote=present.get(_REMOTE_STORAGE, "false").lower() == "true")
+    _require_no_remote_storage(merged, was_remote=present.get(REMOTE_STORAGE, "false").lower() == "true")
 
 
 def _require_replicas(key: str, text: str) -> None:
@@ -95,7 +94,7 @@ def _require_replicas(key: str, text: str) -> None:
 
 def _require_no_remote_storage(config: LogConfig, *, was_remote: bool) -> None:
     """Refuse tiered storage, which is not supported (`validateRemoteStorageOnlyIfSystemEnabled`)."""
-    if config[_REMOTE_STORAGE]:
+    if config[REMOTE_STORAGE]:
         raise InvalidConfigurationError(
             "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log "
             "storage.",

@@ -10,6 +10,8 @@ from ...disk.side_files import topic_id_of
 from ...layout import clean_shutdown, meta_properties
 from ...layout.file_names import directory_name
 from ...layout.meta_properties import MetaProperties
+from ...log.config import REMOTE_STORAGE
+from ...view.metadata_image import MetadataImage
 from ...view.metadata_replay import MetadataState, read_metadata
 from ..metadata.log import DIRECTORY_NAME
 from ..metadata.suitability import require_suitable
@@ -30,6 +32,8 @@ class Inspection:
         was_clean: it was closed in order.
         steps: of `logstore.open`, or of `adopt` for a directory without owner, in words.
         stray_directories: paths of partitions unknown to the metadata; a broker renames them.
+        tiered_topics: names of topics with older records in remote storage.
+        image: all that the metadata says.
     """
 
     path: str
@@ -41,6 +45,8 @@ class Inspection:
     was_clean: bool
     steps: tuple[str, ...]
     stray_directories: tuple[str, ...]
+    tiered_topics: tuple[str, ...]
+    image: MetadataImage
 
 
 def inspect(path: str) -> Inspection:
@@ -79,6 +85,8 @@ def inspect(path: str) -> Inspection:
         was_clean,
         tuple(steps),
         tuple(strays),
+        tuple(name for name in sorted(image.topics) if image.topic_config(name).get(REMOTE_STORAGE) == "true"),
+        image,
     )
 
 
@@ -93,4 +101,4 @@ def _of_nobody(path: str, topics: list[AdoptedTopic]) -> Inspection:
         steps.append("begin producer ids behind the highest that is in the logs")
         steps.append("recover all partitions, because nobody says that they were closed in order")
     counts = {topic.name: topic.partition_count for topic in topics}
-    return Inspection(path, None, 1, {}, counts, 0, False, tuple(steps), ())
+    return Inspection(path, None, 1, {}, counts, 0, False, tuple(steps), (), (), MetadataImage())

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 import logstore
 from logstore.disk.seam import SEAM, Seam
 from logstore.errors import DataDirectoryError, InconsistentTopicIdError
+from logstore.layout.java_properties import parse_properties
 from logstore.model import FetchIsolation
 from logstore.store.metadata.batches import dynamic_quorum, snapshot_bytes, voter_fields
 from logstore.store.opening.adoption import adopt
@@ -193,7 +194,7 @@ PARTITION = {"topicId": "dqEnd-x7SkKckvU0_kJgLQ", "partitionId": 0, "leader": 1,
                     "PartitionRecord", {**PARTITION, "replicas": [1], "directories": ["wpbL9QuzSw6JQCrXAbQsfg"]}
                 ),
             ],
-            "has replicas in other directories or on other nodes",
+            r"has replicas in other directories or on other nodes.*kafka-reassign-partitions\.sh --execute.* log_dirs",
         ),
         (
             [encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 31})],
@@ -240,3 +241,95 @@ def test_readable_batches_are_removed_only_with_yes(name: str, tmp_path: Path) -
     assert contents(root) == before
     assert call(name, "--yes", str(root)).exit_code == 0
     assert log.stat().st_size in (0, 78)  # nothing, or the marker of a transaction that was open
+
+
+def test_the_configuration_names_any_directory_and_goes_into_a_new_file(tmp_path: Path) -> None:
+    root, out = tmp_path / "dä ta\\n#=1", tmp_path / "server.properties"
+    logstore.open(root).close()
+    told = as_told("promote", str(root), "--out", str(out))
+    assert out.read_text("ascii") == told["brokerConfig"]
+    assert parse_properties(out.read_bytes())["log.dirs"] == str(root)
+    assert told["startCommand"] == f"kafka-server-start.sh {out}"
+    before = contents(tmp_path)
+    for refused in (["--out", str(out)], ["--out", str(tmp_path / "nowhere" / "file")]):
+        result = call("promote", str(root), *refused)
+        assert (result.exit_code, "to a new file only" in result.stderr) == (2, True)
+    assert as_told("promote", str(root), "--dry-run", "--out", str(tmp_path / "other")).get("brokerConfig") is None
+    assert contents(tmp_path) == before
+    new = tmp_path / "new one"
+    text = call("promote", str(root), "--out", str(new)).output
+    assert f"which is in {new}, by\n\nkafka-server-start.sh '{new}'\n" in text
+
+
+@pytest.mark.parametrize("name", ["a,b", "a "])
+def test_a_directory_that_log_dirs_cannot_name_is_promoted_by_a_link(name: str, tmp_path: Path) -> None:
+    root = tmp_path / name
+    with logstore.open(root) as store:
+        store.create_topic("t")
+    (root / ".kafka_cleanshutdown").unlink()
+    before = contents(root)
+    result = call("promote", str(root))
+    assert (result.exit_code, contents(root)) == (2, before)
+    assert "log.dirs of a broker cannot name this directory" in result.stderr
+    link = tmp_path / "link"
+    link.symlink_to(root)
+    assert f"log.dirs={link}\n" in as_told("promote", str(link))["brokerConfig"]
+
+
+def test_what_the_configuration_leaves_out_is_said(tmp_path: Path) -> None:
+    with logstore.open(tmp_path) as store:
+        store.create_topic("old")
+    assert as_told("promote", str(tmp_path))["warnings"] == []
+    uuid = "dqEnd-x7SkKckvU0_kJgLQ"
+    acl = {"resourceType": 2, "resourceName": "old", "patternType": 3, "principal": "User:a", "host": "*"}
+    token = {"owner": "a", "requester": "a", "renewers": [], "tokenId": "1"}
+    token |= dict.fromkeys(("issueTimestamp", "maxTimestamp", "expirationTimestamp"), 0)
+    secret = {"salt": b"s", "storedKey": b"k", "serverKey": b"k", "iterations": 4096}
+    listeners = [
+        {"name": name, "host": "h", "port": 9092 + number, "securityProtocol": number}
+        for number, name in enumerate(("PLAINTEXT", "SSL"))
+    ]
+    broker = {"brokerId": 1, "incarnationId": uuid, "brokerEpoch": 99, "endPoints": listeners, "features": []}
+    append_metadata(
+        tmp_path,
+        encode_value("AccessControlEntryRecord", {"id": uuid, **acl, "operation": 3, "permissionType": 3}),
+        encode_value("UserScramCredentialRecord", {"name": "a", "mechanism": 1, **secret}),
+        encode_value("DelegationTokenRecord", token),
+        encode_value(
+            "ConfigRecord",
+            {"resourceType": 2, "resourceName": "old", "name": "remote.storage.enable", "value": "true"},
+        ),
+        encode_value("RegisterBrokerRecord", broker),
+    )
+    told = " | ".join(as_told("promote", str(tmp_path))["warnings"])
+    for text in (
+        "1 ACLs are not enforced",
+        "1 SCRAM credentials are not asked for",
+        "1 delegation tokens are not valid",
+        "older records of old are remote",
+        "the broker had the listeners PLAINTEXT, SSL",
+    ):
+        assert text in told
+    assert "kraft.version" not in told
+    append_metadata(
+        tmp_path,
+        encode_value("RemoveAccessControlEntryRecord", {"id": uuid}),
+        encode_value("RemoveUserScramCredentialRecord", {"name": "a", "mechanism": 1}),
+        encode_value("RemoveDelegationTokenRecord", {"tokenId": "1"}),
+    )
+    assert len(as_told("promote", str(tmp_path))["warnings"]) == 2
+
+
+def test_what_recovery_did_is_said(tmp_path: Path) -> None:
+    with logstore.open(tmp_path) as store:
+        store.create_topic("t")
+        store.log("t", 0).append_records([b"a"])
+    (tmp_path / ".kafka_cleanshutdown").unlink()
+    with (tmp_path / "t-0" / f"{0:020d}.log").open("ab") as file:
+        file.write(b"torn")
+    (tmp_path / "recovery-point-offset-checkpoint").write_bytes(b"0\n0\n")
+    assert as_told("promote", str(tmp_path))["done"] == [
+        "recover all partitions, because the directory was not closed in order",
+        f"remove 4 bytes from the first damage on, in {tmp_path / 't-0'}",
+    ]
+    assert as_told("promote", str(tmp_path))["done"] == []
