@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from logstore.disk.seam import Seam
 from logstore.log.partition_log import Later, PartitionLog
-from tests.crash.lossy_disk import ALL_OUTCOMES, LossyDisk, Survivor, write_survivor
+from tests.crash.lossy_disk import ALL_OUTCOMES, Left, LossyDisk, Survivor, write_survivor
 from tests.support.dice import Dice
 from tests.support.encoder import TRANSACTIONAL, Batch, Rec
 from tests.support.logs import append_batch, open_partition_log
@@ -48,26 +48,30 @@ class CrashingLog:
     """The log and its disk.
 
     Attributes:
-        disk: with the directories that a crash may have left.
-        promises: by call.
+        disk: with the directories that a crash may have left, and a `Promise` for each.
         content: the log's batches in the end.
-        closed: what a crash behind an orderly close may have left, with its outcome and what holds then.
+        closed: what a crash behind an orderly close may have left.
     """
 
     def __init__(
-        self, directory: Path, seed: str, *, other_thread: str = "none", config: Mapping[str, str] | None = None
+        self,
+        directory: Path,
+        seed: str,
+        *,
+        other_thread: str = "none",
+        config: Mapping[str, str] | None = None,
+        draws: int = 1,
     ) -> None:
-        """`other_thread`: of OTHER_THREAD; `config` is added to CONFIG."""
+        """`other_thread`: of OTHER_THREAD; `config` is added to CONFIG; `draws`: as the disk has it."""
         directory.mkdir(parents=True)
-        self.closed: list[tuple[Survivor, str, Promise]] = []
-        self.promises: list[Promise] = []
+        self.closed: list[Left] = []
         self.content = b""
         self._dice = Dice(seed)
         self._flushed = 0
         self._leader_epoch = 0
         self._writers = [Writer(-1, False), Writer(3, False), Writer(7, True), Writer(2**40, True)]
         self._log: PartitionLog | None = None
-        self.disk = LossyDisk(directory, seed, outcomes=ALL_OUTCOMES, promise=self._promise)
+        self.disk = LossyDisk(directory, seed, outcomes=ALL_OUTCOMES, promise=self._promise, draws=draws)
         self._directory, self._config = directory, {**CONFIG, **(config or {})}
         self._other_thread, self._tasks = other_thread, list[Callable[[], None]]()
         self._log = self._open(0)
@@ -98,19 +102,17 @@ class CrashingLog:
         self._tasks.clear()
         self._flushed = end = log.log_end_offset
         promise = Promise(end, log.recovery_point, end, is_closed=True)
-        self.closed += [(self.disk.survivor(outcome), outcome, promise) for outcome in ALL_OUTCOMES]
+        call = self.disk.call_count
+        self.closed += [Left(self.disk.survivor(outcome), call, outcome, promise) for outcome in ALL_OUTCOMES]
 
     @property
     def _opened(self) -> PartitionLog:
         assert self._log is not None
         return self._log
 
-    def _promise(self) -> None:
+    def _promise(self) -> Promise:
         log = self._log
-        if log is None:
-            self.promises.append(Promise(0, 0, 0))
-        else:
-            self.promises.append(Promise(self._flushed, log.recovery_point, log.log_end_offset))
+        return Promise(0, 0, 0) if log is None else Promise(self._flushed, log.recovery_point, log.log_end_offset)
 
     def _step(self, log: PartitionLog) -> None:
         kind, writer = self._dice.below(22), self._dice.choose(self._writers)

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from logstore.disk.seam import Seam, Writable
 from tests.support.dice import Dice
@@ -29,6 +29,26 @@ ALL_OUTCOMES = (*OUTCOMES, "reordered")
 
 #: by path from the root: the content of a file, None for a directory
 Survivor = frozenset[tuple[str, bytes | None]]
+
+
+class Left(NamedTuple):
+    """What a crash may have left.
+
+    Attributes:
+        survivor: what is found.
+        call: the crash was before this call, which was not made.
+        promise: what held then.
+    """
+
+    survivor: Survivor
+    call: int
+    outcome: str
+    promise: Any
+
+    @property
+    def when(self) -> str:
+        """The moment of the crash, in words."""
+        return f"before call {self.call}, {self.outcome}"
 
 
 @dataclass
@@ -112,7 +132,8 @@ class LossyDisk(Seam):
 
     Attributes:
         call_count: calls so far that change something, or sync it.
-        survivors: what a crash may have left, each once, with the call and outcome that left it first.
+        left: what a crash may have left. The same directory counts once for each promise: before a sync that is
+            missing it is as it was before what should be durable, and only the later promise tells that it is wrong.
     """
 
     def __init__(
@@ -121,13 +142,21 @@ class LossyDisk(Seam):
         seed: str,
         *,
         outcomes: Sequence[str] = OUTCOMES,
-        promise: Callable[[], object] = lambda: None,
+        promise: Callable[[], Any] = lambda: None,
+        draws: int = 1,
     ) -> None:
-        """`promise` is called before each call, to note what holds should that one not be made."""
+        """Start with what is there.
+
+        Args:
+            promise: called before each call, returns what holds should that one not be made; compared by value.
+            draws: how often an outcome is drawn before each call, if it is a matter of chance.
+        """
         self.lock = threading.RLock()
         self.call_count = 0
-        self.survivors: dict[Survivor, tuple[int, str]] = {}
-        self._outcomes, self._promise = outcomes, promise
+        self.left: list[Left] = []
+        self._outcomes = [one for one in outcomes for _ in range(1 if one in ("kept", "lost") else draws)]
+        self._ask_promise, self._promise = promise, promise()
+        self._seen: set[Survivor] = set()  # with this promise
         self._dice = Dice(seed)
         self._root, self._tree = root, Names(root)
         self._inodes: dict[int, Inode] = {}  # by descriptor
@@ -211,6 +240,11 @@ class LossyDisk(Seam):
         self._count()
         self._directory(Path(path)).sync()
 
+    @property
+    def survivors(self) -> list[Survivor]:
+        """The directories that a crash may have left, each once."""
+        return list(dict.fromkeys(left.survivor for left in self.left))
+
     def survivor(self, outcome: str) -> Survivor:
         """What is found after a crash now."""
         left: list[tuple[str, bytes | None]] = []
@@ -239,9 +273,15 @@ class LossyDisk(Seam):
         return inode.content(self._dice.below(len(inode.changes) + 1), torn=bool(self._dice.below(2)))
 
     def _count(self) -> None:
-        self._promise()
+        promise = self._ask_promise()
+        if promise != self._promise:
+            self._promise = promise
+            self._seen.clear()
         for outcome in self._outcomes:
-            self.survivors.setdefault(self.survivor(outcome), (self.call_count, outcome))
+            survivor = self.survivor(outcome)
+            if survivor not in self._seen:
+                self._seen.add(survivor)
+                self.left.append(Left(survivor, self.call_count, outcome, self._promise))
         self.call_count += 1
 
     def _remove(self, path: str) -> None:

@@ -1,4 +1,4 @@
-"""What cleaning and retention have put on the disk: before a segment is in its place, and before they return."""
+"""What cleaning and retention have put on the disk before a segment is in its place, and before they return or fail."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from logstore.errors import DataDirectoryError
 from logstore.log.config import LogConfig
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
@@ -13,7 +14,7 @@ from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import LossyDisk, write_survivor
 from tests.kafka.cleaning_cases import NOW, example_case, lay_out, opened
 from tests.support.logs import batches_of
-from tests.support.seams import UnsyncedSeam
+from tests.support.seams import FullDisk, UnsyncedSeam
 
 SIDE_KINDS = (".index", ".timeindex", ".txnindex")
 
@@ -52,14 +53,14 @@ def test_the_indexes_of_a_cleaned_segment_are_on_the_disk_before_it_is_in_its_pl
     assert all(cleaned[0][1].values()), "the index, the time index and the transaction index have entries"
     log.close()
     found = dict.fromkeys(cleaned, 0)
-    for number, files in enumerate(disk.survivors):
-        directory = write_survivor(files, tmp_path / str(number) / "t-0")
+    for number, left in enumerate(disk.left):
+        directory = write_survivor(left.survivor, tmp_path / str(number) / "t-0")
         reopened(directory, log.config, end_offset).close()
         for base_offset, (content, expected) in cleaned.items():
             path = directory / f"{base_offset:020d}.log"
             if path.exists() and path.read_bytes() == content:
                 found[base_offset] += 1
-                assert side_files(directory, base_offset) == expected, f"after {disk.survivors[files]}"
+                assert side_files(directory, base_offset) == expected, left.when
     assert all(found.values())
 
 
@@ -87,3 +88,17 @@ def test_deleted_segments_stay_away_when_retention_has_returned(base_offset: int
     again = reopened(directory, log.config, end_offset)
     assert (again.log_start_offset, again.segments.base_offsets[0]) == (base_offset, base_offset)
     again.close()
+
+
+@pytest.mark.parametrize("writes_left", [0, 1, 4])
+def test_a_disk_that_is_full_ends_a_cleaning_and_changes_nothing(writes_left: int, tmp_path: Path) -> None:
+    case, directory, disk = example_case(10), tmp_path / "t-0", FullDisk()
+    case.config |= {"min.compaction.lag.ms": "0"}
+    log = opened(directory, lay_out(case, directory), NOW, was_clean=True, seam=disk)
+    before, names = batches_of(log), sorted(path.name for path in directory.iterdir())
+    disk.writes_left = writes_left
+    with pytest.raises(DataDirectoryError, match="No space left"):
+        log.clean(log.cleanable(None, NOW), NOW)
+    assert batches_of(log) == before
+    assert sorted(path.name for path in directory.iterdir()) == names
+    log.close()

@@ -37,18 +37,17 @@ def test_kafka_makes_of_what_a_crash_left_what_ours_makes_of_it(asked: Callable[
     for number in range(CASE_COUNT):
         crashing = CrashingLog(tmp_path / str(number) / "t-0", f"{SEED} {number}")
         crashing.write(STEP_COUNT)
-        survivors, dice = list(crashing.disk.survivors.items()), Dice(f"{SEED} sample {number}")
+        dice = Dice(f"{SEED} sample {number}")
         for sample in range(SAMPLE_COUNT):
-            survivor, (call, outcome) = dice.choose(survivors)
-            theirs, ours = (lay_out(survivor, tmp_path / f"{number}-{sample}" / who) for who in ("theirs", "ours"))
-            recovery_point = crashing.promises[call].recovery_point
-            case = Case(0, "", "t-0", (), False, 0, recovery_point, SOME_TIME, CONFIG)
+            left = dice.choose(crashing.disk.left)
+            theirs, ours = (lay_out(left.survivor, tmp_path / f"{number}-{sample}" / who) for who in ("theirs", "ours"))
+            case = Case(0, "", "t-0", (), False, 0, left.promise.recovery_point, SOME_TIME, CONFIG)
             expected = json.loads(check.answer(json.dumps({**case.question(), "directory": str(theirs)}) + "\n"))
             torn_count += any("Corruption found in segment" in warning for warning in expected.pop("warnings"))
             assert "error" not in expected
             found = answer(case, ours)
             for one in (expected, found):
                 one["files"].pop(LEFT_OVER, None)
-            where = f"LOGSTORE_CRASH_SEED={SEED}, workload {number}, before call {call}, {outcome}"
+            where = f"LOGSTORE_CRASH_SEED={SEED}, workload {number}, {left.when}"
             assert disagreement(expected, found) == "", where
     assert torn_count >= CASE_COUNT

@@ -3,32 +3,28 @@
 Opened again it has a beginning of what was appended: no batch is half there, nothing that was flushed is missing, and
 epochs, producers, open transactions and what was aborted are those of the batches that are left. A producer that sends
 its last batch again is told that it is there, and readers of committed data see what was committed and no more. The
-same holds behind an orderly close, when nothing is recovered. `LOGSTORE_CRASH_CASES` is the number of
-workloads, `LOGSTORE_CRASH_SEED` makes a run again.
+same holds behind an orderly close, when nothing is recovered.
 """
 
 from __future__ import annotations
 
-import shutil
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
+from logstore.disk.seam import Seam
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
-from tests.crash.crashing_log import OFFSET_MAX, OTHER_THREAD, CrashingLog, Promise, content, lay_out, open_log
-from tests.crash.lossy_disk import ALL_OUTCOMES, Survivor
+from tests.crash.crashing_log import OFFSET_MAX, OTHER_THREAD, CrashingLog, Promise, content, open_log
+from tests.crash.points import DRAWS, Point
 from tests.naive import batch as naive
+from tests.support.dice import Dice
 from tests.support.encoder import CONTROL, TRANSACTIONAL
-from tests.support.sampling import case_count, seed_of
 from tests.support.seams import UnsyncedSeam
 
-CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=2, whole=6)
-SEED = seed_of("CRASH")
 STEP_COUNT = 25
 MARKER_TYPE = slice(68, 70)  # of a batch's bytes
 AFTER_OFFSET = 8  # of a batch's bytes; the offset is the log's
@@ -90,14 +86,31 @@ def known_of(log: bytes) -> Known:
     return known
 
 
-def check(directory: Path, promise: Promise, written: bytes, *, is_kept: bool, may_have_gap: bool) -> int:
-    """Open what a crash has left; how many batches were sent again."""
-    seam, was_clean = UnsyncedSeam(), promise.is_closed
-    log = open_log(directory, seam, was_clean=was_clean, recovery_point=promise.recovery_point)
+def points(seed: str, place: Path) -> Iterator[Point]:
+    """Write a log, whose full segments are synced at once, by another thread late, or by it never."""
+    other_thread, config = Dice(seed).choose(WORKLOADS)
+    crashing = CrashingLog(place / "t-0", seed, other_thread=other_thread, config=config, draws=DRAWS)
+    crashing.write(STEP_COUNT)
+    for left in (*crashing.disk.left, *crashing.closed):
+        promise: Promise = left.promise
+        if other_thread != "none" and left.outcome == "reordered" and not promise.is_closed:
+            continue  # with zeros in a segment before one without indexes neither Kafka's load nor ours begins
+        look = partial(check, promise, crashing.content, other_thread != "none")
+        yield Point.of(left, "t-0", reopen=partial(reopen, promise), look=look)
+
+
+def reopen(promise: Promise, directory: Path, seam: Seam) -> PartitionLog:
+    """As after the crash that left the directory."""
+    return open_log(directory, seam, was_clean=promise.is_closed, recovery_point=promise.recovery_point)
+
+
+def check(promise: Promise, written: bytes, may_have_gap: bool, directory: Path, is_kept: bool) -> None:
+    """Open what a crash has left, compare it with what was written, and send the last batches again."""
+    log = reopen(promise, directory, UnsyncedSeam())
     found = content(log)
     if may_have_gap and not is_kept and not promise.is_closed and has_gap(found, log.log_end_offset):
         check_flushed(log, found, promise, written)
-        return 0
+        return
     assert written.startswith(found)
     assert log.log_end_offset >= (promise.end_offset if is_kept else promise.flushed)
     known = known_of(found)
@@ -111,7 +124,6 @@ def check(directory: Path, promise: Promise, written: bytes, *, is_kept: bool, m
         assert (info.is_duplicate, info.first_offset) == (True, base_offset)
     assert content(log) == found
     log.close()
-    return len(known.last_batches)
 
 
 def has_gap(found: bytes, end_offset: int) -> bool:
@@ -153,38 +165,3 @@ def check_transactions(log: PartitionLog, known: Known) -> None:
     entries = [entry for three in columns for entry in zip(*(column.tolist() for column in three), strict=True)]
     assert entries == known.aborted
     assert committed_offsets(log) == known.committed_offsets()
-
-
-def all_left(crashing: CrashingLog) -> Iterator[tuple[Survivor, str, Promise, str]]:
-    """What a crash may have left, its outcome, what holds then, and when it was."""
-    for survivor, (call, outcome) in crashing.disk.survivors.items():
-        yield survivor, outcome, crashing.promises[call], f"before call {call}"
-    for number, (survivor, outcome, promise) in enumerate(crashing.closed):
-        yield survivor, outcome, promise, f"behind close {number // len(ALL_OUTCOMES)}"
-
-
-def test_flushed_batches_survive_and_the_rest_is_whole(tmp_path: Path) -> None:
-    outcomes: Counter[tuple[str, bool]] = Counter()
-    sent_again = 0
-    for number in range(CASE_COUNT):
-        other_thread, config = WORKLOADS[number % len(WORKLOADS)]
-        seed = f"{SEED} {number}"
-        crashing = CrashingLog(tmp_path / str(number) / "t-0", seed, other_thread=other_thread, config=config)
-        crashing.write(STEP_COUNT)
-        for survivor, outcome, promise, when in all_left(crashing):
-            if other_thread != "none" and outcome == "reordered" and not promise.is_closed:
-                continue  # with zeros in a segment before one without indexes neither Kafka's load nor ours begins
-            place = tmp_path / "left"
-            try:
-                directory = lay_out(survivor, place)
-                is_kept, may_have_gap = outcome == "kept", other_thread != "none"
-                sent_again += check(directory, promise, crashing.content, is_kept=is_kept, may_have_gap=may_have_gap)
-            except Exception as error:
-                error.add_note(f"LOGSTORE_CRASH_SEED={SEED}, workload {number}, {when}, {outcome}")
-                raise
-            shutil.rmtree(place)
-            outcomes[outcome, promise.is_closed] += 1
-    assert ("kept", False) in outcomes
-    assert len(outcomes) >= 2 + len(ALL_OUTCOMES)  # a directory that two crashes leave counts for the first of them
-    assert outcomes.total() >= 20 * CASE_COUNT
-    assert sent_again >= 10 * CASE_COUNT

@@ -2,17 +2,16 @@
 
 Transactions are written, flushed and rolled away while housekeeping never comes to what it is to sync; checkpoints are
 written in between. After each loss readers of committed data see first what was committed and flushed, and nothing that
-was aborted and flushed. `LOGSTORE_CRASH_CASES` is the number of runs, `LOGSTORE_CRASH_SEED` makes a run
-again.
+was aborted and flushed.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-
-import pytest
 
 from logstore.disk.seam import Seam
 from logstore.layout.offset_checkpoint import RECOVERY_POINT_FILE_NAME
@@ -20,15 +19,12 @@ from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
-from tests.crash.lossy_disk import OUTCOMES, LossyDisk, Survivor, write_survivor
+from tests.crash.lossy_disk import OUTCOMES, Left, LossyDisk
+from tests.crash.points import DRAWS, Point
 from tests.support.dice import Dice
-from tests.support.sampling import case_count, seed_of
 from tests.support.seams import UnsyncedSeam
 
-CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=4)
-SEED = seed_of("CRASH")
 STEP_COUNT = 12
-SURVIVOR_COUNT_MAX = 40  # of one run before its end; chosen by chance
 NOW = 1_700_000_000_000
 CONFIG = {"transaction.partition.verification.enable": False, "log.cleaner.enable": False}
 PRODUCER_ID = 7
@@ -41,12 +37,10 @@ class Run:
     Attributes:
         ended: values of transactions in order, and whether they were committed.
         acknowledged: how many of them a flush, or the close, has acknowledged by now.
-        flushed: how many it was before each call.
     """
 
     ended: list[tuple[bytes, bool]] = field(default_factory=list)
     acknowledged: int = 0
-    flushed: list[int] = field(default_factory=list)
     sequence: int = 0
 
     def write(self, log: PartitionLog, number: int, *, is_commit: bool) -> None:
@@ -80,10 +74,25 @@ def keep_busy(store: DataDirectory) -> None:
         time.sleep(0.001)
 
 
+def points(seed: str, place: Path) -> Iterator[Point]:
+    """Work on a store, and close it; each batch is flushed or some are."""
+    root = place / "store"
+    root.mkdir()
+    disk, run = worked(root, seed, flush_messages=Dice(seed).choose((1, 2**63 - 1)))
+    disk.left += [Left(disk.survivor(outcome), disk.call_count, outcome, run.acknowledged) for outcome in OUTCOMES]
+    for left in disk.left:
+        yield Point.of(left, "store", reopen=reopen, look=partial(check, run, left.promise))
+
+
+def reopen(root: Path, seam: Seam) -> None:
+    """As after a power failure, and close it in order."""
+    opened(root, seam).close()
+
+
 def worked(root: Path, seed: str, *, flush_messages: int) -> tuple[LossyDisk, Run]:
     """A run of a store up to the end of its close."""
     run, dice = Run(), Dice(seed)
-    disk = LossyDisk(root, seed, promise=lambda: run.flushed.append(run.acknowledged))
+    disk = LossyDisk(root, seed, promise=lambda: run.acknowledged, draws=DRAWS)
     store = opened(root, disk)
     keep_busy(store)
     store.create_topic("orders", 1, {"flush.messages": flush_messages, "index.interval.bytes": 0})
@@ -103,7 +112,7 @@ def worked(root: Path, seed: str, *, flush_messages: int) -> tuple[LossyDisk, Ru
     return disk, run
 
 
-def check(root: Path, run: Run, acknowledged: int) -> None:
+def check(run: Run, acknowledged: int, root: Path, _: bool) -> None:
     with opened(root, UnsyncedSeam()) as store:
         if "orders" not in store.topics:
             assert not acknowledged
@@ -113,27 +122,3 @@ def check(root: Path, run: Run, acknowledged: int) -> None:
     committed = run.committed(acknowledged)
     assert values[: len(committed)] == committed
     assert not set(values) & {value for value, is_commit in run.ended[:acknowledged] if not is_commit}
-
-
-@pytest.mark.parametrize("flush_messages", [1, 2**63 - 1], ids=["each batch is flushed", "some are flushed"])
-@pytest.mark.parametrize("number", range(CASE_COUNT))
-def test_a_busy_thread_costs_nothing_that_was_acknowledged(number: int, flush_messages: int, tmp_path: Path) -> None:
-    seed = f"{SEED} {number} {flush_messages}"
-    watched = tmp_path / "watched"
-    watched.mkdir()
-    disk, run = worked(watched, seed, flush_messages=flush_messages)
-    left: list[tuple[Survivor, int, str]] = [
-        (disk.survivor(outcome), run.acknowledged, f"behind the close, {outcome}") for outcome in OUTCOMES
-    ]
-    found, dice = list(disk.survivors.items()), Dice(seed)
-    for _ in range(min(len(found), SURVIVOR_COUNT_MAX)):
-        survivor, (call, outcome) = found.pop(dice.below(len(found)))
-        left.append((survivor, run.flushed[call], f"before call {call}, {outcome}"))
-    for index, (survivor, acknowledged, when) in enumerate(left):
-        try:
-            check(write_survivor(survivor, tmp_path / str(index)), run, acknowledged)
-        except Exception as error:
-            error.add_note(f"LOGSTORE_CRASH_SEED={SEED}, run {number}, {when}")
-            raise
-    assert 0 < len(run.committed(len(run.ended))) < len(run.ended)
-    assert len(left) == len(OUTCOMES) + SURVIVOR_COUNT_MAX

@@ -2,17 +2,17 @@
 
 Topics made, changed and deleted, blocks of producer ids and offsets of groups, as answered before the failure:
 each answered change is there, the one in doubt is there as a whole or not at all. Offsets are asked of a store with
-`logstore.durable.commits`, the only one that promises them. `LOGSTORE_CRASH_CASES` is the number of runs,
-`LOGSTORE_CRASH_SEED` makes them again.
+`logstore.durable.commits`, the only one that promises them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-
-import pytest
+from unittest.mock import patch
 
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
@@ -21,14 +21,11 @@ from logstore.store.broker_config import DURABLE_COMMITS
 from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
 from logstore.store.timers import Timers
-from tests.crash.lossy_disk import LossyDisk, Survivor, write_survivor
+from tests.crash.lossy_disk import Left, LossyDisk
+from tests.crash.points import DRAWS, Point
 from tests.support.dice import Dice
-from tests.support.sampling import case_count, seed_of
 from tests.support.seams import UnsyncedSeam
 
-CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=3)
-SEED = seed_of("CRASH")
-SURVIVOR_COUNT_MAX = 60  # of one run; chosen by chance
 NOW = 1_700_000_000_000
 CONFIG = {DURABLE_COMMITS: True, "offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
 READ = ("__consumer_offsets", 0)  # there whenever an offset is committed, whatever becomes of the other topics
@@ -118,14 +115,22 @@ class Work:
 
 
 def opened(root: Path, seam: Seam) -> DataDirectory:
-    return open_as(DataDirectory, str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
+    with patch.object(Timers, "start", lambda _: None):
+        return open_as(DataDirectory, str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
 
 
-def failures(root: Path, seed: str) -> tuple[list[tuple[Survivor, int, str]], list[Told]]:
-    """What a failure could leave before each call of a run of two stores, and what was told before that call."""
-    told, told_before = Told(), list[Told]()
-    disk = LossyDisk(root, seed, promise=lambda: told_before.append(deepcopy(told)))
-    dice = Dice(seed)
+def points(seed: str, place: Path) -> Iterator[Point]:
+    """Change two stores after one another in a directory."""
+    root = place / "store"
+    root.mkdir()
+    for left in worked(root, seed):
+        yield Point.of(left, "store", reopen=reopen, look=partial(check, left.promise))
+
+
+def worked(root: Path, seed: str) -> list[Left]:
+    """What a failure could leave before each call of a run of two stores."""
+    told, dice = Told(), Dice(seed)
+    disk = LossyDisk(root, seed, promise=lambda: deepcopy(told), draws=DRAWS)
     for _ in range(2):
         with opened(root, disk) as store:
             work = Work(store, told, dice)
@@ -133,10 +138,15 @@ def failures(root: Path, seed: str) -> tuple[list[tuple[Survivor, int, str]], li
             for _ in range(12):
                 work.step()
             told.producer_ids.append(store.next_producer_id())
-    return [(survivor, *found) for survivor, found in disk.survivors.items()], told_before
+    return disk.left
 
 
-def check(root: Path, told: Told) -> None:
+def reopen(root: Path, seam: Seam) -> None:
+    """As after a power failure, and close it in order."""
+    opened(root, seam).close()
+
+
+def check(told: Told, root: Path, _: bool) -> None:
     with opened(root, UnsyncedSeam()) as store:
         internal = {"__consumer_offsets"} & store.topics.keys()
         found = {name: topic.partition_count for name, topic in store.topics.items() if name not in internal}
@@ -166,23 +176,3 @@ def check(root: Path, told: Told) -> None:
     assert (root / ".kafka_cleanshutdown").exists()
     with opened(root, UnsyncedSeam()) as again:
         assert again.topics["afterwards"].partition_count == 1
-
-
-@pytest.mark.parametrize("number", range(CASE_COUNT))
-def test_a_store_is_whole_after_a_power_failure(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Timers, "start", lambda self: None)
-    seed = f"{SEED} {number}"
-    watched = tmp_path / "watched"
-    watched.mkdir()
-    found, told_before = failures(watched, seed)
-    assert {"lost", "torn"} & {outcome for _, _, outcome in found}
-    dice = Dice(seed)
-    chosen = [found.pop(dice.below(len(found))) for _ in range(min(len(found), SURVIVOR_COUNT_MAX))]
-    for index, (survivor, call, outcome) in enumerate(chosen):
-        root = write_survivor(survivor, tmp_path / str(index))
-        try:
-            check(root, told_before[call])
-        except Exception as error:
-            error.add_note(f"LOGSTORE_CRASH_SEED={SEED}, run {number}, before call {call}, {outcome}")
-            raise
-    assert len(chosen) == SURVIVOR_COUNT_MAX

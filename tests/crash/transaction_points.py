@@ -4,13 +4,13 @@ Two producers write to three partitions and commit offsets; some transactions ar
 another of the same transactional id. After the end of the process alone (`kept`) the store finds everything again,
 after a power failure (`lost`, `torn`) it does if it is durable: each transaction is there as a whole or not at all,
 those answered as committed are there, offsets agree with them, nothing stays open, and nobody old can write.
-
-`LOGSTORE_CRASH_CASES` (for each version) is the number of runs, `LOGSTORE_CRASH_SEED` makes them again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,17 +18,15 @@ import pytest
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
+from logstore.disk.seam import Seam
 from logstore.errors import LogstoreError
 from logstore.store.broker_config import DURABLE_COMMITS
-from tests.crash.lossy_disk import LossyDisk, write_survivor
+from tests.crash.lossy_disk import LossyDisk
+from tests.crash.points import DRAWS, Point
 from tests.support.dice import Dice
-from tests.support.sampling import case_count, seed_of
 from tests.support.small_store import SmallStore, TransactionalClient
 
-CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=3)
-SEED = seed_of("CRASH")
 STEP_COUNT = 14
-SURVIVOR_COUNT_MAX = 60  # of one run; chosen by chance
 IDS = ("x", "y")
 PLACES = (("a", 0), ("a", 1), ("b", 0))
 
@@ -43,7 +41,7 @@ class Story:
 
 
 class CrashingStore:
-    """A run over a lossy disk; `promises` are, for each call, what was answered as committed and as aborted before."""
+    """A run over a lossy disk, which promises how many transactions were answered as committed and as aborted."""
 
     def __init__(self, root: Path, seed: str, version: int, *, is_durable: bool) -> None:
         SmallStore(root, version=version, internal_partitions=1).start()
@@ -55,9 +53,8 @@ class CrashingStore:
         made.groups.partition_of("g")
         made.close()
         self.story = Story()
-        self.promises: list[tuple[int, int]] = []
         self.dice = Dice(seed)
-        self.disk = LossyDisk(root, seed, promise=self.promise)
+        self.disk = LossyDisk(root, seed, promise=self.promise, draws=DRAWS)
         config = {DURABLE_COMMITS: is_durable}
         self.store = SmallStore(
             root, version=version, internal_partitions=1, seam=self.disk, first_producer_id=5000, config=config
@@ -66,8 +63,8 @@ class CrashingStore:
         self.open: dict[str, bytes] = {}
         self.numbers = dict.fromkeys(IDS, 0)
 
-    def promise(self) -> None:
-        self.promises.append((len(self.story.committed), len(self.story.aborted)))
+    def promise(self) -> tuple[int, int]:
+        return len(self.story.committed), len(self.story.aborted)
 
     def step(self) -> None:
         dice, name = self.dice, self.dice.choose(IDS)
@@ -107,7 +104,7 @@ class CrashingStore:
         return OffsetAndMetadata(self.numbers[name])
 
 
-def check(root: Path, version: int, story: Story, promise: tuple[int, int]) -> None:
+def check(version: int, story: Story, promise: tuple[int, int], root: Path, _: bool) -> None:
     """Opens what a crash has left, ends what is open, and looks."""
     store = SmallStore(root, version=version, internal_partitions=1, first_producer_id=6000).start()
     zombies = {name: store.transactions.describe(name) for name in IDS if is_known(store, name)}
@@ -144,25 +141,23 @@ def is_known(store: SmallStore, name: str) -> bool:
     return any(one.transactional_id == name for one in store.transactions)
 
 
-@pytest.mark.parametrize("number", range(CASE_COUNT))
-@pytest.mark.parametrize("is_durable", [False, True])
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_transaction_survives_as_a_whole(version: int, is_durable: bool, number: int, tmp_path: Path) -> None:
-    seed = f"{SEED} {version} {is_durable} {number}"
-    watched = tmp_path / "watched"
-    watched.mkdir()
-    crashing = CrashingStore(watched, seed, version, is_durable=is_durable)
+def points(seed: str, place: Path) -> Iterator[Point]:
+    """Work on a store of one of the versions of transactions that still exist, durable or not."""
+    dice, root = Dice(seed), place / "store"
+    version, is_durable = 1 + dice.below(2), dice.chance(70)
+    root.mkdir()
+    crashing = CrashingStore(root, seed, version, is_durable=is_durable)
     for _ in range(STEP_COUNT):
         crashing.step()
-    story = crashing.story
-    found = [one for one in crashing.disk.survivors.items() if is_durable or one[1][1] == "kept"]
-    dice = Dice(seed)
-    chosen = [found.pop(dice.below(len(found))) for _ in range(min(len(found), SURVIVOR_COUNT_MAX))]
-    for index, (survivor, (call, outcome)) in enumerate(chosen):
-        root = write_survivor(survivor, tmp_path / str(index))
-        try:
-            check(root, version, story, crashing.promises[call])
-        except Exception as error:
-            error.add_note(f"LOGSTORE_CRASH_SEED={SEED}, run {number}, before call {call}, {outcome}")
-            raise
-    assert len(chosen) >= 20
+    for left in crashing.disk.left:
+        if is_durable or left.outcome == "kept":
+            look = partial(check, version, crashing.story, left.promise)
+            yield Point.of(left, "store", reopen=partial(reopen, version, is_durable), look=look)
+
+
+def reopen(version: int, is_durable: bool, root: Path, seam: Seam) -> None:
+    """Open and close it as after a crash; all that this writes is synced if the store is durable."""
+    config = {DURABLE_COMMITS: is_durable}
+    SmallStore(
+        root, version=version, internal_partitions=1, first_producer_id=5500, seam=seam, config=config
+    ).start().close()
