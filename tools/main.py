@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 def main() -> None:
     """Entry point of the console script."""
     signal.signal(signal.SIGTERM, _end)
+    _end_when_cut()
     words = sys.argv[1:]
     if words[:1] == ["dump"]:
         sys.exit(dump_program(words[1:]))
@@ -51,3 +53,22 @@ def _end(number: int, frame: object) -> NoReturn:
     """End as an interrupted command does, so that what is half done is taken back, with a shell's code for SIGTERM."""
     sys.stderr.write("logstore: terminated\n")
     sys.exit(143)
+
+
+def _end_when_cut() -> None:
+    """Let the process end with a word, and not by SIGBUS, when another one cuts a file that is mapped here.
+
+    In C, as Python would go back to the instruction that failed before it called a handler of its own.
+    """
+    _handlers.append(ctypes.CFUNCTYPE(None, ctypes.c_int)(_cut))
+    ctypes.CDLL(None).signal(int(signal.SIGBUS), _handlers[0])
+
+
+_handlers: list[object] = []  # kept, as C calls them
+
+
+def _cut(number: int) -> NoReturn:
+    sys.stderr.write(
+        "logstore: another process cut a file while it was read; look again, or at a copy of the directory\n"
+    )
+    os._exit(3)

@@ -59,6 +59,13 @@ class FileRange:
             raise io_error(error) from error
         return np.frombuffer(b"".join(pieces) if len(pieces) != 1 else pieces[0], np.uint8)
 
+    def read_exactly(self, position: int, size: int) -> npt.NDArray[np.uint8]:
+        """Read as `read`; raise DataDirectoryError too if the file ends before."""
+        data = self.read(position, size)
+        if data.size < size:
+            raise became_shorter(self.path, position + size, position + data.size)
+        return data
+
     def close(self) -> None:
         """Close the file."""
         self._close()
@@ -102,3 +109,15 @@ def file_identity(path: str) -> FileIdentity | None:
     except OSError as error:
         raise nio_error(error, path) from error
     return FileIdentity(status.st_dev, status.st_ino)
+
+
+def became_shorter(path: str, expected_size: int, size: int) -> DataDirectoryError:
+    """Return the error of a file in which bytes are missing that were there."""
+    return DataDirectoryError(
+        "A segment became shorter while it was read",
+        path=path,
+        expected=f"{expected_size} bytes",
+        found=size,
+        advice="refresh the reader, or open the log anew: another process has cut the log",
+        java_class="java.io.EOFException",
+    )

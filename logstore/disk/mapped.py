@@ -1,7 +1,12 @@
-"""A file as a read-only array, mapped: its pages are in the page cache, not in this process's memory."""
+"""A file as a read-only array, mapped: its pages are in the page cache, not in this process's memory.
+
+For files that only this process changes, or for a process that may end when another one cuts a file that it reads
+(SIGBUS): `file_range` copies instead.
+"""
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import stat
@@ -11,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DataDirectoryError
-from .file_range import FileIdentity
+from .file_range import FileIdentity, FileRange, became_shorter
 from .names import java_file
 from .system_errors import nio_error
 
@@ -48,7 +53,12 @@ class MappedFile:
         self.identity = FileIdentity(status.st_dev, status.st_ino)
         if self.size == 0:
             return None
-        return mmap.mmap(descriptor, self.size, access=mmap.ACCESS_READ)
+        try:
+            return mmap.mmap(descriptor, self.size, access=mmap.ACCESS_READ)
+        except ValueError as error:
+            raise became_shorter(self.path, self.size, os.fstat(descriptor).st_size) from error
+        except OSError as error:
+            raise _map_error(error, self.path, self.size) from error
 
     def release(self, start: int, end: int) -> None:
         """Release the pages of data[start:end]: they stay in the page cache, but not in this process's memory."""
@@ -68,6 +78,40 @@ class MappedFile:
         # the mapping ends with the last array over it
         self.data = np.empty(0, np.uint8)
         self._map = None
+
+
+class CopiedFile:
+    """A whole file in memory, in place of a `MappedFile`.
+
+    Attributes:
+        path: as Java prints it.
+        data: uint8, 1-D, read-only.
+        size: bytes of `data`.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Copy the file; raises DataDirectoryError, also for what is larger than a segment."""
+        segment_size(path)
+        with FileRange(os.path.realpath(path)) as file:
+            self.path, self.data = java_file(path), file.read(0, file.size)
+        self.size = self.data.size
+
+    def release(self, start: int, end: int) -> None:
+        """Do nothing: no pages of a file are mapped."""
+
+
+def _map_error(error: OSError, path: str, size: int) -> DataDirectoryError:
+    """Return what `FileChannelImpl.map` throws."""
+    advice = None
+    if error.errno == errno.ENOMEM:
+        advice = "allow the process more address space (ulimit -v) or more mappings (vm.max_map_count), or close logs"
+    return DataDirectoryError(
+        f"Map failed: {error.strerror}",
+        path=path,
+        expected=f"room for {size} bytes",
+        advice=advice,
+        java_class="java.io.IOException",
+    )
 
 
 def segment_size(path: str) -> int:

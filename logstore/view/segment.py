@@ -11,9 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..columns.batch_table import CHUNK_ROW_COUNT, BatchTable, ByteArray
-from ..disk.file_range import FileRange
+from ..disk.file_range import FileRange, became_shorter
 from ..disk.mapped import MappedFile
-from ..errors import DataDirectoryError
 from ..folds.segment_indexes import SegmentIndexes
 from ..layout.batch import NO_TIMESTAMP
 from ..layout.file_names import (
@@ -159,10 +158,7 @@ class Segment:
         """
         if self._file is None:
             return self.data[position : position + size]
-        data = self._file.read(position, size)
-        if data.size < size:
-            raise _became_shorter(self._file.path, position + size, position + data.size)
-        return data
+        return self._file.read_exactly(position, size)
 
     def batches(self, position: int, *, capacity: int = CHUNK_ROW_COUNT) -> Iterator[tuple[int, ByteArray, BatchTable]]:
         """Yield the batches from `position` to the end, see `batch_tables`: byte, bytes from there on, table.
@@ -282,19 +278,8 @@ class Segment:
         """Map the whole file, uint8; it is unmapped with the last array over it."""
         with MappedFile(self.path(LOG_SUFFIX)) as log:
             if log.size < self.size:
-                raise _became_shorter(log.path, self.size, log.size)
+                raise became_shorter(log.path, self.size, log.size)
             return log.data
 
     def _content(self, kind: str) -> bytes:
         return self.directory.read(self.file_name(kind)) if self.has(kind) else b""
-
-
-def _became_shorter(path: str, expected_size: int, size: int) -> DataDirectoryError:
-    return DataDirectoryError(
-        "A segment became shorter while it was read",
-        path=path,
-        expected=f"{expected_size} bytes",
-        found=size,
-        advice="refresh the reader, or open the log anew: another process has cut the log",
-        java_class="java.io.EOFException",
-    )

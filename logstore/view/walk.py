@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..columns.batch_table import BatchTable, ByteArray, scan_chunk
 from ..columns.legacy import fill_legacy_is_valid
 from ..columns.window_scan import scan_windows
-from ..disk.mapped import MappedFile
+from ..disk.mapped import CopiedFile, MappedFile
 from ..kernels.rules import RELATIVE_OFFSET_MAX
 from ..kernels.scan import batches as fields
 from ..layout.batch import HEADER_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
@@ -62,7 +62,7 @@ class Damage(NamedTuple):
         return self.is_batch or not self.is_tail
 
 
-def walk(log: MappedFile, base_offset: int) -> Iterator[Run | Damage]:
+def walk(log: MappedFile | CopiedFile, base_offset: int) -> Iterator[Run | Damage]:
     """Yield the pieces of the file, which cover all its bytes; pages are released behind each."""
     data, position = log.data, 0
     while position < data.size:

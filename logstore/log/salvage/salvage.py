@@ -6,12 +6,13 @@ wrong checksum, bytes that are no batch, records that are not what they say, off
 cannot hold, a control batch that is no marker, a batch outside of its producer's transaction. The recovery that a
 broker does makes the side files anew.
 
-    plan = plan_salvage("data/orders-0")            reads only
+    plan = plan_salvage("data/orders-0")            reads only, into memory: a broker may cut what is mapped
     salvage("data/orders-0", "rescued/orders-0", settings)
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise, zip_longest
@@ -21,7 +22,8 @@ import numpy as np
 
 from ...disk.atomic import write_file
 from ...disk.directory import PartitionFiles, list_partition_directory
-from ...disk.mapped import MappedFile
+from ...disk.file_range import FileRange
+from ...disk.mapped import CopiedFile
 from ...disk.names import absolute_path, child
 from ...disk.seam import SEAM, Seam
 from ...errors import LogstoreError, UsageError
@@ -71,14 +73,13 @@ def plan_salvage(path: str) -> list[Piece]:
     planner = _Planner(files)
     pieces: list[Piece] = []
     for segment in files.segments:
-        with MappedFile(segment.log) as log:
-            for piece in planner.segment(log, segment.base_offset):
-                last = pieces[-1] if pieces else None
-                if last is not None and last.problem is piece.problem is None and _joins(last, piece):
-                    batch_count = last.batch_count + piece.batch_count
-                    pieces[-1] = last._replace(end=piece.end, end_offset=piece.end_offset, batch_count=batch_count)
-                else:
-                    pieces.append(piece)
+        for piece in planner.segment(CopiedFile(segment.log), segment.base_offset):
+            last = pieces[-1] if pieces else None
+            if last is not None and last.problem is piece.problem is None and _joins(last, piece):
+                batch_count = last.batch_count + piece.batch_count
+                pieces[-1] = last._replace(end=piece.end, end_offset=piece.end_offset, batch_count=batch_count)
+            else:
+                pieces.append(piece)
     return pieces
 
 
@@ -127,7 +128,7 @@ class _Planner:
         self._last_offset = -1
         self._producers = ProducerState(f"{files.topic}-{files.partition}")
 
-    def segment(self, log: MappedFile, base_offset: int) -> Iterator[Piece]:
+    def segment(self, log: CopiedFile, base_offset: int) -> Iterator[Piece]:
         """Yield the pieces of one segment."""
         for piece in walk(log, base_offset):
             if isinstance(piece, Run):
@@ -226,10 +227,10 @@ def _joins(last: Piece, piece: Piece) -> bool:
 
 
 def _copy(source: str, destination: str, kept: list[Piece], seam: Seam) -> None:
-    with MappedFile(source) as log:
-        views = [
-            log.data[start : min(start + _COPY_SIZE, piece.end)].data
+    with FileRange(os.path.realpath(source)) as log:
+        chunks = (
+            log.read_exactly(start, min(_COPY_SIZE, piece.end - start)).data
             for piece in kept
             for start in range(piece.start, piece.end, _COPY_SIZE)
-        ]
-        write_file(seam, destination, views)
+        )
+        write_file(seam, destination, chunks)

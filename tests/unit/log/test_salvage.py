@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,9 +16,11 @@ from click.testing import CliRunner
 from logstore.audit.partition import open_partition
 from logstore.audit.replica_diff import compare
 from logstore.audit.verify import verify_partition
-from logstore.errors import UsageError
+from logstore.disk.mapped import CopiedFile
+from logstore.errors import DataDirectoryError, UsageError
 from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
+from logstore.log.salvage import salvage as salvaging
 from logstore.log.salvage.salvage import losses, plan_salvage, salvage
 from logstore_tools.copy_commands import repair as repair_command
 from logstore_tools.copy_commands import salvage as salvage_command
@@ -198,3 +201,45 @@ def test_repair_makes_a_copy_with_everything_anew(damaged: Callable[[Plant], Pat
     result = CliRunner().invoke(repair_command, [str(source), str(tmp_path / "new" / ROLLED)])
     assert result.exit_code == 0
     assert verify_partition(open_partition(str(tmp_path / "new" / ROLLED))).findings == ()
+
+
+def test_a_file_that_is_cut_behind_the_plan_is_told(golden: Golden, tmp_path: Path) -> None:
+    source = shutil.copytree(golden("transactions") / ROLLED, tmp_path / Path(ROLLED).name)
+    pieces = plan_salvage(str(source))
+    log = sorted(source.glob("*.log"))[0]
+    os.truncate(log, log.stat().st_size - 1)
+    (tmp_path / "rescued").mkdir()
+    with pytest.raises(DataDirectoryError, match="became shorter") as told:
+        salvage(str(source), str(tmp_path / "rescued" / source.name), SETTINGS, pieces=pieces)
+    assert told.value.path == str(log)
+
+
+def test_a_file_that_is_cut_during_the_plan_was_read_before(
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mapping of it would end the process here."""
+    source = shutil.copytree(golden("transactions") / ROLLED, tmp_path / Path(ROLLED).name)
+    expected, walk = plan_salvage(str(source)), salvaging.walk
+
+    def cut(log: CopiedFile, base_offset: int) -> object:
+        os.truncate(log.path, 0)
+        return walk(log, base_offset)
+
+    monkeypatch.setattr(salvaging, "walk", cut)
+    assert plan_salvage(str(source)) == expected
+
+
+@pytest.mark.parametrize("command", [salvage_command, repair_command], ids=lambda command: command.name)
+@pytest.mark.parametrize("files", [[], ["00000000000000000000.log"]], ids=["no files", "an empty log"])
+def test_of_an_empty_partition_an_empty_one_is_made(command: click.Command, files: list[str], tmp_path: Path) -> None:
+    """As a broker makes of it, which starts with both."""
+    source, destination = tmp_path / "t-0", tmp_path / "rescued" / "t-0"
+    source.mkdir()
+    destination.parent.mkdir()
+    for name in files:
+        (source / name).touch()
+    told = CliRunner().invoke(command, [str(source), str(destination)])
+    assert told.exit_code == 0, told.output
+    assert "0 batches were kept, 0 bytes left out." in told.output
+    assert verify_partition(open_partition(str(destination))).findings == ()
+    assert [path.stat().st_size for path in destination.glob("*.log")] == [0]
