@@ -26,6 +26,7 @@ from logstore.errors import (
     UsageError,
 )
 from logstore.store.data_directory import DataDirectory
+from logstore.store.groups.coordinator import GroupCoordinator
 from tests.support.clock import Clock
 from tests.support.stores import values_of
 
@@ -326,3 +327,46 @@ def test_after_an_orderly_close_a_log_is_opened_when_it_is_asked_for(tmp_path: P
             store.log("c", 0)
         assert "of partition c-0" in raised.value.__notes__[0]
         assert values_of(store, "a") == [b"1", b"2"]
+
+
+def open_below(root: Path) -> set[str]:
+    """The files below `root` that the process has open, or mapped: a mapping has a descriptor of its own."""
+    links = [Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
+    names = {str(link.readlink()) for link in links if link.is_symlink()}
+    return {name for name in names if name.startswith(str(root))}
+
+
+def test_a_closed_store_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    with logstore.open(root) as store:
+        store.create_topic("orders", 3, {})
+    store = logstore.open(root)
+    for number in range(3):
+        store.log("orders", number).append_records([b"v"])
+        store.log("orders", number).roll()
+    log = store.log("orders", 0)
+    assert [chunk.to_records()[0].value for chunk in log.records().chunks()] == [b"v"]
+    assert open_below(root)
+    store.close()
+    assert open_below(root) == set()
+    for ask in (lambda: log.append_records([b"late"]), log.flush, log.roll):
+        with pytest.raises(LogstoreError, match="closed"):
+            ask()
+    assert open_below(root) == set()
+
+
+def test_a_store_that_cannot_be_opened_leaves_no_descriptor_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "data"
+    with logstore.open(root) as store:
+        store.create_topic("orders", 2, {})
+
+    def fail(coordinator: GroupCoordinator) -> None:
+        assert open_below(root)
+        raise DataDirectoryError("Input/output error")
+
+    monkeypatch.setattr(GroupCoordinator, "start", fail)
+    with pytest.raises(DataDirectoryError, match="Input/output error"):
+        logstore.open(root)
+    assert open_below(root) == set()
