@@ -68,7 +68,5 @@ _handlers: list[object] = []  # kept, as C calls them
 
 
 def _cut(number: int) -> NoReturn:
-    sys.stderr.write(
-        "logstore: another process cut a file while it was read; look again, or at a copy of the directory\n"
-    )
+    sys.stderr.write("logstore: another process cut a file while it was read; look again, or at a copy of it\n")
     os._exit(3)
