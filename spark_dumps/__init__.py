@@ -5,8 +5,8 @@
     records = spark.read.format("kafka_segments").load("/var/lib/kafka/data")
     records.groupBy("topic", "partition").count().show()
 
-The columns are those of Spark's own Kafka source, so a query moves over unchanged. See `source` for tables and options.
-Executors import this package too, and open the same paths: install it on each, share the paths (local disk, NFS).
+The columns are those of Spark's own Kafka source, so queries need no change. `source` describes tables and options.
+Executors import this package and open the same paths: install it on each machine, and share the paths (NFS, say).
 """
 
 from __future__ import annotations

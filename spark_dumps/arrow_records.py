@@ -1,4 +1,4 @@
-"""Records as Arrow: each key and value is copied once, out of the mapped file or the decompressed stream."""
+"""Record windows as Arrow batches; each key and value is copied once, out of the mapped file or decompressed stream."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ MS_MAX = (2**63 - 1) // MICROSECONDS_PER_MS
 
 @dataclass(frozen=True)
 class KeptRecords:
-    """Some records of a window.
+    """The records of a window that are read.
 
     Attributes:
-        batches: what the rows of the window are of.
-        kept: int64, numbers of records in the window, ascending; or a slice of them.
+        batches: the table that the rows of the window belong to.
+        kept: int64[n], ascending: positions of the records in the window; or a slice.
     """
 
     window: RecordWindow
@@ -39,33 +39,33 @@ class KeptRecords:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of records."""
         return self.column(self.window.records.offset).size
 
     @cached_property
     def rows(self) -> Int64Array:
-        """The row of the batch table that each record is of."""
+        """int64[count]: the row of each record's batch in the batch table."""
         return self.window.rows[self.kept]
 
     def column(self, column: Int64Array) -> Int64Array:
-        """Of a column of the record table what is kept."""
+        """Return the kept values of a column of the record table."""
         return column[self.kept]
 
     def batch_field(self, name: str) -> pa.Array:
-        """A field of the batch header, for each record."""
+        """Return a field of the batch header for each record."""
         return pa.array(self.batches.column(FIELD_NAMES[name])[self.rows])
 
 
 def record_batch(kept: KeptRecords, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns of `schema` of some records; what table `records` does not have is null."""
+    """Return records with the columns of `schema`; a column that table `records` does not have is null."""
     made = [MAKERS[name](kept) if name in MAKERS else pa.nulls(kept.count) for name in schema.names]
-    # a cast, even to what it is, imports `pyarrow.compute`, for which a worker's first task waits
+    # a cast, even to the same type, imports `pyarrow.compute`, which delays a worker's first task
     columns = [one if one.type == kind else one.cast(kind) for one, kind in zip(made, schema.types, strict=True)]
     return pa.record_batch(columns, schema=schema)
 
 
 def timestamps(times_ms: Int64Array, is_null: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    """Times in ms as Spark's; null where Spark has no such, and where `is_null` says so."""
+    """Return times in ms as Spark's, in µs; null where they do not fit Spark's range, and where `is_null`."""
     has_none = (times_ms > MS_MAX) | (times_ms < -MS_MAX)
     if is_null is not None:
         has_none |= is_null
@@ -84,7 +84,7 @@ def _value(kept: KeptRecords) -> pa.Array:
 
 
 def _headers(kept: KeptRecords) -> pa.Array:
-    """A list of structs; null for a record without headers, as in Spark's Kafka source."""
+    """Return lists of structs; null for a record without headers, as in Spark's Kafka source."""
     records = kept.window.records
     counts = kept.column(records.header_count)
     if not counts.any():

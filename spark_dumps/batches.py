@@ -1,4 +1,4 @@
-"""Table `batches`: the header of every record batch, good or not, control batches too."""
+"""Table `batches`: the header of each record batch, control batches and those with a wrong checksum included."""
 
 from __future__ import annotations
 

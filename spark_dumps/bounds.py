@@ -1,4 +1,4 @@
-"""Where a partition begins and ends, what of it is decided, and the offsets that the options ask for."""
+"""The bounds of a partition, its last stable offset, and the offsets that the options ask for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .options import EARLIEST, LATEST, READ_COMMITTED, Bound, Mode, Options
 from .segments import PlannedSegment, plan_segments
 
 LISTING_COUNT_MAX = 5
-SCANNED_SIZE_MAX = 1 << 20  # bytes of a segment whose headers are all scanned when a query is planned
+SCANNED_SIZE_MAX = 1 << 20  # bytes; planning scans all headers of a last segment up to this size
 _OFFSET_MAX = 2**63 - 1
 _NONE_ABORTED: Int64Array = np.empty((0, 3), np.int64)
 
@@ -34,13 +34,14 @@ Readers = dict[str, PartitionReader]
 
 
 class PartitionBounds:
-    """Where a partition begins and ends, looked up once; see `find_bounds`.
+    """The bounds of a partition at one moment; see `find_bounds`.
 
     Attributes:
-        start_offset, log_end_offset: the end is behind the last whole batch of the last segment.
+        start_offset: log start offset.
+        log_end_offset: behind the last whole batch of the last segment.
         end_offset: exclusive end for a consumer with the isolation level.
-        aborted: what read_committed leaves out, int64[n, 3]: producer id, first offset, and offset of the ABORT marker.
-        known_end_offset: behind the last batch that read_committed knows; damage may follow.
+        aborted: int64[n, 3], with read_committed: producer id, first offset, and offset of the ABORT marker.
+        known_end_offset: behind the last batch that read_committed has followed; damage may follow.
     """
 
     def __init__(self, partition: ListedPartition, isolation_level: str, readers: Readers) -> None:
@@ -64,22 +65,22 @@ class PartitionBounds:
         """Return the offsets from `first_offset` to `end_offset`, exclusive.
 
         Raises:
-            CorruptRecordError: FAILFAST, and damage hides what behind `end_offset` is decided.
+            CorruptRecordError: with FAILFAST, damage hides whether transactions behind the known end are decided.
         """
         known = self.known_end_offset
         if known < self.log_end_offset and mode is Mode.FAILFAST and end_offset >= self.end_offset:
             raise CorruptRecordError(
-                "damage hides what is decided of the transactions behind it",
+                "damage hides whether the transactions behind it are decided",
                 path=self.partition.files.path,
                 offset=known,
                 expected=f"whole batches to offset {self.log_end_offset}",
-                found=f"none that can be followed at offset {known}",
-                advice="look with `logstore verify`; mode PERMISSIVE reads what was decided before",
+                found=f"damage at offset {known}",
+                advice="see `logstore verify`; mode PERMISSIVE reads up to the last decided offset",
             )
         return PartitionRange(self, first_offset, end_offset)
 
     def offset_at(self, timestamp: int) -> int | None:
-        """Of the first record that is not older than `timestamp`, ms; None without one (`offsetsForTimes`)."""
+        """Return the offset of the first record at or after `timestamp`, ms; None without one (`offsetsForTimes`)."""
         for segment in self.segments:
             found = _offset_in_segment(segment, timestamp, self.start_offset)
             if found is not None:
@@ -87,10 +88,10 @@ class PartitionBounds:
         return None
 
     def _fold(self, tail: _ScannedEnd) -> bool:
-        """Find what is decided if the last segment is small and whole; else return False.
+        """Find end offset and aborted transactions with the last segment alone; return False if that is not possible.
 
-        Nothing of the directory is listed or looked at again. An open transaction of an older segment is in the
-        producer snapshot at the last segment's start.
+        It is the fast path of planning, for a last segment that is small and undamaged: the directory is not listed
+        again. Transactions that are open from older segments stand in the producer snapshot at its start.
         """
         *before, last = self.partition.files.segments
         snapshot = _read_snapshot(self.partition.files.producer_snapshots.get(last.base_offset)) if before else None
@@ -100,11 +101,11 @@ class PartitionBounds:
         aborted = _aborted_in(map(read_transaction_index, paths))
         if tail.has_transactions or (snapshot is not None and (snapshot.current_txn_first_offsets >= 0).any()):
             if self.start_offset > last.base_offset or (before and self.start_offset == last.base_offset):
-                return False  # the log starts inside of what the snapshot or the segment tell
+                return False  # the log start has removed batches that the snapshot or the segment have
             state, found = ProducerState(self.partition.name), AbortedTransactions()
             state.start_at(last.base_offset)
             if snapshot is not None:
-                state.load(snapshot, last.base_offset, None)  # what expired has no open transaction
+                state.load(snapshot, last.base_offset, None)  # expired producers have no open transaction
             with MappedFile(last.log) as log:
                 for table in self.segments[-1].tables(log, 0, check_crc=True):
                     if (table.is_valid != 1).any():
@@ -136,12 +137,12 @@ class PartitionBounds:
 
 
 class _ScannedEnd(NamedTuple):
-    """The last segment of a log.
+    """The result of scanning the last segment of a log.
 
     Attributes:
         end_offset: behind its last whole batch.
-        is_whole: the headers of all of its bytes were scanned.
-        has_transactions: some of those are of transactions.
+        is_whole: all of its headers were scanned, without damage.
+        has_transactions: a scanned batch is transactional.
     """
 
     end_offset: int
@@ -151,7 +152,7 @@ class _ScannedEnd(NamedTuple):
 
 @dataclass(frozen=True)
 class PartitionRange:
-    """What is read of one partition: the offsets from `first_offset` to `end_offset`, exclusive."""
+    """The offsets of one partition that are read: `first_offset` to `end_offset`, exclusive."""
 
     bounds: PartitionBounds
     first_offset: int
@@ -159,14 +160,14 @@ class PartitionRange:
 
 
 def find_bounds(partition: ListedPartition, isolation_level: str, readers: Readers | None = None) -> PartitionBounds:
-    """The bounds of a partition as it is now; listed anew where a file is gone since it was listed.
+    """Return the bounds of a partition now; list it again if a file is gone since it was listed.
 
     Args:
-        readers: by path, of partitions that were followed the last time, of which only what is new is read.
+        readers: by path, kept between calls, so that a partition that was followed before is read from there on.
 
     Raises:
-        DataDirectoryError: it changes faster than it can be listed, or is gone.
-        LogstoreError: read_committed, and the transactions cannot be followed.
+        DataDirectoryError: the partition changes faster than it can be listed, or is gone.
+        LogstoreError: with read_committed, its transactions cannot be followed.
     """
     readers = {} if readers is None else readers
     for _ in range(LISTING_COUNT_MAX - 1):
@@ -178,11 +179,11 @@ def find_bounds(partition: ListedPartition, isolation_level: str, readers: Reade
 
 
 def find_range(partition: ListedPartition, options: Options) -> PartitionRange:
-    """The offsets of a partition that the options ask for.
+    """Return the offsets of a partition that the options ask for.
 
     Raises:
-        UsageError: a bound outside of the log (`failOnDataLoss`), a partition that a bound does not name, or a
-            starting time that no record reaches (`startingOffsetsByTimestampStrategy`).
+        UsageError: a bound is outside the log (`failOnDataLoss`) or does not name the partition, or no record is as
+            young as the starting timestamp (`startingOffsetsByTimestampStrategy`).
     """
     bounds = find_bounds(partition, options.isolation_level)
     first = resolve(options.starting, bounds, options, is_start=True)
@@ -191,7 +192,7 @@ def find_range(partition: ListedPartition, options: Options) -> PartitionRange:
 
 
 def resolve(bound: Bound, bounds: PartitionBounds, options: Options, *, is_start: bool) -> int:
-    """The offset that a bound means in a partition."""
+    """Return the offset of a bound in a partition."""
     number = bound.number if isinstance(bound.number, int) else _named(bound.number, bounds.partition)
     if bound.is_time:
         found = _at_time(bounds, number, options, is_start=is_start)
@@ -213,7 +214,7 @@ def _at_time(bounds: PartitionBounds, timestamp: int, options: Options, *, is_st
 
 
 def _within(bounds: PartitionBounds, offset: int, options: Options) -> int:
-    """The offset, which must be in the log: others were there once, or are yet to come."""
+    """Return the offset, or the nearest one in the log; raises UsageError for one outside it (`failOnDataLoss`)."""
     if bounds.start_offset <= offset <= bounds.log_end_offset:
         return offset
     if options.fail_on_data_loss:
@@ -221,7 +222,7 @@ def _within(bounds: PartitionBounds, offset: int, options: Options) -> int:
             f"{bounds.partition.name} does not hold offset {offset}",
             expected=f"{bounds.start_offset} to {bounds.log_end_offset}",
             found=offset,
-            advice="set failOnDataLoss to false to read what is there",
+            advice="set failOnDataLoss to false to read the offsets that are there",
         )
     return min(max(offset, bounds.start_offset), bounds.log_end_offset)
 
@@ -239,7 +240,7 @@ def _named(numbers: Mapping[tuple[str, int], int], partition: ListedPartition) -
 def _scan_tail(last: PlannedSegment) -> _ScannedEnd:
     end, scanned_size, has_transactions = last.files.base_offset, 0, False
     with MappedFile(last.files.log) as log:
-        is_small = last.size <= SCANNED_SIZE_MAX  # all of its headers are sooner scanned than its index is read
+        is_small = last.size <= SCANNED_SIZE_MAX  # scanning its headers is faster than reading its index
         for table in last.tables(log, 0 if is_small else last.entries.position_at_or_before(log, _OFFSET_MAX)):
             if len(table):
                 end = int(table.last_offset[-1]) + 1
@@ -275,14 +276,14 @@ def _offset_in_segment(segment: PlannedSegment, timestamp: int, start_offset: in
 
 
 def _offset_near(segment: PlannedSegment, timestamp: int) -> int | None:
-    """An offset from which on to look; None where the time index says that all of a segment is older."""
+    """Return an offset from which to search; None if the time index says that the whole segment is older."""
     if segment.files.time_index is None:
         return segment.files.base_offset
     index = read_time_index(segment.files.time_index)
     try:
         index.sanity_check()
     except CorruptIndexError:
-        return segment.files.base_offset  # a hint less: the log itself tells
+        return segment.files.base_offset  # the index is only a hint: search the whole segment
     if segment.following is not None and index.entry_count and int(index.timestamps[-1]) < timestamp:
         return None
     return index.lookup(timestamp)[1]

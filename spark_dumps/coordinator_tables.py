@@ -1,10 +1,9 @@
-"""Tables of the coordinators' topics, as a coordinator knows them when it has loaded its log.
+"""Tables of the coordinators' topics: the state of a coordinator that has loaded its log.
 
-`group_offsets`, by `__consumer_offsets`: the offsets that consumer groups have committed, and pending ones, whose
-transaction is not decided; see `logstore.view.group_offsets`.
+`group_offsets`, from `__consumer_offsets`: the committed offsets of consumer groups, and the pending ones of open
+transactions; see `logstore.view.group_offsets`.
 
-`transaction_state`, by `__transaction_state`: what was last written of every transactional id; ids that were forgotten
-are not there.
+`transaction_state`, from `__transaction_state`: the last state of each transactional id that has not expired.
 """
 
 from __future__ import annotations

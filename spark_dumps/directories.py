@@ -1,4 +1,4 @@
-"""From paths to the partitions below them."""
+"""The partitions below the paths of a read."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .options import Mode, Options, TopicChoice
 
 @dataclass(frozen=True, slots=True)
 class ListedPartition:
-    """One partition that is read.
+    """A partition that is read.
 
     Attributes:
-        log_start_offset: what DeleteRecords left, by the data directory's checkpoint; 0 where it says nothing.
+        log_start_offset: by the checkpoint of the data directory, which DeleteRecords raises; 0 without an entry.
     """
 
     files: PartitionFiles
@@ -29,17 +29,17 @@ class ListedPartition:
 
     @classmethod
     def of(cls, files: PartitionFiles, log_start_offsets: dict[tuple[str, int], int]) -> ListedPartition:
-        """Of the partition in a directory, by the checkpoint around it."""
+        """Make it of a directory and the checkpoint beside it."""
         return cls(files, log_start_offsets.get((files.topic, files.partition), 0))
 
     @property
     def topic(self) -> str:
-        """Of the directory's name."""
+        """The topic, by the directory's name."""
         return self.files.topic
 
     @property
     def partition(self) -> int:
-        """Of the directory's name."""
+        """The partition's number, by the directory's name."""
         return self.files.partition
 
     @property
@@ -49,22 +49,22 @@ class ListedPartition:
 
     @property
     def name(self) -> str:
-        """As in Kafka's messages."""
+        """The name in Kafka's messages, such as `orders-0`."""
         return directory_name(self.topic, self.partition)
 
 
 def find_partitions(paths: Iterable[str], choice: TopicChoice, *, is_strict: bool) -> list[ListedPartition]:
-    """The chosen live partitions below `paths`, by topic and partition.
+    """Return the chosen live partitions below `paths`, sorted by topic and partition.
 
-    A path, or what its glob pattern matches, is a data directory (`log.dirs`), or the directory of one partition.
+    A path, or what its glob pattern matches, is a data directory (`log.dirs`) or the directory of one partition.
 
     Args:
-        is_strict: raise what could not be looked at of the chosen partitions; else it is as if it were not there.
+        is_strict: raise the error of a chosen partition that cannot be listed; else leave it out.
 
     Raises:
-        DataDirectoryError: nothing is there, or it cannot be listed.
+        DataDirectoryError: a path is missing, or cannot be listed.
         LogstoreError: with `is_strict`.
-        UsageError: a partition is there twice: replicas, of which only one can be read.
+        UsageError: two replicas of a partition are there, of which only one can be read.
     """
     found: dict[tuple[str, int], ListedPartition] = {}
     for path in paths:
@@ -82,23 +82,23 @@ def find_partitions(paths: Iterable[str], choice: TopicChoice, *, is_strict: boo
 
 
 def chosen_partitions(options: Options, choice: TopicChoice | None = None) -> list[ListedPartition]:
-    """The partitions that the options choose, or `choice` in place of theirs; with FAILFAST as `is_strict` says."""
+    """Return the partitions that the options choose, or `choice` instead; with FAILFAST strictly."""
     return find_partitions(options.paths, choice or options.choice, is_strict=options.mode is Mode.FAILFAST)
 
 
 def find_data_directories(paths: Iterable[str]) -> list[str]:
-    """Of what the paths mean the data directories, in order."""
+    """Return the data directories among the paths and the matches of their patterns, in order."""
     return [directory for path in paths for directory in _matches(path) if not _is_partition(directory)]
 
 
 def relist(partition: ListedPartition) -> ListedPartition:
-    """The partition as it is now."""
+    """List the files of a partition again."""
     path = partition.files.path
     return ListedPartition.of(list_partition_directory(path), _log_start_offsets(os.path.dirname(path)))
 
 
 def _matches(pattern: str) -> list[str]:
-    if os.path.exists(pattern):  # a name may hold what would be a pattern
+    if os.path.exists(pattern):  # a name may contain characters of a pattern
         return [pattern]
     matches = sorted(path for path in glob.glob(pattern) if os.path.isdir(path))
     if not matches:
@@ -110,7 +110,7 @@ def _partitions_in(directory: str, choice: TopicChoice, *, is_strict: bool) -> l
     errors: list[LogstoreError] = []
     if _is_partition(directory):
         listed, root = [list_partition_directory(directory)], os.path.dirname(directory)
-        choice = TopicChoice(is_everything=True) if choice == TopicChoice() else choice  # it was asked for by name
+        choice = TopicChoice(is_everything=True) if choice == TopicChoice() else choice  # the path names it
     else:
         data_directory = list_data_directory(directory)
         listed, root = list(data_directory.partitions), directory
@@ -125,13 +125,13 @@ def _partitions_in(directory: str, choice: TopicChoice, *, is_strict: bool) -> l
 
 
 def _is_chosen(error: LogstoreError, choice: TopicChoice) -> bool:
-    """Whether what could not be looked at is the directory of a partition that is read."""
+    """Return whether an error of listing concerns a chosen live partition."""
     name = parse_partition_directory(os.path.basename(error.path or ""))
     return name is not None and name.kind is DirectoryKind.LIVE and choice.accepts(name.topic, name.partition)
 
 
 def _is_partition(directory: str) -> bool:
-    """By its name and by what is in it: a data directory may be called `kafka-1` too."""
+    """Return whether a directory has the name and the files of a partition; a data directory may be named `kafka-1`."""
     if parse_partition_directory(os.path.basename(directory)) is None:
         return False
     with os.scandir(directory) as entries:

@@ -1,8 +1,8 @@
-"""Table `findings`: what `logstore audit` says, partition by partition, and once for each data directory.
+"""Table `findings`: the findings of `logstore audit`.
 
-What concerns a partition alone is found in tasks of their own, internal topics too. What partitions say of each other
-(checkpoints, transactions across partitions, groups) is one task for each data directory. `audit_with_spark` has the
-facts that the first ones found instead, so that each log is read once.
+Tasks of partitions, internal topics included, find what concerns a partition alone. One task for each data directory
+finds what concerns several partitions (checkpoints, transactions, groups), and reads their logs again. `logstore audit
+--spark` (`session.audit_with_spark`) collects facts instead, and reads each log once.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ EVERYTHING = TopicChoice(is_everything=True)
 
 @dataclass
 class DirectoryTask(InputPartition):
-    """What partitions of one data directory say of each other."""
+    """The findings of one data directory that concern several partitions."""
 
     path: str
 
 
 def facts_of(partition: Partition, cluster: Cluster, *, decodes: bool) -> PartitionFacts:
-    """Return the facts of a partition, without those of its cluster, which whoever joins them has."""
+    """Return the facts of a partition, without its cluster, which the driver has and need not be sent."""
     facts = verify_partition(partition, cluster, Asked.EVERYTHING, decodes=decodes)
     facts.transactions.evidence.cluster = Cluster(os.path.dirname(partition.files.path))
     return facts
 
 
 def _plan(options: Options) -> list[InputPartition]:
-    """The partitions of all kinds that a broker would load, and the data directories around them."""
+    """Return tasks of the partitions that a broker loads, and tasks of the data directories around them."""
     choice = EVERYTHING if options.choice == TopicChoice() else options.choice
     tasks: list[InputPartition] = [*grouped(find_partitions(options.paths, choice, is_strict=False))]
     if options.choice == TopicChoice():

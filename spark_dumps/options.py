@@ -1,7 +1,7 @@
 """The options of the data source, parsed and checked before anything is read.
 
-Names and forms are those of Spark's Kafka source where it has the option. A name that is not known is refused: a
-mistyped bound would silently read everything.
+Names and forms are those of Spark's Kafka source where it has the option. An unknown name is refused: with a mistyped
+bound a query would read everything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from logstore import topics
 from logstore.errors import LogstoreError, UsageError
 from logstore.layout.file_names import METADATA_TOPIC
 
-EARLIEST, LATEST = -2, -1  # offsets of the Kafka source's JSON that mean a place
+EARLIEST, LATEST = -2, -1  # as in the Kafka source's JSON
 INTERNAL_TOPICS = topics.INTERNAL_TOPICS | {METADATA_TOPIC}
 
 READ_COMMITTED = "read_committed"
@@ -28,7 +28,7 @@ READ_UNCOMMITTED = "read_uncommitted"
 
 
 class Mode(Enum):
-    """What a damaged segment does to a read."""
+    """The effect of a damaged segment on a read (`Options.damage_rows`)."""
 
     FAILFAST = "FAILFAST"
     PERMISSIVE = "PERMISSIVE"
@@ -37,11 +37,11 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One end of what is read of each partition.
+    """The start or the end of a read.
 
     Attributes:
-        number: an offset, which may be `EARLIEST` or `LATEST`; for all partitions, or by (topic, partition).
-        is_time: it is ms: the first offset is meant whose record is not older.
+        number: an offset, `EARLIEST` or `LATEST`; for all partitions, or by (topic, partition).
+        is_time: `number` is ms since 1970, and means the offset of the first record at or after it.
     """
 
     number: int | Mapping[tuple[str, int], int]
@@ -50,11 +50,11 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class TopicChoice:
-    """Which partitions are read: all but those of internal topics, or what one of the fields says.
+    """The partitions that are read: by default all except those of internal topics, else as one of the fields says.
 
     Attributes:
-        pattern: to be found in the name, as in the Kafka source; internal topics are left out there too.
-        is_everything: internal topics too.
+        pattern: regular expression to be found in the name of the topic; never matches internal topics.
+        is_everything: internal topics included.
     """
 
     topics: frozenset[str] | None = None
@@ -63,7 +63,7 @@ class TopicChoice:
     partitions: frozenset[tuple[str, int]] | None = None
 
     def accepts(self, topic: str, partition: int) -> bool:
-        """Whether the partition is read."""
+        """Return whether the partition is read."""
         if self.topics is not None:
             return topic in self.topics
         if self.partitions is not None:
@@ -77,11 +77,10 @@ class TopicChoice:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asked for; see `source` for the words.
+    """The options of a read, checked; `source` describes them.
 
     Attributes:
-        mode: what damage does to a read, as in Spark's own sources.
-        corrupt_column: the column of a given schema that takes what is wrong.
+        corrupt_column: the column of a given schema for the text of an error.
     """
 
     paths: tuple[str, ...]
@@ -103,9 +102,9 @@ class Options:
     def damage_rows(
         self, error: LogstoreError, topic: str, partition: int, schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the row that stands for what is damaged, if there is one: where it is, what it is, all else null.
+        """Handle damage as the mode says: FAILFAST raises it, the other modes skip it.
 
-        FAILFAST raises; DROPMALFORMED passes over; PERMISSIVE too, and tells if `schema` has the column for it.
+        PERMISSIVE yields a row with topic, partition, offset and error, all else null, if `schema` has the column.
         """
         if self.mode is Mode.FAILFAST:
             raise error
@@ -115,14 +114,14 @@ class Options:
 
 
 def parse_options(given: Mapping[str, str], *, is_stream: bool = False) -> Options:
-    """The options of a read.
+    """Parse the options of a read.
 
     Args:
-        given: as Spark hands them over; names in any case.
-        is_stream: it starts at the latest offsets where nothing else is said, and has no end.
+        given: as Spark passes them; names in any case.
+        is_stream: starts at the latest offsets by default, and has no end.
 
     Raises:
-        UsageError: a name that is not known, a value that cannot be, or two options that exclude each other.
+        UsageError: an unknown name, a wrong value, or two options that exclude each other.
     """
     reader = OptionReader(given, _NAMES.split())
     endings = sorted(name for name in given if name.lower().startswith("ending"))
@@ -156,14 +155,14 @@ _NAMES = (
 
 
 class OptionReader:
-    """Values of options as what they mean.
+    """Parses values of options.
 
     Attributes:
-        values: as they are given, by names in small letters.
+        values: the given texts, by lower-case name.
     """
 
     def __init__(self, given: Mapping[str, str], known: Sequence[str]) -> None:
-        """Raises UsageError for a name, in whatever case, that is not in `known`."""
+        """Raises UsageError for a name that is not in `known`, in any case."""
         small = {name.lower() for name in known}
         unknown = sorted(name for name in given if name.lower() not in small)
         if unknown:
@@ -173,7 +172,7 @@ class OptionReader:
         self.values = {name.lower(): value for name, value in given.items()}
 
     def paths(self) -> tuple[str, ...]:
-        """The paths of `path` (comma separated) or of a list given to `load`; absolute, as the driver sees them."""
+        """Return the absolute paths of `path` (comma separated), or of a list given to `load`."""
         if "paths" in self.values:
             paths = _json("paths", self.values["paths"], list)
         else:
@@ -183,7 +182,7 @@ class OptionReader:
         return tuple(local_path(str(path).strip()) for path in paths)
 
     def choice(self) -> TopicChoice:
-        """Of `subscribe`, `subscribePattern` and `assign` at most one."""
+        """Return the choice by `subscribe`, `subscribePattern` or `assign`, of which at most one may be given."""
         given = [name for name in ("subscribe", "subscribePattern", "assign") if name.lower() in self.values]
         if len(given) > 1:
             raise UsageError(f"{given[0]} and {given[1]} exclude each other")
@@ -196,7 +195,7 @@ class OptionReader:
         return TopicChoice()
 
     def bound(self, side: str, default: int) -> Bound:
-        """The first of timestamp, offsets by timestamp and offsets that is given, as in the Kafka source."""
+        """Return the first given of timestamp, offsets by timestamp and offsets, as in the Kafka source."""
         if f"{side}timestamp" in self.values:
             name = f"{side}Timestamp"
             return Bound(_whole_number(name, self.values[name.lower()], 0), is_time=True)
@@ -211,38 +210,38 @@ class OptionReader:
         return Bound(parse_partition_numbers(name, text, EARLIEST))
 
     def isolation_level(self) -> str:
-        """As a consumer's, under the name that Spark's Kafka source passes on to its consumer too."""
+        """Return the isolation level, by `isolation_level` or by the name that Spark's Kafka source uses."""
         levels = {READ_COMMITTED, READ_UNCOMMITTED}
         default = self.word("kafka.isolation.level", READ_UNCOMMITTED, levels)
         return self.word("isolation_level", default, levels)
 
     def word(self, name: str, default: str, allowed: set[str], fold: Callable[[str], str] = str.lower) -> str:
-        """One of a few words."""
+        """Return a value that must be one of the `allowed` words."""
         value = fold(self.values.get(name.lower(), default).strip())
         if value not in allowed:
             raise UsageError(f"{name} cannot be that", expected=" or ".join(sorted(allowed)), found=value)
         return value
 
     def boolean(self, name: str, *, default: bool) -> bool:
-        """`true` or `false`."""
+        """Return a value that must be `true` or `false`."""
         return self.word(name, str(default).lower(), {"true", "false"}) == "true"
 
     def positive(self, name: str) -> int | None:
-        """A whole number from 1, or None where the option is not given."""
+        """Return a whole number of at least 1; None if the option is not given."""
         text = self.values.get(name.lower())
         return None if text is None else _whole_number(name, text, 1)
 
     def numbers(self, name: str) -> frozenset[int] | None:
-        """Whole numbers with commas between, or None where the option is not given."""
+        """Return comma-separated whole numbers of at least -1; None if the option is not given."""
         text = self.values.get(name.lower())
         return None if text is None else frozenset(_whole_number(name, one, -1) for one in text.split(","))
 
 
 def parse_partition_numbers(name: str, text: str, least: int) -> dict[tuple[str, int], int]:
-    """`{"topic": {"0": 23}}` by (topic, partition).
+    """Parse `{"topic": {"0": 23}}`; return numbers by (topic, partition).
 
     Raises:
-        UsageError: not of that form, or a number below `least`.
+        UsageError: another form, or a number below `least`.
     """
     numbers = {}
     for topic, by_partition in _json(name, text, dict).items():

@@ -1,8 +1,8 @@
-"""Tables of one row for each thing that a partition has beside its records.
+"""Tables of a partition and its side files.
 
-`topics`: the partition itself: where it is, how large, which offsets it holds. `producers`: what it knows of each
-producer as of its end (`ProducerStateManager`). `aborted`: the entries of the `.txnindex` files. `index_entries`: those
-of the `.index` and `.timeindex` files as they are, behind their zero tail too.
+`topics`: one row for each partition: path, size, bounds. `producers`: the producer state at the end of each partition
+(`ProducerStateManager`). `aborted`: the entries of the `.txnindex` files. `index_entries`: the entries of the `.index`
+and `.timeindex` files, unchecked.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ PRODUCERS = partition_table(PRODUCER_COLUMNS, _producers)
 
 
 def _rows(columns: Mapping[str, Int64Array], **same: Any) -> Iterator[Row]:
-    """Yield a row for each place in the columns, with what all rows have in common."""
+    """Yield a row for each place in the columns, with the values that all rows have in common."""
     for values in zip(*(column.tolist() for column in columns.values()), strict=True):
         yield {**same, **dict(zip(columns, values, strict=True))}
 

@@ -1,4 +1,4 @@
-"""From ranges of offsets to tasks: slices of segments of about one size, which the driver plans and a task reads."""
+"""Tasks for ranges of offsets: the driver cuts segments into slices of about equal size, and tasks read them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Head = tuple[int, int, int]
 
 OFFSET_MAX = 2**63 - 1
 NO_HEAD: Head = (-1, -1, -1)
-TASK_SIZE_MAX = 128 * 1024 * 1024  # bytes; as Spark cuts files: a task has its price, and cores are to get several
-ASKED_SIZE_MAX = 512 * 1024 * 1024  # bytes, where somebody says how many tasks are enough
+TASK_SIZE_MAX = 128 * 1024 * 1024  # bytes; as Spark cuts files: few enough to start fast, several for each core
+ASKED_SIZE_MAX = 512 * 1024 * 1024  # bytes, if the user gives the least number of tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class Slice:
     Attributes:
         path, base_offset: of the segment.
         start, end: byte positions of batches; `end` may be the end of the file.
-        is_tail: a batch that is not whole at `end` is being written, and no damage.
-        first_offset, end_offset: records outside of it are left out; end exclusive.
-        head: base offset, size and checksum of the first batch at planning, `NO_HEAD` where there was none: if it is
-            another one now, the segment was replaced meanwhile.
-        aborted: int64[n, 3]: producer id, first and last offset of the transactions to leave out.
+        is_tail: a cut batch at `end` is being written, and no damage.
+        first_offset, end_offset: records outside are left out; end exclusive.
+        head: base offset, size and checksum of the first batch at planning, `NO_HEAD` without one; another head when
+            the slice is read means that the segment was replaced.
+        aborted: int64[n, 3]: producer id, first and last offset of aborted transactions, which are left out.
     """
 
     topic: str
@@ -51,7 +51,7 @@ class Slice:
 
     @property
     def size(self) -> int:
-        """Bytes to walk through."""
+        """The size in bytes."""
         return self.end - self.start
 
 
@@ -63,9 +63,9 @@ class SliceTask(InputPartition):
 
 
 def plan_tasks(ranges: Sequence[PartitionRange], task_count_min: int | None) -> list[SliceTask]:
-    """Tasks of about equal size, at least `task_count_min` where there is enough to cut.
+    """Return tasks of about equal size, at least `task_count_min` if there is enough to cut.
 
-    Without it they have at most about `TASK_SIZE_MAX` bytes, else `ASKED_SIZE_MAX`.
+    They have at most about `ASKED_SIZE_MAX` bytes, or `TASK_SIZE_MAX` for None.
     """
     sections = [section for one in ranges for section in _sections(one)]
     total = sum(end - start for _, _, start, end in sections)
@@ -74,7 +74,7 @@ def plan_tasks(ranges: Sequence[PartitionRange], task_count_min: int | None) -> 
 
 
 def _sections(one: PartitionRange) -> Iterator[tuple[PartitionRange, PlannedSegment, int, int]]:
-    """(range, segment, start, end) of all bytes that may hold an offset of the range."""
+    """Yield (range, segment, start, end) for all bytes that may hold an offset of the range."""
     for segment in one.bounds.segments:
         following = segment.following
         if following is not None and following <= one.first_offset:
@@ -113,12 +113,12 @@ def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, 
 
 
 def head_at(log: MappedFile, position: int, end: int) -> Head:
-    """What tells the batch at `position` from another one."""
+    """Return the head of the batch at `position`; see `Slice`."""
     return head_of(scan_chunk(log.data, position, min(end, log.size), capacity=1))
 
 
 def head_of(table: BatchTable) -> Head:
-    """`head_at` of a table's first batch."""
+    """Return the head of a table's first batch."""
     if not len(table):
         return NO_HEAD
     row = table.row(0)
@@ -126,7 +126,7 @@ def head_of(table: BatchTable) -> Head:
 
 
 def packed(slices: Iterable[Slice], size: int) -> Iterator[SliceTask]:
-    """Tasks of about `size` bytes: a large slice alone, small ones together, in order."""
+    """Yield tasks of about `size` bytes, in order: a large slice alone, small slices together."""
     held: list[Slice] = []
     held_size = 0
     for one in slices:

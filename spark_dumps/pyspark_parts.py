@@ -1,4 +1,4 @@
-"""What PySpark does not promise: how its workers live on between tasks; nothing is done where it is not so."""
+"""Private behaviour of PySpark that this package uses: reused worker processes. Without it, nothing is done."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import gc
 import os
 import sys
 
-_SET_IN_WORKERS = "SPARK_REUSE_WORKER"  # by Spark, for the processes that its Python daemon keeps for the next task
+_SET_IN_WORKERS = "SPARK_REUSE_WORKER"  # set by Spark in the processes that its Python daemon keeps for later tasks
 
 
 class _Frozen:
-    """What was imported when the collector was told the last time."""
+    """The number of modules at the last `gc.freeze`."""
 
     module_count = 0
 
 
 def freeze_imports() -> None:
-    """Tell the garbage collector in a worker, when there are new modules, that all of them stay; elsewhere nothing.
+    """Exclude imported modules from garbage collection in a Spark worker; call again when there may be new ones.
 
-    Spark's daemon has a worker collect all garbage after each task, and the next task waits for it. Walking through
-    everything that PySpark, PyArrow and this package have imported takes as long as reading some tens of MiB. Some
-    of it is imported by the first task only: decoders, and the compiler where the kernels are not compiled yet.
+    A worker runs the garbage collector after each task, and the next task waits for it. The collector takes as long for
+    the objects of PySpark, PyArrow and this package as a task for some tens of MiB. The first task imports more of
+    them: decoders, and the compiler if the kernels are not compiled yet.
     """
-    # asking the collector what it was told walks through all of that as well
+    # `gc.get_freeze_count` is no help: it walks through all frozen objects
     if _SET_IN_WORKERS in os.environ and len(sys.modules) != _Frozen.module_count:
         _Frozen.module_count = len(sys.modules)
         gc.freeze()

@@ -1,4 +1,4 @@
-"""Table `records`: what a consumer would be given, in the columns of Spark's Kafka source, and some more."""
+"""Table `records`: the records that a consumer gets, in the columns of Spark's Kafka source and some more."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .planning import Slice, SliceTask, head_of, plan_tasks
 from .schemas import columns_of
 from .tables import Table
 
-RECORD_COUNT_MAX = 98_312  # of an Arrow batch: each costs worker and JVM, so it has what a scan gives of usual records
+RECORD_COUNT_MAX = 98_312  # of an Arrow batch; as many usual records as a scan yields, since each batch costs time
 
 _ADVICE = "retention, compaction or truncation replaced it after the query was planned: run the query again"
 KAFKA_COLUMNS = columns_of(
@@ -34,7 +34,7 @@ MORE_COLUMNS = columns_of(
     "headers headers, producer_id long, producer_epoch short, sequence int, partition_leader_epoch int, "
     "is_transactional bool"
 )
-#: what a task makes of a table of batches: (slice, bytes of the file, batches, options, schema)
+#: (slice, bytes of the file, batches, options, schema) -> Arrow batches, and errors of damage between them
 Make = Callable[[Slice, ByteArray, BatchTable, Options, pa.Schema], Iterable[pa.RecordBatch | LogstoreError]]
 
 
@@ -43,23 +43,23 @@ def _shown(options: Options) -> list[str]:
 
 
 def plan(options: Options) -> list[InputPartition]:
-    """Tasks of about 128 MiB; small partitions share one."""
+    """Plan tasks of about 128 MiB; small partitions share one."""
     partitions = chosen_partitions(options)
     return [*plan_tasks([find_range(partition, options) for partition in partitions], options.partition_count_min)]
 
 
 def read_task(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a task: those of its offsets that are in no control batch and of no aborted transaction.
+    """Yield the records of a task, without control records and aborted transactions.
 
     Raises:
-        DataDirectoryError: a segment is gone, or another one than at planning.
-        LogstoreError: what is damaged, if the mode says so.
+        DataDirectoryError: a segment is gone, or was replaced since planning.
+        LogstoreError: damage, with mode FAILFAST.
     """
     return read_slices(task, options, schema, _records)
 
 
 def read_slices(task: InputPartition, options: Options, schema: pa.Schema, make: Make) -> Iterator[pa.RecordBatch]:
-    """Yield what `make` makes of the batches of a task, and rows for what is damaged; raises as `read_task`."""
+    """Yield the result of `make` for the batches of a task, and rows for damage; raises as `read_task`."""
     assert isinstance(task, SliceTask)
     for one in task.slices:
         for data, found in batch_tables(one):
@@ -94,18 +94,18 @@ def _records(
 
 
 def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreError]]:
-    """(bytes of the file, batches) of a slice with their checksums computed; in between, what is no batch.
+    """Yield (bytes of the file, batches) of a slice, with checksums computed, or an error for bytes that are no batch.
 
-    Behind such a place it goes on at the next good batch.
+    Reading goes on at the next good batch behind such bytes.
 
     Raises:
-        DataDirectoryError: the segment is gone, or another one than at planning.
+        DataDirectoryError: the segment is gone, or was replaced since planning.
     """
     with _opened(one) as log:
         before: BatchTable | None = None
         for table in tables_around_damage(log, one.start, one.end, one.base_offset, check_crc=True):
             if before is None and head_of(table) != one.head:
-                raise DataDirectoryError("the segment is not the one that was planned", path=one.path, advice=_ADVICE)
+                raise DataDirectoryError("the segment was replaced", path=one.path, advice=_ADVICE)
             if before is not None and not before.has_more:
                 yield log.data, _stop(one, before)
             fill_legacy_is_valid(log.data, table)
@@ -118,7 +118,7 @@ def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreE
 
 
 def wanted(one: Slice, table: BatchTable) -> BoolArray:
-    """Which batches have records to give: bool[count]."""
+    """Return bool[count]: which batches have records to read."""
     base_offset, last_offset = table.base_offset, table.last_offset
     is_wanted: BoolArray = (last_offset >= one.first_offset) & ~table.is_control
     # the offset of a wrapper of v0/v1 is that of its last message
@@ -129,10 +129,10 @@ def wanted(one: Slice, table: BatchTable) -> BoolArray:
 
 
 def is_aborted(aborted: Int64Array, table: BatchTable) -> BoolArray:
-    """Which batches are of an aborted transaction: bool[count].
+    """Return bool[count]: which batches belong to an aborted transaction.
 
     Args:
-        aborted: int64[n, 3]: producer id, first and last offset; those of one producer ascend and do not overlap.
+        aborted: int64[n, 3]: producer id, first and last offset; ranges of one producer ascend and do not overlap.
     """
     found = np.zeros(len(table), np.bool_)
     is_transactional = table.attributes & TRANSACTIONAL_FLAG != 0
@@ -161,7 +161,7 @@ def _opened(one: Slice) -> MappedFile:
 
 
 def _is_unwritten(data: ByteArray, table: BatchTable) -> bool:
-    """Whether what ends the segment is a batch that is being written, or space that was allocated for more."""
+    """Return whether the segment ends with a batch that is being written, or with pre-allocated zeros."""
     return table.error("", data.size) is None or not data[table.next_position :].any()
 
 

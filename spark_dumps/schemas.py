@@ -1,4 +1,4 @@
-"""The columns of each table as Spark sees them, and what of them a read gives."""
+"""Types of columns, for Spark and for Arrow, and schemas of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from logstore.errors import UsageError
 
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 PARTITIONS = ArrayType(StructType([StructField("topic", StringType()), StructField("partition", IntegerType())]))
-TYPES: dict[str, tuple[DataType, pa.DataType]] = {  # of Spark, and of Arrow, which a worker compares with its own
+TYPES: dict[str, tuple[DataType, pa.DataType]] = {  # Spark's and Arrow's; workers compare Arrow types exactly
     "binary": (BinaryType(), pa.binary()),
     "bool": (BooleanType(), pa.bool_()),
     "headers": (HEADERS, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
@@ -38,23 +38,23 @@ _ARROW_TYPES = dict(TYPES.values())
 
 
 def columns_of(text: str) -> dict[str, DataType]:
-    """Names and types of `name type, name type`."""
+    """Parse `name type, name type`; return types by name."""
     return {name: TYPES[kind][0] for name, kind in (column.split() for column in text.split(","))}
 
 
 def struct_of(columns: dict[str, DataType], names: Iterable[str] | None = None) -> StructType:
-    """The schema of the columns, or of those named."""
+    """Return the schema of the columns, or of those in `names`."""
     chosen = columns if names is None else names
     return StructType([StructField(name, columns[name]) for name in chosen])
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """The schema that a worker expects of batches with these columns."""
+    """Return the Arrow schema that a worker expects of batches with these columns."""
     return pa.schema([pa.field(field.name, _ARROW_TYPES[field.dataType], field.nullable) for field in schema])
 
 
 def check_schema(given: StructType, known: dict[str, DataType], table: str) -> None:
-    """Raise UsageError for a column that the table has not, or that is of another type there."""
+    """Raise UsageError for a column that the table does not have, or has with another type."""
     for field in given:
         if field.name not in known:
             raise UsageError(

@@ -1,7 +1,7 @@
-"""Segments of a partition as a plan needs them, their length fixed at planning: what is appended later is not read.
+"""Segments of a partition for planning. Their sizes are fixed at planning; bytes appended later are not read.
 
-Nothing of an offset index is believed. A position counts only if there is a batch with the last offset that the entry
-tells and with a right checksum, so that a walk from it meets whole batches.
+Entries of an offset index are checked before use: at the position there must be a batch with the entry's last offset
+and a right checksum, so that a walk from there finds whole batches.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from logstore.view.walk import tables_around_damage
 
 from .directories import ListedPartition
 
-PIECE_SIZE = 16_384 * ENTRY_SIZE  # of an index, which is read as far as it has entries
+PIECE_SIZE = 16_384 * ENTRY_SIZE  # bytes of an index that are read at once, up to the last entry
 
 
 @dataclass(frozen=True)
 class IndexEntries:
-    """Entries of an offset index, as far as both columns ascend within the segment.
+    """Entries of an offset index, up to the first that does not ascend or lies outside the segment.
 
     Attributes:
         last_offsets, positions: int64[n].
-        end: byte position behind which nothing is looked at.
+        end: byte position at which reading ends.
     """
 
     last_offsets: Int64Array
@@ -41,19 +41,19 @@ class IndexEntries:
     end: int
 
     def position_at_or_before(self, log: MappedFile, offset: int) -> int:
-        """Position of a batch from which on all offsets from `offset` are; 0 where the index does not help."""
+        """Return the position of a batch before which all offsets are below `offset`; 0 if no entry helps."""
         slot = int(np.searchsorted(self.last_offsets, offset, side="right")) - 1
         while slot >= 0 and not self._holds(log, slot):
             slot -= 1
         return int(self.positions[slot]) if slot >= 0 else 0
 
     def position_behind(self, log: MappedFile, offset: int) -> int:
-        """Position from which on there is no offset below `offset`; the end where the index does not help."""
+        """Return the position of a batch from which on no offset is below `offset`; the end if no entry helps."""
         # the batch of the first entry at or above `offset` may begin below it
         return self._first_from(log, int(np.searchsorted(self.last_offsets, offset)) + 1)
 
     def position_from(self, log: MappedFile, position: int) -> int:
-        """The first position at or behind `position` at which there is a batch; the end where the index knows none."""
+        """Return the position of the first indexed batch at or behind `position`; the end if there is none."""
         return self._first_from(log, int(np.searchsorted(self.positions, position)))
 
     def _first_from(self, log: MappedFile, slot: int) -> int:
@@ -72,12 +72,12 @@ class IndexEntries:
 
 @dataclass(frozen=True)
 class PlannedSegment:
-    """One segment.
+    """A segment at planning.
 
     Attributes:
         size: bytes.
-        following: base offset of the segment behind; None for the last, which may be written to, so that a batch that
-            is not whole at its end is no damage.
+        following: base offset of the next segment; None for the last, which may be growing: a cut batch at its end is
+            no damage.
     """
 
     files: SegmentFiles
@@ -90,7 +90,7 @@ class PlannedSegment:
         return read_entries(self.files.offset_index, self.size)
 
     def cuts(self, log: MappedFile, start: int, end: int, size: int) -> list[int]:
-        """Positions of batches that cut [start, end) into pieces of about `size` bytes; `start` first, `end` last."""
+        """Return positions of batches, from `start` to `end`, that cut them into pieces of about `size` bytes."""
         found = [start]
         while end - found[-1] > size:
             position = self.entries.position_from(log, found[-1] + size)
@@ -100,16 +100,16 @@ class PlannedSegment:
         return [*found, end]
 
     def tables(self, log: MappedFile, start: int, *, check_crc: bool = False) -> Iterator[BatchTable]:
-        """The headers of the batches from byte `start` on; what is no batch is passed over."""
+        """Iterate over tables of the batches from byte `start` on; damage is skipped."""
         end = min(self.size, log.size)
         return tables_around_damage(log, start, end, self.files.base_offset, check_crc=check_crc)
 
 
 def plan_segments(partition: ListedPartition) -> list[PlannedSegment]:
-    """The segments of a partition with their sizes as they are now.
+    """Return the segments of a partition with their current sizes.
 
     Raises:
-        DataDirectoryError: one is gone since the directory was listed.
+        DataDirectoryError: a segment is gone since the directory was listed.
     """
     files = partition.files.segments
     followings = [*(segment.base_offset for segment in files[1:]), None]
@@ -120,10 +120,10 @@ def plan_segments(partition: ListedPartition) -> list[PlannedSegment]:
 
 
 def read_entries(path: str | None, end: int) -> IndexEntries:
-    """The usable entries of the index at `path`, None where there is none; `end` as of the segment.
+    """Read the usable entries of an index; `path` None has none; `end` is the size of the segment.
 
-    The index of a log that is being written is 10 MiB of zeros behind its entries, of which no more is read than the
-    first. They are cut off when the segment rolls, so it is not mapped.
+    Behind its entries, the index of an active segment has up to 10 MiB of zeros, which are not read. It is not mapped,
+    because the writer cuts the zeros off when the segment rolls.
     """
     if path is None:
         return IndexEntries(np.empty(0, np.int64), np.empty(0, np.int64), end)

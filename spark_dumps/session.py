@@ -1,4 +1,4 @@
-"""A Spark session that knows the data source `kafka_segments`, and `logstore audit --spark` on one."""
+"""A Spark session with the data source `kafka_segments`, and the audit that runs on it (`logstore audit --spark`)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from logstore.audit.verify import PartitionFacts
 
 JAVA_VERSION_MIN = 17  # of Spark 4
-SPARK_VERSION_MIN = (4, 2)  # readers that are told how much to read at most
-UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"  # what a worker sends takes two thirds of TCP's time
+SPARK_VERSION_MIN = (4, 2)  # the first with limits for Python stream readers (`ReadLimit`)
+UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"  # takes two thirds of TCP's time
 _AUDIT_SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _ADVICE = (
     f"install a Java runtime of version {JAVA_VERSION_MIN} or newer (Debian and Ubuntu: apt install "
@@ -33,17 +33,17 @@ _ADVICE = (
 
 
 def session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A session with the data source registered: the one that runs, else a new one.
+    """Return the running Spark session, or a new one, with the data source registered.
 
-    Workers run with this Python unless PYSPARK_PYTHON says otherwise. Those of a new session on this machine or on a
-    standalone cluster talk to its JVMs over Unix sockets.
+    Workers run this Python unless PYSPARK_PYTHON is set. In a new session on this machine or on a standalone cluster
+    they talk to their JVM over Unix sockets.
 
     Args:
         master: as for `SparkSession.builder.master`.
         settings: more of Spark's configuration, by its dotted keys.
 
     Raises:
-        UsageError: PySpark is missing or too old, or Java is, with what to install.
+        UsageError: PySpark or Java is missing or too old; the advice says what to install.
     """
     check_pyspark()
     check_java()
@@ -57,12 +57,12 @@ def session(master: str = "local[*]", settings: Mapping[str, str] | None = None)
 
 
 def audit_with_spark(master: str, path: str, now_ms: int, *, decodes: bool = True) -> AuditedDirectory:
-    """Audit the data directory at `path`, whose paths are absolute then: tasks read partitions, each log once.
+    """Audit the data directory at `path` with tasks that read partitions, each log once; paths in it are absolute.
 
     Args:
         master: as for `SparkSession.builder.master`; its executors see the same path.
-        now_ms: the time that ages of transactions are counted to.
-        decodes: as of `verify_partition`.
+        now_ms: reference time for the ages of transactions, ms since 1970.
+        decodes: decode the records, see `verify_partition`.
 
     Raises:
         UsageError: PySpark or Java is missing.
@@ -76,7 +76,7 @@ def audit_with_spark(master: str, path: str, now_ms: int, *, decodes: bool = Tru
     spark.sparkContext.setLogLevel("ERROR")
 
     def follow(partitions: list[Partition], cluster: Cluster) -> list[PartitionFacts]:
-        _ = cluster.image  # read once, for all tasks
+        _ = cluster.image  # a cached property: read it here once, not in every task
         task_count = len(partitions) // PARTITIONS_A_TASK + 1
         tasks = spark.sparkContext.parallelize(partitions, task_count)
         facts = tasks.map(partial(facts_of, cluster=cluster, decodes=decodes)).collect()
@@ -91,15 +91,15 @@ def audit_with_spark(master: str, path: str, now_ms: int, *, decodes: bool = Tru
 
 
 def settings_of(master: str) -> dict[str, str]:
-    """What a session sets of itself.
+    """Return the settings of a new session.
 
-    The temporary directories of other clusters, YARN's above all, may have longer names than a socket can have.
+    On other clusters, such as YARN, the path of a temporary directory may be too long for a Unix socket.
     """
     return {UNIX_SOCKETS: "true"} if master.startswith(("local", "spark:")) else {}
 
 
 def register(spark: SparkSession) -> SparkSession:
-    """Make `spark.read.format("kafka_segments")` known to a session; returns it.
+    """Register `kafka_segments` in a session, and return the session.
 
     Raises:
         UsageError: its Spark is too old.
@@ -112,7 +112,7 @@ def register(spark: SparkSession) -> SparkSession:
 
 
 def check_pyspark() -> None:
-    """Raise UsageError where PySpark or PyArrow is missing, or PySpark is too old."""
+    """Raise UsageError if PySpark or PyArrow is missing, or PySpark is too old."""
     try:
         import pyarrow  # noqa: F401
         import pyspark
@@ -122,7 +122,7 @@ def check_pyspark() -> None:
 
 
 def check_java() -> None:
-    """Raise UsageError where Spark would find no Java, or one that is too old."""
+    """Raise UsageError if Spark finds no Java, or one that is too old."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):

@@ -1,16 +1,16 @@
 """A write as Spark runs it: tasks stage their rows, the driver commits them all in one transaction, or none.
 
-Rows are staged checked, and with all that can be worked out without the store:
+Staged rows are checked, and have the columns that need no store:
 
 | column | is |
 |---|---|
-| `topic` | string, not null; not there if one topic takes all rows |
-| `partition` | int32, not negative; null: the partitioner says |
+| `topic` | string, not null; missing if one topic takes all rows |
+| `partition` | int32, not negative; null: the partitioner chooses |
 | `key`, `value` | large binary |
 | `timestamp` | int64, ms since 1970, not negative; null: the time of the write |
-| `headers` | large binary, as they stand in a record |
+| `headers` | large binary, encoded as in a record |
 
-`value` is there always, the others if the job has them.
+Only `value` is always there.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _TYPES |= {"value": pa.large_binary(), "timestamp": pa.int64(), "headers": pa.la
 
 @dataclass
 class StagedRows(WriterCommitMessage):
-    """What one task has staged.
+    """The message of a task to the driver about its staged rows.
 
     Attributes:
-        name: of its file; None if it had no rows.
+        name: name of the file; None without rows.
         size: bytes of the rows.
-        topics: that the rows name.
+        topics: the topics in column `topic`.
     """
 
     name: str | None
@@ -58,10 +58,10 @@ class StagedRows(WriterCommitMessage):
 
 
 class TransactionalSink(DataSourceArrowWriter):
-    """One job; made on the driver, sent to the tasks, and brought back to the driver to end it."""
+    """The writer of a job: made on the driver, sent to the tasks, and used by the driver to commit or abort."""
 
     def __init__(self, options: WriteOptions, columns: Mapping[str, int], staging: StagingDirectory) -> None:
-        """`columns`: of `find_columns`."""
+        """`columns`: see `find_columns`."""
         self._options = options
         self._columns = dict(columns)
         self._staging = staging
@@ -86,11 +86,11 @@ class TransactionalSink(DataSourceArrowWriter):
         return StagedRows(file.name, file.row_count, file.size, frozenset(topics))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Append what was staged, and let it be seen.
+        """Append all staged rows in one transaction.
 
         Raises:
             ProducerFencedError: a newer job with the same transactional id has begun.
-            LogstoreError: nothing of the job is to be seen, unless the error says otherwise.
+            LogstoreError: no row is visible, unless a note on the error says otherwise.
         """
         staged = [message for message in messages if isinstance(message, StagedRows) and message.name is not None]
         try:
@@ -100,7 +100,7 @@ class TransactionalSink(DataSourceArrowWriter):
             self._staging.discard()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Drop what was staged."""
+        """Remove the staged rows."""
         self._staging.discard()
 
     def _produce(self, staged: list[StagedRows]) -> None:
@@ -110,9 +110,9 @@ class TransactionalSink(DataSourceArrowWriter):
             raise ProducerFencedError(
                 None,
                 path=self._staging.path,
-                found="a job whose rows are gone: they were removed by a newer job with the same transactionalId, or "
-                "nobody wrote any for a day",
-                advice="run the job again, if it is not the newer one that counts",
+                found="no staged rows: they were removed by a newer job with the same transactionalId, or after a day "
+                "without a write",
+                advice="run the job again, unless the newer one replaces it",
             )
         topics = {self._options.topic} if self._options.topic is not None else set()
         topics.update(*(message.topics for message in staged))
@@ -122,12 +122,12 @@ class TransactionalSink(DataSourceArrowWriter):
 
 
 def make_sink(given: Mapping[str, str], schema: StructType, *, is_overwrite: bool) -> TransactionalSink:
-    """The writer of a job, and its staging directory.
+    """Make the writer of a job, and its staging directory.
 
     Raises:
-        UsageError: an option, a column or a save mode that cannot be.
-        UnknownTopicOrPartitionError: there is no such topic, and none is to be made.
-        DataDirectoryError: the staging directory cannot be made; there is no data directory, and none is to be made.
+        UsageError: a wrong option, column or save mode.
+        UnknownTopicOrPartitionError: the topic is missing, and option `partitions` too.
+        DataDirectoryError: the staging directory cannot be made; the data directory is missing, and `partitions` too.
     """
     from .writing import check
 
@@ -144,7 +144,7 @@ def make_sink(given: Mapping[str, str], schema: StructType, *, is_overwrite: boo
 
 
 def _topics(piece: pa.RecordBatch) -> list[str]:
-    """The topics that rows name."""
+    """Return the topics in the rows; raises InvalidTopicError for an internal one."""
     if "topic" not in piece.schema.names:
         return []
     topics: list[str] = pc.unique(piece["topic"]).to_pylist()
@@ -154,19 +154,19 @@ def _topics(piece: pa.RecordBatch) -> list[str]:
 
 
 def staged_schema(columns: Mapping[str, int]) -> pa.Schema:
-    """Of rows that have these columns, see `write_options.find_columns`."""
+    """Return the schema of staged rows with these columns; see `write_options.find_columns`."""
     return pa.schema([(name, kind) for name, kind in _TYPES.items() if name in columns])
 
 
 def staged_pieces(batch: pa.RecordBatch, columns: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
-    """A batch of Spark's in pieces of about `PIECE_SIZE`, as `staged_schema` has them.
+    """Yield a batch of Spark in pieces of about `PIECE_SIZE` bytes with `staged_schema`.
 
     Args:
-        columns: from name to where it is in the batch.
+        columns: index in the batch by name.
 
     Raises:
-        UsageError: a row that Kafka's producer refuses: without a topic, a negative partition or timestamp, a header
-            without a key; in its words.
+        UsageError: a row that Kafka's producer refuses, with its message: no topic, a negative partition or timestamp,
+            a header without a key.
     """
     schema = staged_schema(columns)
     found = {name: batch.column(index) for name, index in columns.items()}
@@ -194,7 +194,7 @@ def _column(name: str, found: Mapping[str, pa.Array]) -> pa.Array:
 
 
 def _milliseconds(column: pa.Array) -> pa.Array:
-    """Of timestamps in microseconds, rounded down, as Spark's own cast to milliseconds does."""
+    """Return timestamps in µs as ms, rounded down like Spark's cast to milliseconds."""
     is_null = column.is_null().to_numpy(zero_copy_only=False)
     micros = pc.fill_null(column.cast(pa.timestamp("us", column.type.tz)).view(pa.int64()), 0).to_numpy()
     return pa.array(np.floor_divide(micros, _MICROSECONDS_PER_MS), mask=is_null)
@@ -207,7 +207,7 @@ def _require_not_negative(column: pa.Array, text: str) -> None:
 
 
 def _as_arrow(column: BytesColumn) -> pa.Array:
-    """A column whose strings lie behind one another."""
+    """Return a column, whose strings are contiguous, as Arrow's large binary."""
     offsets = np.append(column.starts[:1], column.ends)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(column.data)]
     return pa.Array.from_buffers(pa.large_binary(), len(column), buffers)

@@ -1,68 +1,68 @@
-"""The data source `kafka_segments`: what Spark calls, and the words that users write.
+"""The data source `kafka_segments`: its tables and options, and the class that Spark calls.
 
     spark.read.format("kafka_segments").option("subscribe", "orders").load("/var/lib/kafka/data")
 
 | table | one row for |
 |---|---|
-| `records` | each record a consumer would get, as Spark's Kafka source gives it; more columns in `records` |
+| `records` | each record that a consumer gets, in the columns of Spark's Kafka source; `records` has more columns |
 | `batches` | each record batch: its header, and whether its checksum is right |
-| `transactions` | the part of each transaction, decided or open, that is in a partition |
-| `producers` | each producer that a partition knows at its end |
+| `transactions` | each transaction, decided or open, in each of its partitions |
+| `producers` | each producer in the producer state of a partition |
 | `aborted` | each entry of a `.txnindex` |
 | `index_entries` | each entry of an `.index` or `.timeindex` |
-| `group_offsets` | each offset that a consumer group has committed, or is about to in an open transaction |
+| `group_offsets` | each committed offset of a consumer group, and each pending one of an open transaction |
 | `transaction_state` | each transactional id that the coordinator knows |
-| `topics` | each partition: where it is, how large, which offsets it holds |
-| `findings` | each thing that `logstore audit` finds wrong |
+| `topics` | each partition: path, size, bounds |
+| `findings` | each finding of `logstore audit` |
 
 Paths: a data directory, the directory of one partition, several of them comma separated, or glob patterns.
 
 | option | means |
 |---|---|
 | `table` | `records` (default), or another of the tables above |
-| `subscribe`, `subscribePattern`, `assign` | as for the Kafka source; without: all but internal topics |
+| `subscribe`, `subscribePattern`, `assign` | as for the Kafka source; default: all but internal topics |
 | `startingOffsets`, `endingOffsets` | `earliest`, `latest`, or `{"topic": {"0": 23}}`; -2 is earliest, -1 latest |
 | `startingTimestamp`, `endingTimestamp` | ms; `…OffsetsByTimestamp` takes `{"topic": {"0": ms}}` |
-| `startingOffsetsByTimestampStrategy` | `error` (default) or `latest`, where no record is that young |
-| `producerIds` | `7,9`: only what these producers wrote, of `records` and `batches`; -1 for none |
+| `startingOffsetsByTimestampStrategy` | `error` (default) or `latest`, if no record is as young |
+| `producerIds` | `7,9`: only `records` and `batches` of these producers; -1: of no idempotent producer |
 | `isolation_level` | `read_uncommitted` (default) or `read_committed`; `kafka.isolation.level` means the same |
 | `includeHeaders` | `true` adds the column `headers` |
-| `failOnDataLoss` | `false` reads what is there, where an offset is not |
-| `minPartitions` | the least number of tasks, of at most about 512 MiB then; without, of 128 MiB |
-| `mode` | `FAILFAST` (default), `PERMISSIVE`, `DROPMALFORMED`: what a damaged segment does |
-| `maxRecordsPerTrigger`, `maxOffsetsPerTrigger` | how far a batch of a stream goes at most, about |
-| `now` | ms: the time that ages are counted to in table `findings`, else by the clock |
-| `columnNameOfCorruptRecord` | `_corrupt_record`; in a given schema it takes what is wrong, with mode `PERMISSIVE` |
+| `failOnDataLoss` | `false`: if an offset is gone, read from the nearest one |
+| `minPartitions` | least number of tasks, of at most about 512 MiB each; default: tasks of about 128 MiB |
+| `mode` | at damage, `FAILFAST` (default) raises, `PERMISSIVE` and `DROPMALFORMED` go on behind it |
+| `maxRecordsPerTrigger`, `maxOffsetsPerTrigger` | about the largest number of offsets in a batch of a stream |
+| `now` | reference time for ages in table `findings`, epoch ms; default: the clock |
+| `columnNameOfCorruptRecord` | `_corrupt_record`; the column of a given schema for errors, with mode `PERMISSIVE` |
 
-A schema that is given (`.schema("offset long, value binary")`) prunes columns: what is not named is not read. Filters
-of a query are applied by Spark to what the options let through; it is the options that skip segments and seek in them
-(docs/decisions/spark.md tells why).
+A given schema (`.schema("offset long, value binary")`) prunes columns: other columns are not read. Options skip
+segments and seek in them; filters of a query do not: Spark applies them to the rows that the options select
+(`docs/decisions/spark.md` says why).
 
-`spark.readStream.format("kafka_segments")` follows table `records` while it is written, from `latest` where
-`startingOffsets` does not say otherwise; it takes no ending. Triggers, AvailableNow and checkpoints are as always.
+`spark.readStream.format("kafka_segments")` follows table `records`, by default from `latest`; it takes no ending.
+Triggers, AvailableNow and checkpoints work as for other sources.
 
 Writing:
 
     frame.write.format("kafka_segments").mode("append").option("topic", "orders").save("data")
 
-produces all rows of the job into a store in one transaction: readers with read_committed see all of them or none, and a
-job that fails leaves nothing to see. Columns are those of Spark's Kafka sink: `value`, and where they are there `key`,
-`topic`, `partition`, `headers`, and `timestamp`, which that one does not take; others are passed over. Rows without a
-`partition` are placed as the Java producer places them. Rows of one task keep their order within a partition.
+appends all rows of the job to a store in one transaction: readers with read_committed see all rows or none, and none of
+a job that failed. Columns are those of Spark's Kafka sink: `value`, and optionally `key`, `topic`, `partition`,
+`headers`; and besides `timestamp`. Other columns are ignored. Rows without a `partition` get the one that the Java
+producer chooses. Rows of one task keep their order within a partition.
 
 | option | means |
 |---|---|
-| `path` | one data directory, of a store or a broker that is not running; made if `partitions` is given |
-| `topic` | of all rows, whatever their column `topic` says |
-| `partitions` | makes topics that are not there, with so many partitions; without, they are an error |
-| `stagingPath` | a directory that driver and executors share; by default the one that `path` is in |
-| `transactionalId` | a job shuts out older ones with the same id that have not ended; by default each has its own |
+| `path` | one data directory, of a store or of a broker that is not running; made if `partitions` is given |
+| `topic` | the topic of all rows; column `topic` is ignored |
+| `partitions` | create missing topics, with so many partitions; default: a missing topic is an error |
+| `stagingPath` | a directory that driver and executors share; default: the parent of `path` |
+| `transactionalId` | a job fences unfinished older jobs with the same id; default: a new id |
 | `kafka.compression.type`, `kafka.partitioner.ignore.keys` | as of Kafka's producer |
-| `kafka.transaction.timeout.ms` | within it the driver has to append all rows; by default long enough for 10 MB/s |
-| `kafka.max.block.ms` | how long the driver waits for another process to let go of the directory: 60000 |
+| `kafka.transaction.timeout.ms` | time for the driver to append all rows; default: long enough at 10 MB/s |
+| `kafka.max.block.ms` | time that the driver waits for the lock of the directory; default: 60000 |
 
-Tasks put their rows beside the data directory first, for only one process can have it open: there has to be room for
-them. The driver opens the store when all tasks are done, and closes it again. `docs/decisions/spark.md` tells more.
+Only one process can open a data directory, so tasks stage their rows in files beside it, which needs room for them.
+When all tasks are done, the driver opens the store, appends the rows and closes it. See `docs/decisions/spark.md`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ from .tables import TableReader, schema_of
 class KafkaSegments(DataSource):
     """Tables over Kafka's data directories; see the module.
 
-    What only streams and writes need is imported by them: each of Spark's workers imports this module once.
+    Modules that only streams or writes need are imported late, because every Spark worker imports this module.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -90,25 +90,25 @@ class KafkaSegments(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format` is called with."""
+        """Return the name for `format`."""
         return "kafka_segments"
 
     def schema(self) -> StructType:
-        """The columns of the table, where none are given."""
+        """Return the columns of the table without a given schema."""
         return schema_of(parse_options(self._given))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Of the given columns."""
+        """Return a reader of the given columns."""
         return TableReader(parse_options(self._given), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Of the given columns, for `readStream`."""
+        """Return a reader of the given columns for `readStream`."""
         from .stream import RecordsStream
 
         return RecordsStream(parse_options(self._given, is_stream=True), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Of rows with these columns."""
+        """Return a writer of rows with these columns."""
         from .sink import make_sink
 
         return make_sink(self._given, schema, is_overwrite=overwrite)

@@ -1,12 +1,11 @@
-"""Where the rows of a job wait until all of its tasks are done: a directory that driver and executors share.
+"""The staging directory of a job, which driver and executors share: rows stay in it until all tasks are done.
 
-The driver makes the job's directory, each attempt of a task puts one file into it, and the driver reads those files
-that the tasks which count have told of. Then the directory is renamed and removed: whatever an attempt does that comes
-late, it finds no directory, and leaves nothing.
+The driver makes the directory. Each attempt of a task writes one file into it, and the driver reads the files of the
+successful attempts. Then it renames and removes the directory, so that a late attempt cannot leave a file behind.
 
-A directory whose driver died is removed by the next job beside it, if that job has the same transactional id, as Kafka
-fences a producer by its next one, or if nothing was written into it for a day. It is no harm if its driver did live:
-the job finds its rows gone, and fails before anything is visible.
+The next job in the same place removes the directory of a dead driver: at once if it has the same transactional id, as
+Kafka fences a producer, else when nothing was written into it for a day. A driver that is still alive then finds no
+rows, and fails before any of them is visible.
 """
 
 from __future__ import annotations
@@ -33,23 +32,17 @@ _NAME = re.compile(r"\.kafka_segments-([0-9a-f]{16})-[0-9a-f]{32}(?:-delete)?$")
 
 
 class StagingDirectory:
-    """The directory of one job; its value may be sent to executors.
-
-    Attributes:
-        path: absolute.
-    """
+    """The staging directory of one job, by its absolute `path`; can be pickled for executors."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     @classmethod
     def make(cls, place: str, path: str, transactional_id: str, now_ms: int) -> StagingDirectory:
-        """A new one in the directory `place`, for a job that writes to the data directory `path`.
-
-        Those of dead jobs that are there are removed.
+        """Make a directory in `place` for a job that writes to the data directory `path`; remove those of dead jobs.
 
         Raises:
-            DataDirectoryError: it cannot be made, or that of an older job with the same transactional id stays.
+            DataDirectoryError: it cannot be made, or that of an older job with the same transactional id not removed.
         """
         mark = hashlib.sha256(f"{path}\0{transactional_id}".encode()).hexdigest()[:16]
         made = cls(child(place, f"{file_name(path)}.kafka_segments-{mark}-{uuid.uuid4().hex}"))
@@ -71,20 +64,21 @@ class StagingDirectory:
         return made
 
     def is_there(self) -> bool:
-        """Whether no newer job has removed it."""
+        """Return whether the directory is still there; a newer job may have removed it."""
         return os.path.isdir(self.path)
 
     def discard(self) -> None:
-        """As `remove`; what cannot be removed is told in the log only, for it does no harm but to take room."""
+        """Remove the directory; log a warning if that fails, since what is left only takes room."""
         try:
             self.remove()
         except DataDirectoryError as error:
-            _LOGGER.warning("The staging directory %s of a job that is over stays: %s", self.path, error)
+            _LOGGER.warning("The staging directory %s of a finished job cannot be removed: %s", self.path, error)
 
     def remove(self) -> None:
-        """Remove it with all that is in it, so that nothing can come into it meanwhile; a second call does nothing."""
+        """Remove the directory and its files; a second call does nothing."""
         doomed = self.path
         if not doomed.endswith(_DELETED_SUFFIX):
+            # renamed first: a task cannot create files in it any more
             doomed += _DELETED_SUFFIX
             if not _is_done(SEAM.rename, self.path, doomed):
                 return
@@ -98,11 +92,11 @@ class StagingDirectory:
 
 
 class StagedFile:
-    """A new file of Arrow batches in a job's directory; use it in a `with` block, after an error it is gone.
+    """A new file of Arrow batches in a job's directory; leaving a `with` block by an error removes it.
 
     Attributes:
-        name: in the directory.
-        row_count, size: of what was appended, in rows and bytes.
+        name: name in the directory.
+        row_count, size: rows and bytes that were appended.
     """
 
     def __init__(self, directory: StagingDirectory, schema: pa.Schema) -> None:
@@ -117,8 +111,8 @@ class StagedFile:
                 "the job's staging directory cannot be written by this task",
                 path=directory.path,
                 found=error,
-                advice="set stagingPath to a directory that driver and executors share and may write; or the job is "
-                "over, and this attempt of a task came too late",
+                advice="set stagingPath to a directory that driver and executors share and may write, unless the job "
+                "has ended already",
             ) from error
         self._write(schema.serialize())
 
@@ -143,10 +137,10 @@ class StagedFile:
 
 
 def staged_batches(path: str, row_count: int) -> Iterator[pa.RecordBatch]:
-    """The batches of a staged file, one in memory at a time.
+    """Iterate over the batches of a staged file, one in memory at a time.
 
     Raises:
-        DataDirectoryError: it is not there, or it does not have that many rows.
+        DataDirectoryError: the file cannot be read, or has another number of rows.
     """
     found = 0
     try:
@@ -158,16 +152,16 @@ def staged_batches(path: str, row_count: int) -> Iterator[pa.RecordBatch]:
         raise DataDirectoryError("a staged file cannot be read", path=path, found=error) from error
     if found != row_count:
         raise DataDirectoryError(
-            "a staged file is not what its task wrote",
+            "a staged file has another number of rows than its task wrote",
             path=path,
             expected=f"{row_count} rows",
             found=found,
-            advice="see whether the file system that stagingPath is on is the same for all executors",
+            advice="check that stagingPath is on the same file system for all executors",
         )
 
 
 def _make_directories(path: str) -> None:
-    """The directory at `path`, and those above it; another job may be making them too."""
+    """Make the directory at `path` and its parents; another job may do so at the same time."""
     if os.path.isdir(path):
         return
     _make_directories(parent(path))
@@ -189,7 +183,7 @@ def _mark(path: str) -> str:
 
 
 def _idle_ms(path: str, now_ms: int) -> int:
-    """How long nobody has written into the directory; 0 if it is gone."""
+    """Return the ms since the last write into the directory; 0 if it is gone."""
     try:
         with os.scandir(path) as entries:
             times = [entry.stat().st_mtime_ns for entry in entries]
@@ -199,7 +193,7 @@ def _idle_ms(path: str, now_ms: int) -> int:
 
 
 def _is_done(change: Callable[..., None], *paths: str) -> bool:
-    """Make the change; False if somebody else has removed what was to be changed."""
+    """Make the change; return False if another process has removed the file or directory."""
     try:
         change(*paths)
     except DataDirectoryError as error:

@@ -1,7 +1,7 @@
-"""`readStream`: the records of directories that are written to, from trigger to trigger.
+"""`readStream`: the records of partitions that grow.
 
-Offsets are Kafka's own, and the JSON of a checkpoint is that of Spark's Kafka source: `{"orders": {"0": 42}}`, the next
-offset to read of each partition. A partition that appears later is read from its start.
+A checkpoint has the JSON of Spark's Kafka source: `{"orders": {"0": 42}}`, the next offset to read of each partition. A
+partition that is created later is read from its start.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows the partitions of some directories."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        """For the columns of `schema`; raises UsageError for one that table `records` has not."""
+        """Raises UsageError for a column of `schema` that table `records` does not have."""
         if options.table != "records":
             raise UsageError("a stream follows records", expected="table records", found=options.table)
         check_columns(TABLE, options, schema)
@@ -45,22 +45,22 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._readers: dict[str, PartitionReader] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """What executors get: what was followed so far is the driver's."""
+        """Leave out the readers, which only the driver uses."""
         return {**self.__dict__, "_readers": {}}
 
     def initialOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name
-        """Where a query starts that has no checkpoint: as `startingOffsets` and its like say."""
+        """Return the starting offsets of a query without a checkpoint, by `startingOffsets` or its alternatives."""
         starting = self._options.starting
         found = {key: resolve(starting, one, self._options, is_start=True) for key, one in self._bounds().items()}
         return as_json(found)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """`maxRecordsPerTrigger`, if it is given."""
+        """Return the limit of `maxRecordsPerTrigger`, if it is given."""
         limit = self._options.trigger_record_count_max
         return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
 
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:  # noqa: N802 - Spark's name
-        """How far the next batch goes: not beyond what is there, the limit, and the target of AvailableNow.
+        """Return the end of the next batch: the lowest of the logs' ends, the target of AvailableNow and the limit.
 
         Raises:
             UsageError: a log ends before `start` (`failOnDataLoss`).
@@ -70,24 +70,24 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for key, bounds in self._bounds().items():
             begin = begins.setdefault(key, bounds.start_offset)
             if bounds.log_end_offset < begin:
-                self._lose(f"{directory_name(*key)} ends at offset {bounds.log_end_offset}", begin)
+                self._report_loss(f"{directory_name(*key)} ends at offset {bounds.log_end_offset}", begin)
             end = bounds.end_offset if self._target is None else min(bounds.end_offset, self._target.get(key, 0))
             ends[key] = max(begin, end)
         return as_json(limited(begins, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """What is there now is all that the query reads."""
+        """Note the ends of the logs, at which the query ends."""
         self._target = {key: bounds.end_offset for key, bounds in self._bounds().items()}
 
     def reportLatestOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name
-        """What is there, for the progress of the query."""
+        """Return the ends of the logs, for the progress of the query."""
         return as_json({key: bounds.end_offset for key, bounds in self._bounds().items()})
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
-        """The tasks of one batch.
+        """Return the tasks of a batch.
 
         Raises:
-            UsageError: offsets of it are gone (`failOnDataLoss`).
+            UsageError: offsets of the batch are gone (`failOnDataLoss`).
         """
         begins, bounds = as_offsets(start), self._bounds()
         ranges = []
@@ -97,42 +97,42 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return plan_tasks(ranges, self._options.partition_count_min)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of one task."""
+        """Read the records of a task."""
         return read_task(partition, self._options, arrow_schema(self._schema))
 
     def _range(
         self, key: Key, bounds: PartitionBounds | None, begin: int | None, end_offset: int
     ) -> list[PartitionRange]:
-        """What is there of [begin, end_offset) of a partition; `begin` None is its start."""
+        """Return the part of [begin, end_offset) that the partition still has; `begin` None is its start."""
         if bounds is None:
-            self._lose(f"{directory_name(*key)} is gone", begin)
+            self._report_loss(f"{directory_name(*key)} is gone", begin)
             return []
         if begin is not None and begin < bounds.start_offset:
-            self._lose(f"{directory_name(*key)} starts at offset {bounds.start_offset}", begin)
+            self._report_loss(f"{directory_name(*key)} starts at offset {bounds.start_offset}", begin)
         if end_offset > bounds.log_end_offset:
-            self._lose(f"{directory_name(*key)} ends at offset {bounds.log_end_offset}", end_offset)
+            self._report_loss(f"{directory_name(*key)} ends at offset {bounds.log_end_offset}", end_offset)
         first = max(begin or 0, bounds.start_offset)
         return [bounds.range(first, end_offset, self._options.mode)] if first < end_offset else []
 
     def _bounds(self) -> dict[Key, PartitionBounds]:
-        """All partitions as they are now."""
+        """Return the current bounds of all partitions."""
         found = {}
         for partition in chosen_partitions(self._options):
             found[partition.key] = find_bounds(partition, self._options.isolation_level, self._readers)
         return found
 
-    def _lose(self, what: str, offset: int | None) -> None:
+    def _report_loss(self, what: str, offset: int | None) -> None:
         if self._options.fail_on_data_loss:
             raise UsageError(
                 f"records that the query has not read are gone: {what}",
                 expected="its start" if offset is None else f"offset {offset}",
                 found=what,
-                advice="set failOnDataLoss to false to go on with what is there, or start with a new checkpoint",
+                advice="set failOnDataLoss to false to go on with the records that are left, or use a new checkpoint",
             )
 
 
 def limited(begins: Mapping[Key, int], ends: Mapping[Key, int], limit: int) -> dict[Key, int]:
-    """Ends that are about `limit` offsets away, each partition in proportion to what it has (`KafkaMicroBatchStream`).
+    """Return ends about `limit` offsets away, in proportion to what each partition has (`KafkaMicroBatchStream`).
 
     >>> limited({("t", 0): 0, ("t", 1): 0}, {("t", 0): 300, ("t", 1): 100}, 100)
     {('t', 0): 75, ('t', 1): 25}
@@ -145,7 +145,7 @@ def limited(begins: Mapping[Key, int], ends: Mapping[Key, int], limit: int) -> d
 
 
 def as_json(offsets: Mapping[Key, int]) -> OffsetsJson:
-    """`{"orders": {"0": 42}}`, always in the same order: Spark compares the text."""
+    """Return `{"orders": {"0": 42}}`, sorted, because Spark compares the texts."""
     found: OffsetsJson = {}
     for (topic, partition), offset in sorted(offsets.items()):
         found.setdefault(topic, {})[str(partition)] = offset
@@ -153,7 +153,7 @@ def as_json(offsets: Mapping[Key, int]) -> OffsetsJson:
 
 
 def as_offsets(offsets: OffsetsJson) -> dict[Key, int]:
-    """By (topic, partition)."""
+    """Return offsets by (topic, partition); undoes `as_json`."""
     return {
         (topic, int(partition)): offset
         for topic, by_partition in offsets.items()

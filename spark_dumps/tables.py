@@ -1,4 +1,4 @@
-"""What a table is to Spark: its columns, its tasks, and what a task gives."""
+"""Tables of the data source: columns, planning of tasks, and reading of a task."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .schemas import arrow_schema, check_schema, struct_of
 
 ROWS_A_BATCH = 4096
 PARTITIONS_A_TASK = 16
-MODULES = {  # where each table is, by its name in capitals; one that has a module of its own is called TABLE
+MODULES = {  # of each table: a module of the same name has it as TABLE, another as its name in capitals
     **{name: name for name in ("records", "batches", "transactions", "findings")},
     **dict.fromkeys(("topics", "producers", "aborted", "index_entries"), "partition_tables"),
     **dict.fromkeys(("group_offsets", "transaction_state"), "coordinator_tables"),
@@ -35,13 +35,13 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Table:
-    """One table.
+    """A table.
 
     Attributes:
-        columns: all that a given schema may ask for, but the one for what is damaged.
-        shown: of these the ones that are there where no schema is given; None for all.
-        plan: the tasks.
-        read: what one task gives, in the columns of a schema.
+        columns: all columns that a given schema may name, except the one for errors.
+        shown: returns the columns without a given schema; None for all.
+        plan: returns the tasks.
+        read: yields the rows of a task, in the columns of a schema.
     """
 
     columns: Columns
@@ -63,11 +63,11 @@ def partition_table(
     *,
     topic: str | None = None,
 ) -> Table:
-    """A table whose rows are made one partition at a time.
+    """Return a table whose rows are made one partition at a time.
 
     Args:
-        rows: of one partition, and what is broken of it; what a row does not name is null.
-        topic: the one that is looked at, whatever the options choose.
+        rows: yields the rows of a partition, and errors of damage; columns that a row does not have are null.
+        topic: the topic to read, whatever the options choose.
     """
     only = None if topic is None else TopicChoice(topics=frozenset({topic}))
 
@@ -84,7 +84,7 @@ def partition_table(
 
 
 def grouped(partitions: Iterable[ListedPartition]) -> Iterator[PartitionsTask]:
-    """Tasks of some partitions each."""
+    """Yield tasks of `PARTITIONS_A_TASK` partitions each."""
     remaining = iter(partitions)
     while group := tuple(islice(remaining, PARTITIONS_A_TASK)):
         yield PartitionsTask(group)
@@ -93,9 +93,9 @@ def grouped(partitions: Iterable[ListedPartition]) -> Iterator[PartitionsTask]:
 def _batches(
     partition: ListedPartition, rows: Iterable[Row | LogstoreError], options: Options, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Rows as Arrow, some thousands at a time, and what is broken between them."""
+    """Yield rows as Arrow batches, with the rows for damage between them."""
     topic, number = partition.topic, partition.partition
-    for _, group in groupby(_told(partition, rows), lambda row: isinstance(row, LogstoreError)):
+    for _, group in groupby(_with_errors(partition, rows), lambda row: isinstance(row, LogstoreError)):
         while part := list(islice(group, ROWS_A_BATCH)):
             for error in part:
                 if isinstance(error, LogstoreError):
@@ -107,8 +107,8 @@ def _batches(
                 yield batch_of(held, schema)
 
 
-def _told(partition: ListedPartition, rows: Iterable[Row | LogstoreError]) -> Iterator[Row | LogstoreError]:
-    """Rows, and the error that ends them as the last; a file that is gone is raised whatever the mode."""
+def _with_errors(partition: ListedPartition, rows: Iterable[Row | LogstoreError]) -> Iterator[Row | LogstoreError]:
+    """Yield rows, then the error that ends them; raise DataDirectoryError in every mode."""
     try:
         yield from rows
     except DataDirectoryError as error:
@@ -116,21 +116,21 @@ def _told(partition: ListedPartition, rows: Iterable[Row | LogstoreError]) -> It
             "a file of the partition cannot be read",
             path=partition.files.path,
             found=error,
-            advice="if retention or compaction took it away meanwhile, run the query again",
+            advice="if retention or compaction removed it meanwhile, run the query again",
         ) from error
     except LogstoreError as error:
         yield error
 
 
 def row_of(columns: Columns, *things: object, **values: Any) -> Row:
-    """A row of the values, and of the attributes of the things that are called as other columns of the table."""
+    """Return a row of `values` and, for other columns, of the attributes of `things` with the same name."""
     names = columns.keys() - values.keys()
     found = {name: getattr(one, name) for one in things for name in names if hasattr(one, name)}
     return {**found, **values}
 
 
 def batch_of(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows, with times in ms, as Arrow; what a row does not name is null."""
+    """Return rows, with times in ms, as an Arrow batch; columns that a row does not have are null."""
     columns = []
     for field in schema:
         values = [row.get(field.name) for row in rows]
@@ -141,7 +141,7 @@ def batch_of(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _microseconds(timestamp_ms: int | None) -> int | None:
-    """A time as a column of Spark's timestamps takes it; None for none, and for one that Spark has not."""
+    """Return a time in µs, as Spark's; None for no time, and for one outside Spark's range."""
     if timestamp_ms is None or timestamp_ms == NO_TIMESTAMP:
         return None
     micros = timestamp_ms * MICROSECONDS_PER_MS
@@ -149,7 +149,7 @@ def _microseconds(timestamp_ms: int | None) -> int | None:
 
 
 def find_table(name: str) -> Table:
-    """The table of that name.
+    """Return the table of that name.
 
     Raises:
         UsageError: there is none.
@@ -162,28 +162,28 @@ def find_table(name: str) -> Table:
 
 
 def schema_of(options: Options) -> StructType:
-    """The columns of the options' table where no schema is given."""
+    """Return the columns of the options' table without a given schema."""
     table = find_table(options.table)
     return struct_of(table.columns, None if table.shown is None else table.shown(options))
 
 
 class TableReader(DataSourceReader):
-    """Plans on the driver, reads in tasks."""
+    """Reader of a table: plans tasks on the driver, and reads them on executors."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        """For the columns of `schema`; raises UsageError for one that the table has not."""
+        """Raises UsageError for a column of `schema` that the table does not have."""
         check_columns(find_table(options.table), options, schema)
         self._options = options
         self._schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        """The tasks; one that gives nothing where there is nothing to read."""
+        """Return the tasks; Spark needs at least one, which may have no rows."""
         table = find_table(self._options.table)
         freeze_imports()
         return table.plan(self._options) or [PartitionsTask(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one task."""
+        """Read the rows of a task."""
         if partition != PartitionsTask(()):
             schema = arrow_schema(self._schema)
             table = find_table(self._options.table)
@@ -192,5 +192,5 @@ class TableReader(DataSourceReader):
 
 
 def check_columns(table: Table, options: Options, schema: StructType) -> None:
-    """Raise UsageError for a column that the table has not."""
+    """Raise UsageError for a column that the table does not have."""
     check_schema(schema, {**table.columns, options.corrupt_column: StringType()}, options.table)

@@ -1,6 +1,6 @@
-"""Table `transactions`: the part of every transaction that is in a partition, decided or open.
+"""Table `transactions`: each transaction, decided or open, in each of its partitions.
 
-Of what transactional id a producer is, table `transaction_state` tells.
+Table `transaction_state` has the transactional ids of producers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _rows(partition: ListedPartition, options: Options) -> Iterator[Row | Logsto
     history = PartitionTransactions(evidence)
 
     def keep(facts: object) -> None:
-        """Keep what is passed over."""
+        """Keep damage as errors; a tail is being written."""
         if isinstance(facts, BadBytes) and not facts.piece.is_tail:
             damage.append(
                 CorruptRecordError(

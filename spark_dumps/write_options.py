@@ -1,7 +1,7 @@
 """The options and the columns of a write, checked before anything is computed.
 
-Columns, and the texts that refuse them, are those of Spark's Kafka sink (`KafkaWriter`), and `timestamp` besides. As
-there, other columns are passed over, so that a table that was read can be written as it is.
+Columns and messages are those of Spark's Kafka sink (`KafkaWriter`); column `timestamp` is added. Other columns are
+ignored, as there, so that a table that was read can be written unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .schemas import HEADERS
 
 DEFAULT_ID_PREFIX = "kafka_segments-"
 PRODUCER_PREFIX = "kafka."
-COLUMNS: dict[str, tuple[DataType, ...]] = {  # in the order in which the Kafka sink looks at them
+COLUMNS: dict[str, tuple[DataType, ...]] = {  # in the order in which the Kafka sink checks them
     "topic": (StringType(),),
     "key": (StringType(), BinaryType()),
     "value": (StringType(), BinaryType()),
@@ -38,15 +38,14 @@ _NAMES += [PRODUCER_PREFIX + name for name in _PRODUCER_NAMES.split()]
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """What the user asked for; see `source` for the words.
+    """The options of a write, checked; `source` describes them.
 
     Attributes:
-        path: of the data directory, absolute.
-        topic: of all rows; None: each row has its own.
-        partition_count: of topics that have to be made; None: there is to be none.
-        staging_path: of the directory in which the job has its own; None: the one that the data directory is in.
-        transactional_id: of the job.
-        producer: configurations of the producer that were given, by Kafka's names.
+        path: absolute path of the data directory.
+        topic: the topic of all rows; None: each row names its own.
+        partition_count: number of partitions of missing topics; None: they are an error.
+        staging_path: the directory for staging directories; None: the parent of the data directory.
+        producer: the given configurations of the producer, by Kafka's names.
     """
 
     path: str
@@ -58,11 +57,11 @@ class WriteOptions:
 
 
 def parse_write_options(given: Mapping[str, str]) -> WriteOptions:
-    """The options of a write, as Spark hands them over; names in any case.
+    """Parse the options of a write as Spark passes them; names in any case.
 
     Raises:
-        UsageError: a name that is not known, or a value that cannot be; values of the producer are not looked at.
-        InvalidTopicError: the topic is one of the coordinators'.
+        UsageError: an unknown name or a wrong value; configurations of the producer are not checked here.
+        InvalidTopicError: an internal topic.
     """
     reader = OptionReader(given, _NAMES)
     values = reader.values
@@ -76,7 +75,7 @@ def parse_write_options(given: Mapping[str, str]) -> WriteOptions:
     staging_path = values.get("stagingpath")
     transactional_id = values.get("transactionalid", f"{DEFAULT_ID_PREFIX}{uuid.uuid4()}")
     if not transactional_id:
-        raise UsageError("transactionalId is empty", advice="leave it out, and each job gets one of its own")
+        raise UsageError("transactionalId is empty", advice="leave it out, and each job gets a new one")
     return WriteOptions(
         path=paths[0],
         topic=topic,
@@ -90,16 +89,16 @@ def parse_write_options(given: Mapping[str, str]) -> WriteOptions:
 
 
 def require_no_internal_topic(topic: str) -> None:
-    """Raise InvalidTopicError for a topic whose records are the coordinators' (`ReplicaManager.appendToLocalLog`)."""
+    """Raise InvalidTopicError for an internal topic (`ReplicaManager.appendToLocalLog`)."""
     if topic in INTERNAL_TOPICS:
         raise InvalidTopicError(f"Cannot append to internal topic {topic}", found=topic)
 
 
 def find_columns(schema: StructType, topic: str | None) -> dict[str, int]:
-    """Where in the schema each column is that is written; with `topic`, the column of that name is passed over.
+    """Return the index in the schema of each column to write; with `topic`, column `topic` is ignored.
 
     Raises:
-        UsageError: one that has to be there is not, or one is of another type: in the words of Spark's Kafka sink.
+        UsageError: a missing column or a wrong type, with the messages of Spark's Kafka sink.
     """
     found = {}
     for name, types in COLUMNS.items():

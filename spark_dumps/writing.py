@@ -1,7 +1,7 @@
-"""The rows of a job into a store, in one transaction: the only module here that opens a store.
+"""The append of a job's rows to a store in one transaction; the only module here that opens a store.
 
-All happens while this process has the lock of the directory, from the beginning of the transaction to its end. So a
-transaction of a job that is still open when a store is opened is a dead one's, and is aborted.
+This process has the lock of the directory from the beginning of the transaction to its end. So a job's transaction that
+is open when a store is opened belongs to a dead driver, and is aborted.
 """
 
 from __future__ import annotations
@@ -40,24 +40,26 @@ from .staging import staged_batches
 from .write_options import DEFAULT_ID_PREFIX, WriteOptions
 
 CHUNK_SIZE = 32 << 20  # bytes of rows that are sorted by partition at once
-RATE_MIN = 10_000  # bytes a ms, at which a job is sure to be appended before its transaction times out
+RATE_MIN = 10_000  # bytes per ms; slower than any append, for the default timeout of the transaction
 LOCK_INTERVAL_S = 0.2
 _NOWHERE = -1
 OVERTAKEN = (InvalidProducerEpochError, InvalidTxnStateError, ProducerFencedError)
 _TIMEOUT_MS_MAX = 2**31 - 1
-_SIZES = dict.fromkeys(("max.request.size", "buffer.memory"), 2**31 - 1)  # how large a row may be its topic says
+_SIZES = dict.fromkeys(
+    ("max.request.size", "buffer.memory"), 2**31 - 1
+)  # no limit here: the topic limits the size of a row
 _TIMEOUT_MAX, _TIMEOUT = "transaction.max.timeout.ms", "transaction.timeout.ms"
-_MAKE_TOPIC = "make it with Store.create_topic, or give option partitions: then the job makes it"
+_MAKE_TOPIC = "create it with Store.create_topic, or set option partitions, and the job creates it"
 
 
 class StagedJob(NamedTuple):
-    """What the tasks that count have staged.
+    """The staged rows of a job.
 
     Attributes:
-        files: path and number of rows each, in the order of the tasks.
+        files: path and number of rows of each, in the order of the tasks.
         size: bytes of all rows.
-        topics: that rows go to.
-        schema: of the files.
+        topics: the topics of all rows.
+        schema: the schema of the files.
     """
 
     files: list[tuple[str, int]]
@@ -67,12 +69,12 @@ class StagedJob(NamedTuple):
 
 
 def check(options: WriteOptions) -> None:
-    """See before anything is computed whether the job can be written, as far as that is known now.
+    """Check what can be checked before anything is computed.
 
     Raises:
-        UsageError: a configuration of the producer.
-        UnknownTopicOrPartitionError: there is no such topic, and none is to be made.
-        DataDirectoryError: there is no data directory, and none is to be made.
+        UsageError: a wrong configuration of the producer.
+        UnknownTopicOrPartitionError: the topic is missing, and option `partitions` too.
+        DataDirectoryError: the data directory is missing, and option `partitions` too.
     """
     parse_producer_config(_producer_config(options, 0))
     if options.partition_count is not None:
@@ -88,7 +90,7 @@ def produce(options: WriteOptions, job: StagedJob) -> None:
     """Append the rows of a job and commit them.
 
     Raises:
-        LogstoreError: nothing of the job is to be seen, unless a note on the error says otherwise.
+        LogstoreError: no row of the job is visible, unless a note on the error says otherwise.
     """
     config = _producer_config(options, job.size)
     is_committed = False
@@ -106,13 +108,13 @@ def produce(options: WriteOptions, job: StagedJob) -> None:
 
 
 def _producer_config(options: WriteOptions, size: int) -> dict[str, Any]:
-    """Of the job's producer, so far as it is not Kafka's default; the timeout fits a job of `size` bytes."""
+    """Return the configurations of the job's producer; the default timeout fits a job of `size` bytes."""
     timeout_ms = min(max(parse_broker_config({})[_TIMEOUT_MAX], size // RATE_MIN), _TIMEOUT_MS_MAX)
     return {_TIMEOUT: timeout_ms, **_SIZES, **options.producer, "transactional.id": options.transactional_id}
 
 
 def _opened(options: WriteOptions, producer_config: Mapping[str, Any]) -> Store:
-    """The store, as soon as nobody else has it; it lets a transaction take as long as the producer wants."""
+    """Open the store when its lock is free; it allows the producer's transaction timeout."""
     parsed = parse_producer_config(producer_config)
     end_s = clock.monotonic_s() + parsed["max.block.ms"] / 1000
     timeout_ms_max = max(parse_broker_config({})[_TIMEOUT_MAX], parsed[_TIMEOUT])
@@ -128,7 +130,7 @@ def _opened(options: WriteOptions, producer_config: Mapping[str, Any]) -> Store:
 
 
 def _abort_left_over(store: Store) -> None:
-    """End the transactions of jobs whose driver died while it had the store."""
+    """Abort the open transactions of jobs, whose drivers are dead: this process has the lock."""
     for one in list(store.transactions):
         if one.state is ONGOING and one.transactional_id.startswith(DEFAULT_ID_PREFIX):
             identity = ProducerIdentity(one.producer_id, one.producer_epoch)
@@ -157,7 +159,7 @@ class _Transaction:
         self._placings: dict[str, Placing] = {}
 
     def run(self, job: StagedJob) -> None:
-        """Append all, then commit; or abort."""
+        """Append all rows and commit; abort after an error."""
         producer = self._producer
         producer.init_transactions()
         producer.begin_transaction()
@@ -173,7 +175,7 @@ class _Transaction:
         except LogstoreError as error:
             _advise(error)
             if not isinstance(error, OVERTAKEN):
-                error.add_note("Whether the rows of the job count is known when the store is opened again.")
+                error.add_note("The store decides whether the rows are committed when it is opened again.")
             raise
 
     def _abort(self, cause: BaseException) -> None:
@@ -181,7 +183,7 @@ class _Transaction:
         try:
             self._producer.abort_transaction()
         except LogstoreError as error:
-            cause.add_note(f"The transaction could not be aborted: {error}. It is when it times out.")
+            cause.add_note(f"The transaction could not be aborted: {error}. It ends when it times out.")
 
     def _by_topic(self, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         if self._topic is not None:
@@ -194,7 +196,7 @@ class _Transaction:
             yield name, rows if len(names) == 1 else rows.take(pa.array(np.flatnonzero(codes == code)))
 
     def _send(self, topic: str, rows: pa.Table) -> None:
-        """Rows of one topic, to their partitions, in their order."""
+        """Send the rows of one topic to their partitions, in their order."""
         columns = _record_columns(rows, self._store.now_ms())
         named = rows["partition"] if "partition" in rows.column_names else None
         placed = self._placing(topic).partitions(columns, named)
@@ -215,10 +217,10 @@ class _Transaction:
 
 
 class Placing:
-    """Which partition each row of a topic goes to: the one it names, its key's, or one for some of those without.
+    """Chooses partitions of a topic's rows like the Java producer (`KafkaProducer.partition`, `BuiltInPartitioner`).
 
-    As the Java producer places records (`KafkaProducer.partition`, `BuiltInPartitioner`): the same key has the same
-    partition in both, and rows without a key stay together until they are a batch.
+    A row goes to the partition that it names, else to the one of its key, as in Java. Other rows go to a random
+    partition together until they fill a batch.
     """
 
     def __init__(self, topic: str, partition_count: int, *, ignores_keys: bool) -> None:
@@ -229,7 +231,7 @@ class Placing:
         self._placed_size = 0  # since the partition was drawn
 
     def partitions(self, columns: RecordColumns, named: pa.ChunkedArray | None) -> Int64Array:
-        """int64[n]: of rows in their order; `named` has the partition that each names, or null.
+        """Return int64[n]: the partition of each row; `named` has the partitions that rows name, or null.
 
         Raises:
             UnknownTopicOrPartitionError: a row names a partition that the topic does not have.
@@ -256,7 +258,7 @@ class Placing:
             )
 
     def _sticky(self, sizes: Int64Array) -> Int64Array:
-        """One partition for each batch's worth of rows."""
+        """Return int64[n]: a random partition for each run of rows that fill a batch."""
         befores = np.cumsum(sizes) - sizes + self._placed_size
         turns, turn_of = np.unique(befores // COLUMNS_BATCH_SIZE, return_inverse=True)
         drawn = [random.randrange(self._partition_count) if turn else self._partition for turn in turns.tolist()]
@@ -271,7 +273,7 @@ def _advise(error: BaseException) -> None:
 
 
 def _chunks(job: StagedJob) -> Iterator[pa.Table]:
-    """All rows, about `CHUNK_SIZE` at a time."""
+    """Iterate over all rows, about `CHUNK_SIZE` bytes at a time."""
     held: list[pa.RecordBatch] = []
     size = 0
     for path, row_count in job.files:
@@ -286,7 +288,7 @@ def _chunks(job: StagedJob) -> Iterator[pa.Table]:
 
 
 def _record_columns(rows: pa.Table, now_ms: int) -> RecordColumns:
-    """Rows as they are staged, as columns of records; those without a timestamp are of now."""
+    """Return staged rows as columns of records; a missing timestamp becomes `now_ms`."""
     bytes_columns: dict[str, BytesColumn | None] = {
         name: bytes_column(rows[name]) if name in rows.column_names else None for name in ("key", "value", "headers")
     }

@@ -103,10 +103,10 @@ Every error that a producer meets says what its program does next, as the Java c
 """
 
 _RECOVERIES = {
-    Recovery.RETRY: "call again: it passes by itself",
+    Recovery.RETRY: "call again: the cause passes by itself",
     Recovery.ABORT: "abort the transaction, then begin again; without one the record is not in the log",
     Recovery.CLOSE: "close this producer and open another, after the advice of the error",
-    Recovery.MEND: "mend the call: nothing was done, and all is as before it",
+    Recovery.MEND: "correct the call: it changed nothing",
 }
 
 

@@ -1,7 +1,7 @@
-"""Kafka's record streams: decompression as the Java reader would see it, to the byte, and compression.
+"""Compression and decompression of record streams, byte for byte as Kafka's Java libraries do it.
 
-Every codec has a fast path for streams that are right in every respect, and a model of the Java stream for all
-others: slow, but it delivers as much and fails as Kafka's does. A codec's library is imported with its first stream.
+Each codec has a fast path for sound streams, and a slow model of the Java stream for all others, which delivers as
+many bytes as Kafka's before it fails, and fails with the same error. A codec's library is imported on first use.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def decompress(codec: Codec, payload: memoryview, magic: int, size_max: int, pay
 
     Args:
         codec: of the batch's attributes.
-        payload: uint8, 1-D, contiguous: the compressed stream, all of it.
+        payload: uint8, 1-D, contiguous: the whole compressed stream.
         magic: of the batch. 0 forgives LZ4's header checksum; below 2 the records are a message set.
-        size_max: bytes; a stream that is larger is refused with a `DecompressionError`.
-        payload_offset: bytes of the batch before the payload; LZ4's error texts count from there.
+        size_max: bytes; a larger stream is refused with a `DecompressionError`.
+        payload_offset: bytes of the batch before the payload; positions in LZ4's error texts include it.
 
-    Nothing is raised: what goes wrong is in the result, next to the bytes that come before it.
+    Nothing is raised: the result has the error, and the bytes that were delivered before it.
     """
     if codec is Codec.NONE:
         return Decompressed(np.frombuffer(payload, np.uint8))
@@ -68,12 +68,12 @@ def compress(codec: Codec, payload: memoryview, level: int | None = None) -> byt
 
 @cache
 def library_of(codec: Codec) -> Any:
-    """The module of a codec."""
+    """Import and return the module of a codec; its functions are `decode_one` and `compress`."""
     return import_module(f"logstore.codec.{codec.kafka_name}")
 
 
 def _as_java(codec: Codec, payload: memoryview, magic: int, size_max: int, payload_offset: int) -> Decompressed:
-    """The slow path: the Java stream's own way through the payload."""
+    """Decompress on the slow path, with the model of the Java stream."""
     from logstore.codec.replay import replay
 
     try:

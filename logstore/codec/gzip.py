@@ -1,7 +1,7 @@
 """gzip as `java.util.zip.GZIPInputStream` of JDK 17 reads it.
 
-Members may follow one another. After the last one up to 18 bytes of garbage are not looked at, and more than that are
-silently the end as well unless they start like a member's header. Name, comment and extra field are skipped.
+Members may follow one another. Up to 18 bytes behind the last one are ignored; so are more, unless they start like the
+header of a member. Name, comment and extra field are skipped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from isal.isal_zlib import crc32
 from logstore.codec.outcome import over_cap
 from logstore.errors import DecompressionError
 
-# Kafka's own header: deflate, no flags; mtime, extra flags and operating system are not looked at.
+# deflate, no flags; readers ignore the bytes behind: mtime, extra flags, operating system
 PLAIN_HEADER = b"\x1f\x8b\x08\x00"
 HEADER_SIZE = 10
 TRAILER_SIZE = 8
@@ -22,17 +22,17 @@ FLAG_HEADER_CRC, FLAG_EXTRA, FLAG_NAME, FLAG_COMMENT = 2, 4, 8, 16
 
 CHUNK_SIZE = 16384
 BUFFER_SIZE = 8192
-# What `java.util.zip.GZIPOutputStream` writes since JDK 16: no time, no extra flags, unknown operating system.
+# `java.util.zip.GZIPOutputStream` since JDK 16: no time, no extra flags, unknown operating system
 JAVA_HEADER = PLAIN_HEADER + b"\x00\x00\x00\x00\x00\xff"
-# `inflate` may return short, so one call need not expand more than this, whatever the record's size claims.
+# bounds one call of `inflate`, which may return fewer bytes than a record's size claims
 READ_SIZE_MAX = 1 << 16
 
 
 def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> bytes | None:
-    """Decompress a payload that is one plain member and nothing else, as Kafka writes it.
+    """Decompress a payload that is one plain member, as Kafka writes it.
 
-    Returns None for anything else: other members, damage, more than `size_max` (>= 0) bytes; the model of the Java
-    stream tells those apart.
+    Returns None for any other payload (more members, damage, more than `size_max` (>= 0) bytes), which is then read by
+    the model of the Java stream.
     """
     if payload[:4] != PLAIN_HEADER or len(payload) < HEADER_SIZE + TRAILER_SIZE:
         return None
@@ -53,18 +53,18 @@ def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> bytes | No
 
 
 def require_size(payload: memoryview, size_max: int) -> None:
-    """Raise DecompressionError for a plain member of more than `size_max` bytes: the model takes minutes for it."""
+    """Raise DecompressionError for a plain member of more than `size_max` bytes, for which the model takes minutes."""
     member = IgzipDecompressor(DECOMP_DEFLATE)
     try:
         data = member.decompress(payload[HEADER_SIZE:], size_max + 1)
-    except IsalError:  # type: ignore[misc]  # as above; the model says what is wrong
+    except IsalError:  # type: ignore[misc]  # as above; the model then raises Java's error
         return
     if payload[:4] == PLAIN_HEADER and len(data) > size_max:
         raise over_cap(size_max)
 
 
 def compress(payload: memoryview, level: int) -> bytes:
-    """One member, as Kafka's `GzipOutputStream` writes it; level -1 is zlib's 6."""
+    """Return one member, as Kafka's `GzipOutputStream` writes it; level -1 is zlib's 6."""
     deflate = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS)
     trailer = zlib.crc32(payload).to_bytes(4, "little") + (len(payload) & 0xFFFFFFFF).to_bytes(4, "little")
     return b"".join((JAVA_HEADER, deflate.compress(payload), deflate.flush(), trailer))
@@ -79,7 +79,7 @@ def _end_of_file(message: str | None = None) -> DecompressionError:
 
 
 class GzipInput:
-    """`GZIPInputStream` with a buffer of 8 KiB over the payload."""
+    """Model of `GZIPInputStream` with a buffer of 8 KiB over the payload."""
 
     def __init__(self, payload: memoryview) -> None:
         self.payload = payload
@@ -112,7 +112,7 @@ class GzipInput:
         self.member_size = 0
 
     def _inflate(self, size: int) -> bytes | None:
-        """At least one byte; None at the end of the member. `cursor` is the first byte not yet inflated."""
+        """Return at least one byte, None at the end of the member; `cursor` is the first byte not yet inflated."""
         while True:
             if self.inflater.eof:
                 return None
@@ -131,7 +131,7 @@ class GzipInput:
                     raise _end_of_file("Unexpected end of ZLIB input stream")
 
     def _read_trailer(self) -> bool:
-        """Check size and CRC; True if another member was opened."""
+        """Check CRC and size, and open the next member; return whether there is one."""
         buffered_size = self.buffer_end - self.cursor
         trailer = bytes(self.payload[self.cursor : self.cursor + TRAILER_SIZE])
         if len(trailer) >= 4 and int.from_bytes(trailer[:4], "little") != self.crc:
@@ -142,18 +142,19 @@ class GzipInput:
             raise _zip_error("Corrupt GZIP trailer")
         self.cursor += TRAILER_SIZE
         self.buffer_end = max(self.buffer_end, self.cursor)
+        # Java looks for another member only if more bytes are there than a trailer, a header and a trailer
         if self.buffer_end == len(self.payload) and buffered_size <= TRAILER_SIZE + HEADER_SIZE + TRAILER_SIZE:
             return False
         try:
             header_end = self._read_header(self.cursor)
-        except DecompressionError:
+        except DecompressionError:  # Java takes a broken header behind a member for the end, too
             return False
         self._start_member(header_end)
         self.buffer_end = max(self.buffer_end, header_end)
         return True
 
     def _read_header(self, start: int) -> int:
-        """Position after the member header at `start`."""
+        """Return the position behind the member header at `start`."""
         if self._uint16(start) != 0x8B1F:
             raise _zip_error("Not in GZIP format")
         if self._byte(start + 2) != 8:

@@ -1,4 +1,4 @@
-"""Compression levels: what `compression.{gzip,lz4,zstd}.level` may be (`CompressionType`)."""
+"""Compression levels: the values that `compression.{gzip,lz4,zstd}.level` may have (`CompressionType`)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LEVELS = {
 
 
 def checked_level(codec: Codec, level: int | None) -> int:
-    """`level`, or Kafka's default for None; 0 for a codec without levels.
+    """Return `level`, or Kafka's default for None; 0 for a codec without levels.
 
     Raises:
-        UsageError: in Kafka's words.
+        UsageError: a level that Kafka refuses, with its message.
     """
     levels = LEVELS.get(codec)
     if levels is None:

@@ -1,14 +1,14 @@
 """LZ4 frames as Kafka's `Lz4BlockInputStream` reads them, and as its `Lz4BlockOutputStream` writes them.
 
-Magic 0x184D2204 little-endian, FLG (version 01, blocks independent, options), BD (largest block: 64 KiB to 4 MiB),
-content size if FLG says so, header checksum; then blocks: uint32 little-endian size (bit 31: stored), data, checksum
-if FLG says so; a size of 0 ends the frame. The content checksum must be there if FLG says so, but is not compared,
-and nothing after the frame is looked at. In batches of magic 0 the header checksum is not compared either: old
-clients computed it wrongly.
+A frame is: magic 0x184D2204 little-endian, FLG (version 01, blocks independent, options), BD (largest block: 64 KiB to
+4 MiB), content size if FLG has it, header checksum; then blocks: uint32 little-endian size (bit 31: stored), data,
+checksum if FLG has it. A size of 0 ends the frame. A content checksum must be there if FLG has it, but is not compared.
+Bytes behind the frame are ignored. In batches of magic 0 the header checksum is not compared: old clients computed it
+wrongly.
 
-Written are independent blocks of 64 KiB without checksums. Level 9, the default, is LZ4's fast compressor; every other
-level is that level of the slow one (LZ4 HC). cramjam has the fast one for blocks and the slow one only for frames,
-whose blocks it gives a checksum each: they are taken out.
+The writer makes independent blocks of 64 KiB without checksums. Level 9, the default, is LZ4's fast compressor; every
+other level is that level of LZ4 HC. cramjam offers HC only for frames, and adds a checksum to each of their blocks,
+which the writer removes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FLG_PLAIN = 0x60
 FLG_BLOCK_CHECKSUM, FLG_CONTENT_SIZE, FLG_CONTENT_CHECKSUM = 0x10, 0x08, 0x04
 HEADER_SIZE = 7
 STORED = 0x80000000
-# One byte of a block lengthens a match by at most 255; a capacity is a multiple of 256, see `_decode_block`.
+# a byte of a block lengthens a match by at most 255; `_decode_block` needs capacities that are multiples of 256
 EXPANSION_MAX = 256
 
 CHUNK_SIZE = 2048
@@ -37,11 +37,11 @@ WRITTEN_HEADER = MAGIC + b"\x60\x40\x82"
 WRITTEN_BLOCK_SIZE = 64 * 1024
 END_MARK = bytes(4)
 CHECKSUM_SIZE = 4
-HC_LEVEL_MIN = 3  # below, cramjam's frames are made by the fast compressor
+HC_LEVEL_MIN = 3  # below, cramjam makes frames with the fast compressor
 
 
 def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> ByteArray | None:
-    """The bytes of a frame without any option, as Kafka writes it; None if it is anything but.
+    """Decompress a frame without options, as Kafka writes it; return None for any other payload.
 
     Raises DecompressionError above `size_max`.
     """
@@ -90,10 +90,11 @@ def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> ByteArray 
 
 
 def _decode_block(block: memoryview, place: memoryview, capacity: int) -> int:
-    """Decode a raw block into `place` and say how many bytes it was.
+    """Decode a raw block into `place`; return how many bytes it has.
 
-    cramjam takes a block with or without its size before it, and tries the other if one fails. So the capacity goes
-    before it as its size: four bytes which begin, read as a block, with a match out of nothing, and so never pass.
+    cramjam takes a block with or without its size before it, and if one reading fails it tries the other. The capacity
+    is put before the block as its size: read as part of a block, these four bytes begin with a match before the start,
+    so the second reading always fails.
     """
     return lz4.decompress_block_into(capacity.to_bytes(4, "little") + block, place)
 
@@ -111,7 +112,7 @@ def _underflow() -> DecompressionError:
 
 
 class Lz4Input:
-    """`Lz4BlockInputStream` over the payload."""
+    """Model of `Lz4BlockInputStream` over the payload."""
 
     def __init__(self, payload: memoryview, magic: int, payload_offset: int) -> None:
         self.payload = payload
@@ -228,7 +229,7 @@ def _block_size_max(descriptor: int) -> int:
 
 
 def compress(payload: memoryview, level: int) -> bytes:
-    """A frame of the payload."""
+    """Return the payload as a frame, as `Lz4BlockOutputStream` writes it."""
     if level == LEVELS[Codec.LZ4].default:
         parts = _fast_blocks(payload)
     else:

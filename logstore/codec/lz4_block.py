@@ -1,4 +1,4 @@
-"""Raw LZ4 blocks: where in a broken one the C decoder gives up, which Kafka's error text tells.
+"""The position at which LZ4's C decoder gives up a broken block; Kafka's error text has it.
 
 A block is sequences of token (literal length 4 bits, match length 4 bits), literal length's extra bytes, literals,
 match offset (uint16 little-endian), match length's extra bytes. The last sequence ends with its literals.
@@ -10,21 +10,18 @@ LENGTH_MASK = 15
 MATCH_SIZE_MIN = 4
 LAST_LITERALS_SIZE = 5
 MATCH_FIND_LIMIT = 12
-# Far enough from both ends a short sequence is copied without a look at how a block has to end.
+# far enough from both ends, the decoder copies a short sequence without checking how a block has to end
 SHORTCUT_INPUT_SIZE = 16
 SHORTCUT_OUTPUT_SIZE = 32
 SHORTCUT_OFFSET_MIN = 8
 
 
 class _Refused(Exception):
-    """The position to tell."""
+    """Carries the position."""
 
 
 def refused_position(block: memoryview, capacity: int) -> int:
-    """Bytes of `block` read before the decoder, given room for `capacity` bytes, finds it wrong.
-
-    Only to be asked of a block that does not decode.
-    """
+    """Return how many bytes of a broken `block` the decoder reads before it fails, with room for `capacity` bytes."""
     try:
         _walk(block, capacity)
     except _Refused as refused:
@@ -76,7 +73,7 @@ def _walk(block: memoryview, capacity: int) -> None:
 
 
 def _extra_length(block: memoryview, position: int, limit: int) -> tuple[int, int]:
-    """(sum of the bytes up to the first that is not 255, position after it)."""
+    """Return the sum of the bytes up to the first that is not 255, and the position behind that."""
     length = 0
     while True:
         byte = block[position]

@@ -1,4 +1,4 @@
-"""What a record stream delivered, and what it died of."""
+"""The result of reading a record stream: the bytes that it delivered, and the error that ended it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ByteArray = npt.NDArray[np.uint8]
 EMPTY: ByteArray = np.empty(0, np.uint8)
 EMPTY.flags.writeable = False
 
-# Java allocates what a size claims before it looks further. The heap of the dump tool that we compare with (512 MiB,
-# serial collector) has room for arrays up to 341 MiB; Kafka's own scripts give it half of that.
+# Java allocates as much as a size claims before it looks at the data. The heap of the dump tool in the proofs (512 MiB,
+# serial collector) has room for arrays up to 341 MiB; Kafka's own scripts set half of that.
 _ARRAY_SIZE_REFUSED = 341 * 1024 * 1024
 _ARRAY_SIZE_IMPOSSIBLE = 2**31 - 2
 
-# What the Java streams throw as `IOException`; everything else passes Kafka's catch blocks untouched.
+# `IOException` and its subclasses; every other exception passes Kafka's catch blocks
 IO_EXCEPTIONS = frozenset(
     {
         "java.io.IOException",
@@ -32,16 +32,15 @@ IO_EXCEPTIONS = frozenset(
 
 
 class Decompressed(NamedTuple):
-    """All that Kafka's reader of the record stream gets to see.
+    """The bytes and the errors that Kafka's reader of a record stream gets.
 
-    Kafka decodes records while it reads the stream, so a wrong record inside `data` is found before `error`.
+    Kafka decodes records while it reads the stream, so it reports a wrong record inside `data` before `error`.
 
     Attributes:
         data: uint8, 1-D, contiguous, maybe read-only: the bytes delivered before the stream ended or failed.
-        error: what reading a record beyond `data` dies of; None if the stream ended well.
-        error_at_end: the same for the check that nothing follows the last record (magic 2 only).
-        opened: False if the stream failed before any record was asked for; `error` then comes even before the
-            record count is looked at.
+        error: raised by reading a record beyond `data`; None if the stream ended well.
+        error_at_end: raised by the check that nothing follows the last record (magic 2 only).
+        opened: False if the stream failed when it was opened; `error` then comes before a wrong record count.
     """
 
     data: ByteArray
@@ -51,19 +50,19 @@ class Decompressed(NamedTuple):
 
 
 def array_refusal(size: int) -> str | None:
-    """Message of the `OutOfMemoryError` of `new byte[size]` in Kafka's tools; None where there is room."""
+    """Return the message of the `OutOfMemoryError` of `new byte[size]` in Kafka's tools; None if there is room."""
     if size >= _ARRAY_SIZE_IMPOSSIBLE:
         return "Requested array size exceeds VM limit"
     return "Java heap space" if size >= _ARRAY_SIZE_REFUSED else None
 
 
 def java_text(error: LogstoreError) -> str:
-    """`Throwable.toString()` of the exception that `error` stands for."""
+    """Return `Throwable.toString()` of the Java exception of `error`."""
     return f"{error.java_class}" if error.message is None else f"{error.java_class}: {error.message}"
 
 
 def failed_to_open(cause: DecompressionError) -> Decompressed:
-    """`wrapForInput` wraps whatever its stream's constructor throws; a refusal stays what it is."""
+    """Return the result of a stream whose constructor throws: `wrapForInput` wraps every error; our refusals stay."""
     if cause.java_class == DecompressionError.java_class:
         return Decompressed(EMPTY, cause, cause, opened=False)
     error = DecompressionError(java_text(cause))
@@ -71,7 +70,10 @@ def failed_to_open(cause: DecompressionError) -> Decompressed:
 
 
 def failed_to_read(data: ByteArray, cause: DecompressionError, magic: int) -> Decompressed:
-    """The record iterators (`StreamRecordIterator`, `DeepRecordsIterator`) wrap an `IOException`, nothing else."""
+    """Return the result of a stream that fails while it is read.
+
+    The record iterators (`StreamRecordIterator`, `DeepRecordsIterator`) wrap an `IOException`, and no other exception.
+    """
     if cause.java_class not in IO_EXCEPTIONS:
         return Decompressed(data, cause, cause)
     if magic < 2:
@@ -85,7 +87,7 @@ def failed_to_read(data: ByteArray, cause: DecompressionError, magic: int) -> De
 
 
 def over_cap(size_max: int) -> DecompressionError:
-    """Refusal to decompress further; Kafka itself has no such cap."""
+    """Return the refusal of a stream that is too large; Kafka has no such cap."""
     return DecompressionError(
         f"The record stream is larger than the cap of {size_max} bytes",
         advice="the batch is damaged, or made to fill memory",

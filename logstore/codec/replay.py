@@ -1,8 +1,8 @@
-"""The way Kafka's record iterators read a stream that may fail: what they get before it does.
+"""The reads of Kafka's record iterators, repeated one by one on a stream that may fail.
 
-A Java stream that fails takes along what it had put into the caller's buffer by then. How much that is depends on the
-sizes asked for, so the reads are repeated here one by one: `ChunkedBytesStream` over the codec's stream, and records
-(magic 2) or entries of a message set (magic 0, 1) read from it.
+When a Java stream fails in a read, the bytes of that read are lost. How many they are depends on the sizes asked for.
+So this module asks for the same sizes: through `ChunkedBytesStream` over the codec's stream, for records (magic 2) or
+entries of a message set (magic 0, 1).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ ENTRY_SIZE_MIN = 14
 
 
 class Input(Protocol):
-    """A codec's `java.io.InputStream`; throws `DecompressionError` with the exception's Java class."""
+    """A codec's `java.io.InputStream`; raises DecompressionError with the class of Java's exception."""
 
     def read(self, size: int) -> bytes | None:
-        """Up to `size` (> 0) bytes; may be fewer, even none; None at the end."""
+        """Return up to `size` (> 0) bytes, perhaps none; None at the end."""
 
     def available(self) -> int:
-        """What `InputStream.available` says; 0 ends a read that has got something."""
+        """Return `InputStream.available`; 0 ends a read that has got something."""
 
 
 class ChunkedStream:
-    """Kafka's `ChunkedBytesStream`: small reads come out of a chunk, large ones go straight to the source."""
+    """Kafka's `ChunkedBytesStream`: small reads come out of a chunk, large reads go to the source."""
 
     def __init__(self, source: Input, chunk_size: int, size_max: int) -> None:
         self.source = source
@@ -41,7 +41,7 @@ class ChunkedStream:
         self.delivered = bytearray()
 
     def read_byte(self) -> int:
-        """The next byte, -1 at the end."""
+        """Return the next byte, -1 at the end."""
         if self.position >= len(self.chunk):
             self._fill()
             if self.position >= len(self.chunk):
@@ -52,7 +52,7 @@ class ChunkedStream:
         return byte
 
     def read_fully(self, size: int) -> bool:
-        """Deliver `size` bytes (`Utils.readFully`); False if the stream ends before."""
+        """Deliver `size` bytes (`Utils.readFully`); return False if the stream ends before."""
         left = size
         while left > 0:
             count = self._read(left)
@@ -84,6 +84,7 @@ class ChunkedStream:
         return piece
 
     def _fill(self) -> None:
+        # emptied first: if the source fails, its chunk is lost
         self.chunk = b""
         self.position = 0
         self.chunk = self.source.read(self.chunk_size) or b""
@@ -97,7 +98,7 @@ class ChunkedStream:
 def replay(source: Input, chunk_size: int, magic: int, size_max: int) -> Decompressed:
     """Read all records (magic 2) or entries (magic 0, 1) that come out of `source`.
 
-    A record whose size is out of the question ends the replay: no reader gets beyond it.
+    A record with an impossible size ends the replay: no reader gets beyond it.
     """
     stream = ChunkedStream(source, chunk_size, size_max)
     try:
@@ -109,7 +110,7 @@ def replay(source: Input, chunk_size: int, magic: int, size_max: int) -> Decompr
 
 
 def _read_record(stream: ChunkedStream) -> bool:
-    """`DefaultRecord.readFrom(InputStream, …)`: zigzag varint size, then that many bytes."""
+    """Read a varint size and as many bytes (`DefaultRecord.readFrom(InputStream, …)`); return whether all are there."""
     number = 0
     for shift in range(0, 7 * VARINT_SIZE_MAX, 7):
         byte = stream.read_byte()
@@ -125,7 +126,7 @@ def _read_record(stream: ChunkedStream) -> bool:
 
 
 def _read_entry(stream: ChunkedStream) -> bool:
-    """`DataLogInputStream.nextBatch`: int64 offset, int32 size, then that many bytes."""
+    """Read offset, int32 size and as many bytes (`DataLogInputStream.nextBatch`); return whether all are there."""
     if not stream.read_fully(ENTRY_HEADER_SIZE):
         return False
     size = int.from_bytes(stream.delivered[-4:], "big", signed=True)

@@ -1,8 +1,8 @@
 """snappy as snappy-java's `SnappyInputStream` reads it.
 
 A stream is a 16-byte header (magic, version, oldest compatible version), then blocks: int32 big-endian size, raw
-snappy. There is no end mark, and up to 3 bytes after the last block are not looked at. The header may come again
-before any block (concatenated streams). Anything that does not start with the magic is one raw snappy block.
+snappy. There is no end mark, and up to 3 bytes behind the last block are ignored. Another header may stand before any
+block (concatenated streams). A payload that does not start with the magic is one raw snappy block.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from logstore.errors import DecompressionError
 
 MAGIC = b"\x82SNAPPY\x00"
 HEADER_SIZE = 16
-# The densest element is a 3-byte copy of 64 bytes, so a block that declares more than this cannot be right.
+# the densest element is a copy of 64 bytes in 3, so a block that declares more than this is broken
 EXPANSION_MAX = 22
 
 CHUNK_SIZE = 2048
 BLOCK_SIZE_MAX = 0x20000000
 HEADER = MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
-WRITTEN_BLOCK_SIZE = 32 * 1024  # of what goes in
+WRITTEN_BLOCK_SIZE = 32 * 1024  # uncompressed
 
 
 def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> ByteArray | None:
-    """The bytes of one framed stream; None if it has a second header or a block that is not right.
+    """Decompress one framed stream; return None if it has a second header or a broken block.
 
     Raises DecompressionError above `size_max`.
     """
@@ -62,7 +62,7 @@ def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> ByteArray 
 
 
 def compress(payload: memoryview, level: int = 0) -> bytes:
-    """A framed stream of blocks of 32 KiB, as `SnappyOutputStream` writes it; there is but one level."""
+    """Return a framed stream of blocks of 32 KiB, as `SnappyOutputStream` writes it; snappy has one level."""
     parts = [HEADER]
     for start in range(0, len(payload), WRITTEN_BLOCK_SIZE):
         block = bytes(snappy.compress_raw(payload[start : start + WRITTEN_BLOCK_SIZE]))
@@ -79,12 +79,12 @@ def _snappy_io_error(code: str, message: str) -> DecompressionError:
 
 
 def _snappy_error(code: str, message: str) -> DecompressionError:
-    """A `java.lang.Error`: Kafka's catch blocks let it pass."""
+    """Return a `java.lang.Error`, which passes Kafka's catch blocks."""
     return _error(f"[{code}] {message}", "org.xerial.snappy.SnappyError")
 
 
 def decode_block(block: memoryview, size_max: int) -> bytes:
-    """One raw snappy block, as `Snappy.uncompressedLength`, `new byte[]` and `Snappy.uncompress` would have it."""
+    """Decode a raw block ; errors are those of `Snappy.uncompressedLength`, `new byte[]` and `Snappy.uncompress`."""
     try:
         size = snappy.decompress_raw_len(block) if len(block) > 0 else None
     except CramjamError:
@@ -107,7 +107,7 @@ def decode_block(block: memoryview, size_max: int) -> bytes:
 
 
 class SnappyInput:
-    """`SnappyInputStream` over the payload."""
+    """Model of `SnappyInputStream` over the payload."""
 
     def __init__(self, payload: memoryview, size_max: int) -> None:
         self.payload = payload
@@ -139,14 +139,14 @@ class SnappyInput:
         return 0
 
     def _take(self, size: int) -> memoryview:
-        """The next `size` bytes of the payload, fewer at its end, which then is the end of the stream."""
+        """Return the next `size` bytes of the payload; fewer at its end, which then ends the stream."""
         taken = self.payload[self.position : self.position + size]
         self.position += len(taken)
         self.ended = len(taken) < size
         return taken
 
     def _next_block(self) -> bool:
-        """`hasNextChunk`: decode the next block; False at the end."""
+        """Decode the next block (`hasNextChunk`); return False at the end."""
         while not self.ended:
             self.block = b""
             self.block_position = 0
@@ -162,7 +162,7 @@ class SnappyInput:
         return False
 
     def _is_header(self, rest: memoryview) -> bool:
-        """Whether a header goes on with `rest`; a wrong magic lets the stream seem to end, just this once."""
+        """Return whether `rest` continues a header; Java takes a wrong magic for the end, but only in this call."""
         if len(rest) < HEADER_SIZE - 4:
             raise _snappy_io_error("FAILED_TO_UNCOMPRESS", "Insufficient header size in a concatenated block")
         if rest[:4] != MAGIC[4:]:

@@ -1,8 +1,8 @@
-"""The streams of many batches of magic 2 in a call: what reading a compressed log lives on.
+"""Decompression of the streams of many batches of magic 2 in one call.
 
-Each is decompressed if it is plain in every respect. The first that is not ends the call, and is for `decompress`,
-which knows what Java makes of it. LZ4 and snappy are a kernel that takes all streams in one call; gzip and zstd take a
-call of their library for each. All of them release the interpreter while they decompress.
+A sound stream is decompressed. The first other stream ends the call; the caller gives it to `decompress`, which returns
+Java's result for it. A kernel takes all streams of LZ4 or snappy in one call; gzip and zstd call their library for each
+stream. All of them release the interpreter's lock while they decompress.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _OF_KERNEL = frozenset((Codec.LZ4, Codec.SNAPPY))
 def decompress_streams(
     codec: Codec, data: ByteArray, starts: Int64Array, ends: Int64Array, out: ByteArray, out_enough: int
 ) -> Places:
-    """Decompress some streams one behind the other, up to one that is not plain or has no room.
+    """Decompress streams one behind the other, up to the first that is not sound or has no room.
 
     Args:
         codec: not NONE.
         data: uint8, contiguous: `data[starts[i]:ends[i]]` is a stream.
         starts, ends: int64[n], contiguous, within `data`.
         out: uint8, contiguous; its last `SLACK_SIZE` bytes are not used for streams.
-        out_enough: bytes; no stream is begun when there are as many.
+        out_enough: bytes; the call ends when `out` has as many.
 
     Returns:
-        Where in `out` the first m ≤ n streams start and end: int64[m] each.
+        starts, ends: int64[m] each, where in `out` the first m ≤ n streams stand.
     """
     capacity = out.size - SLACK_SIZE
     out_ends = np.empty(starts.size, np.int64)
@@ -60,7 +60,7 @@ def _decompress_each(
     out_enough: int,
     out_ends: Int64Array,
 ) -> int:
-    """`decompress_streams` by a function for one payload and the room that there is; returns the number of streams."""
+    """Decompress streams with `decode(payload, size_max)`, one call each; return how many."""
     source, target, room, size, end = data.data, out.data, out.size, data.size, 0
     for row in range(starts.size):
         stream_start, stream_end = int(starts[row]), int(ends[row])

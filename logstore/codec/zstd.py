@@ -1,7 +1,7 @@
 """Zstandard as zstd-jni's `ZstdInputStreamNoFinalizer` reads it.
 
-Frames and skippable frames may follow one another. A frame cut short is an error, unless another frame ended within
-the same 128 KiB of input: then the stream just ends.
+Frames and skippable frames may follow one another. A frame that is cut is an error, unless another frame ended within
+the same 128 KiB of input: then the stream ends without one.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from logstore.codec.zstd_frame import (
 from logstore.errors import DecompressionError
 
 CHUNK_SIZE = 16384
-# `ZSTD_DStreamInSize()`: what the Java stream reads of its source at once.
+# `ZSTD_DStreamInSize()`: the Java stream reads so many bytes of its source at once
 SOURCE_SIZE = BLOCK_SIZE_MAX + 3
 
 
 class _OfThread(threading.local):
-    """A context of each thread: to make one takes longer than to decompress a small batch."""
+    """A decompression context for each thread; making one takes longer than decompressing a small batch."""
 
     def __init__(self) -> None:
         self.context = zstandard.ZstdDecompressor()
@@ -44,15 +44,16 @@ _of_thread = _OfThread()
 def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> bytes | None:
     """Decompress a payload that is one frame, as all clients write it.
 
-    Returns None for anything else: several frames, damage, more than `size_max` (>= 0) bytes; the model of the Java
-    stream tells those apart.
+    Returns None for any other payload (several frames, damage, more than `size_max` (>= 0) bytes), which is then read
+    by the model of the Java stream.
     """
     try:
         size_bound = size_bound_of_one(payload)
         if size_bound is None:
             return None
         room = min(size_max, size_bound)
-        if zstandard.frame_content_size(payload) > room:  # -1: unknown; else so much is allocated, whatever the room
+        # -1: unknown; else the library allocates as much, whatever `max_output_size` is
+        if zstandard.frame_content_size(payload) > room:
             return None
         data = _of_thread.context.decompress(payload, max_output_size=max(room, 1))  # 0 would be no bound
     except zstandard.ZstdError:
@@ -61,14 +62,14 @@ def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> bytes | No
 
 
 def compress(payload: memoryview, level: int) -> bytes:
-    """One frame without content size, flushed before its end, as `ZstdOutputStreamNoFinalizer` writes it."""
+    """Return one frame without content size, flushed before its end, as `ZstdOutputStreamNoFinalizer` writes it."""
     stream = zstd.Compressor(level=level)
     stream.compress(bytes(payload))
     return bytes(stream.flush()) + bytes(stream.finish())
 
 
 def _decompress(frame: memoryview | bytes, size_bound: int, size_max: int) -> ByteArray:
-    """Whole frames into memory; a buffer of `size_max` bytes only if they might need more than that."""
+    """Decompress whole frames; allocate `size_max` bytes only if they may need more than that."""
     if size_bound <= size_max:
         return np.frombuffer(memoryview(zstd.decompress(frame)), np.uint8)
     data = np.empty(size_max, np.uint8)
@@ -76,7 +77,7 @@ def _decompress(frame: memoryview | bytes, size_bound: int, size_max: int) -> By
 
 
 class _Output(NamedTuple):
-    """What one frame delivers: `data`, then `state`; `start` and `end`: input of the unit that fails."""
+    """The output of a frame: `data`, then `state`; `start` and `end` are the input of the unit that fails."""
 
     data: memoryview
     state: State
@@ -85,7 +86,7 @@ class _Output(NamedTuple):
 
 
 class ZstdInput:
-    """`ZstdInputStreamNoFinalizer` over the payload."""
+    """Model of `ZstdInputStreamNoFinalizer` over the payload."""
 
     def __init__(self, payload: memoryview, size_max: int) -> None:
         self.outputs = [_output(payload, frame, size_max) for frame in frames(payload)]
@@ -122,7 +123,7 @@ def _error(message: str) -> DecompressionError:
 
 
 def _is_loaded(start: int, end: int) -> bool:
-    """Whether the input up to `end` was read from the source together with that before `start`."""
+    """Return whether the source read that had the input before `start` had it up to `end` too."""
     return end <= (max(start, 1) + SOURCE_SIZE - 1) // SOURCE_SIZE * SOURCE_SIZE
 
 
@@ -145,7 +146,7 @@ def _refuse_if_full(error: Exception, size_max: int) -> None:
 
 
 def _partial_output(payload: memoryview, frame: Frame, size_max: int) -> _Output:
-    """Decode as many blocks as can be, by bisection: each try is the frame closed after some block."""
+    """Decode as many blocks as possible: a bisection that tries the frame closed after some block."""
     good_count, bad_count = 0, len(frame.blocks) + 1
     good = EMPTY
     count = len(frame.blocks)
@@ -168,7 +169,7 @@ def _partial_output(payload: memoryview, frame: Frame, size_max: int) -> _Output
 
 
 def _wrong_frame(payload: memoryview, frame: Frame, good: ByteArray, size_max: int) -> _Output:
-    """All blocks are right but the frame is not: its content size, which fails the last block, or its checksum."""
+    """Return the output of a frame with sound blocks: a wrong content size fails the last one, else the checksum is."""
     last = frame.blocks[-1]
     if frame.content_size is not None and frame.content_size != len(good):
         count = len(frame.blocks) - 1

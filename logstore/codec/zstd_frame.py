@@ -1,6 +1,6 @@
-"""The outer structure of Zstandard data (RFC 8878, 3.1): where frames and blocks start and end, and how large they get.
+"""The outer structure of Zstandard data (RFC 8878, 3.1): positions of frames and blocks, and bounds of their output.
 
-Nothing is decompressed here. The bound on the output is exact enough to refuse a bomb before it goes off.
+Nothing is decompressed here. The bounds are exact enough to refuse a decompression bomb before memory is allocated.
 
     frame      magic 0xFD2FB528 little-endian, frame header, blocks, XXH64's low 4 bytes if the header says so
     header     descriptor (bits 7-6 content size, 5 single segment, 3 reserved, 2 checksum, 1-0 dictionary id),
@@ -21,7 +21,7 @@ MAGIC = b"\x28\xb5\x2f\xfd"
 SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
 BLOCK_HEADER_SIZE = 3
 BLOCK_SIZE_MAX = 1 << 17
-# `ZSTD_MAXWINDOWSIZE_DEFAULT`, the limit of streaming decompression that nobody raised.
+# `ZSTD_MAXWINDOWSIZE_DEFAULT`, the default limit of streaming decompression
 WINDOW_SIZE_MAX = (1 << 27) + 1
 CHECKSUM_SIZE = 4
 RAW, REPEATED, COMPRESSED, RESERVED = range(4)
@@ -36,7 +36,7 @@ class State(Enum):
 
 
 class Block(NamedTuple):
-    """Positions in the payload, header included; `size_bound`: bytes it can decompress to at most."""
+    """A block from `start`, its header, to `end` in the payload; `size_bound`: bytes of its output at most."""
 
     start: int
     end: int
@@ -44,9 +44,10 @@ class Block(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Positions in the payload. `blocks` are those that are there in full.
+    """A frame, by positions in the payload; `blocks` are the whole ones.
 
-    `end` is that of the last byte needed to complete or to refuse the frame; the payload's end if it is cut.
+    `end` is behind the last byte that the decoder needs to complete or refuse the frame; a cut frame ends with the
+    payload.
     """
 
     start: int
@@ -60,7 +61,7 @@ class Frame(NamedTuple):
 
     @property
     def size_bound(self) -> int:
-        """Bytes that the blocks decompress to at most."""
+        """The bytes that the blocks decompress to at most."""
         return sum(block.size_bound for block in self.blocks)
 
 
@@ -72,7 +73,7 @@ class _Header(NamedTuple):
 
 
 def frames(payload: memoryview) -> Iterator[Frame]:
-    """All frames up to the first that is not complete."""
+    """Iterate over the frames up to the first that is not complete."""
     position = 0
     while position < len(payload):
         frame = _frame(payload, position)
@@ -165,11 +166,13 @@ def _frame_of_blocks(payload: memoryview, start: int, header: _Header) -> Frame:
 
 
 def size_bound_of_one(payload: memoryview) -> int | None:
-    """Bytes that the only frame of a payload decompresses to at most; None where it is damaged or not the only one.
+    """Return the bytes that the only frame of a payload decompresses to at most; None if it is damaged or not alone.
 
-    The library looks neither behind a frame nor, where the frame tells its size, at all that a stream's reader checks.
+    This checks for the one-shot library call, which ignores bytes behind the frame and, where the frame has its content
+    size, less than a reader of streams checks.
 
-    Raises zstandard.ZstdError: the payload does not start with the header of a frame.
+    Raises:
+        zstandard.ZstdError: the payload does not start with the header of a frame.
     """
     header = zstandard.get_frame_parameters(payload)
     has_size = header.content_size != zstandard.CONTENTSIZE_UNKNOWN
@@ -188,16 +191,16 @@ def size_bound_of_one(payload: memoryview) -> int | None:
 
 
 def closed_frame(payload: memoryview, frame: Frame, block_count: int) -> bytes:
-    """A frame of the first `block_count` (> 0) blocks, with neither content size nor checksum."""
+    """Return a frame of the first `block_count` (> 0) blocks, without content size and checksum."""
     *_, last = blocks = frame.blocks[:block_count]
     body = bytearray(payload[blocks[0].start : last.end])
-    body[last.start - blocks[0].start] |= 1
+    body[last.start - blocks[0].start] |= 1  # the mark of the last block
     window_log = max(10, (frame.window_size - 1).bit_length())
     return MAGIC + bytes([0, (window_log - 10) << 3]) + bytes(body)
 
 
 def payload_of_raw_tail(payload: memoryview, frame: Frame) -> bytes:
-    """What is there of a raw block that the payload's end cuts: the decoder delivers that much of it."""
+    """Return the bytes of a raw block that the payload's end cuts, all of which the decoder delivers."""
     start = frame.blocks[-1].end if frame.blocks else frame.header_end
     body = start + BLOCK_HEADER_SIZE
     if frame.header_end == 0 or body > len(payload) or payload[start] >> 1 & 3 != RAW:

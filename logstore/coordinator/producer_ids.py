@@ -1,6 +1,6 @@
 """Producer ids: blocks of 1000, each handed out by one record of `__cluster_metadata` (`ProducerIdControlManager`).
 
-A block belongs to the process that logged its record; ids that are left when that ends are never given.
+A block belongs to the process that logged its record; the ids that are left when the process ends are never used.
 
 >>> ids = ProducerIds()
 >>> ids.add_block(5000)
@@ -21,22 +21,22 @@ _LONG_MAX = 2**63 - 1
 
 
 class ProducerIds:
-    """What is left of this process's last block of producer ids. Not thread-safe."""
+    """The ids left of this process's last block. Not thread-safe."""
 
     def __init__(self) -> None:
         self._own = range(0)
 
     @property
     def left_count(self) -> int:
-        """Count the ids that `take` can give before another block is needed."""
+        """Count the ids left before another block is needed."""
         return len(self._own)
 
     def add_block(self, first: int) -> None:
-        """Own the block that begins with `first`, whose record is in the log; what was left before is never given."""
+        """Begin the block at `first`, whose record is in the log; ids left of the last block are never used."""
         self._own = range(first, first + BLOCK_SIZE)
 
     def take(self) -> int:
-        """Return a producer id that was never given; raises CoordinatorLoadInProgressError when no block is left."""
+        """Return an unused producer id; raises CoordinatorLoadInProgressError when the block is used up."""
         if not self._own:
             raise CoordinatorLoadInProgressError("Producer ID block is full. Waiting for next block")
         producer_id, self._own = self._own[0], self._own[1:]
@@ -44,7 +44,7 @@ class ProducerIds:
 
 
 def block_record(first: int, *, broker_id: int, broker_epoch: int) -> bytes:
-    """Return the record that hands out the block from `first` on; log it, then call `ProducerIds.add_block`.
+    """Return the record of the block that begins with `first`; log it, then call `ProducerIds.add_block`.
 
     Raises IllegalTransitionError when no block is left in 63 bits.
     """

@@ -1,8 +1,8 @@
-"""The closed list of errors: what went wrong, where, what was expected, what was found, what to do.
+"""All errors: each says what is wrong, where, what was expected and found, and what to do.
 
-Every error inherits from `LogstoreError` and from the builtin that a caller would catch. `message` is in Kafka's own
-words where Kafka has words for it; `kafka_name` and `kafka_code` are those of Kafka's `Errors`; `java_class` is the
-exception that the real tools die of, so that a command line can print the same first line.
+Every error inherits from `LogstoreError` and from the builtin that a caller would catch. `message` is Kafka's where
+Kafka has the error; `kafka_name` and `kafka_code` are those of Kafka's `Errors`; `java_class` is the exception of
+Kafka's tools, so that a command line can print the same first line.
 """
 
 from __future__ import annotations

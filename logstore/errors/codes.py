@@ -1,4 +1,4 @@
-"""Errors that have a code in Kafka's `Errors`, in its order; `java_class` where its name is another one than here."""
+"""Errors with a code in Kafka's `Errors`, in its order; `java_class` stands where the name differs from Kafka's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .error import LogstoreError, RecordError, Recovery
 
 
 class CoordinatorError(LogstoreError):
-    """A coordinator's answer other than success; without a message it has the one of its code in Kafka's `Errors`."""
+    """An error of a coordinator; its default message is that of its code in Kafka's `Errors`."""
 
     kafka_message: ClassVar[str]
 
@@ -17,7 +17,7 @@ class CoordinatorError(LogstoreError):
 
 
 class IllegalTransitionError(CoordinatorError, RuntimeError):
-    """A change of a transaction's state that must not happen, whatever was asked: something is broken."""
+    """A change of a transaction's state that no request may cause: the state is broken (`IllegalStateException`)."""
 
     kafka_name, kafka_code = "UNKNOWN_SERVER_ERROR", -1
     java_class = "java.lang.IllegalStateException"
@@ -26,13 +26,13 @@ class IllegalTransitionError(CoordinatorError, RuntimeError):
 
 
 class OffsetOutOfRangeError(LogstoreError, ValueError):
-    """A read of an offset before the log's start or behind its end (`OffsetOutOfRangeException`)."""
+    """A read below the log start or above the log end (`OffsetOutOfRangeException`)."""
 
     kafka_name, kafka_code = "OFFSET_OUT_OF_RANGE", 1
 
 
 class CorruptRecordError(LogstoreError, ValueError):
-    """A batch header or checksum is wrong (`CorruptRecordException`)."""
+    """A batch with a wrong header or checksum (`CorruptRecordException`)."""
 
     kafka_name, kafka_code = "CORRUPT_MESSAGE", 2
 
@@ -45,7 +45,7 @@ class UnknownTopicOrPartitionError(LogstoreError, LookupError):
 
 
 class RequestTimedOutError(LogstoreError, TimeoutError):
-    """What was asked for did not come about in time (`TimeoutException`)."""
+    """A call that was not done in time (`TimeoutException`)."""
 
     kafka_name, kafka_code = "REQUEST_TIMED_OUT", 7
     java_class = "org.apache.kafka.common.errors.TimeoutException"
@@ -53,7 +53,7 @@ class RequestTimedOutError(LogstoreError, TimeoutError):
 
 
 class BufferExhaustedError(RequestTimedOutError):
-    """`buffer.memory` is full of records that could not be written for `max.block.ms` (`BufferExhaustedException`)."""
+    """`buffer.memory` was full of unwritten records for `max.block.ms` (`BufferExhaustedException`)."""
 
     java_class = "org.apache.kafka.clients.producer.BufferExhaustedException"
 
@@ -75,7 +75,7 @@ class OffsetMetadataTooLargeError(CoordinatorError, ValueError):
 
 
 class CoordinatorLoadInProgressError(CoordinatorError, RuntimeError):
-    """The coordinator still reads its log, or has no producer id at hand (`CoordinatorLoadInProgressException`)."""
+    """The coordinator still reads its log, or has no producer id left (`CoordinatorLoadInProgressException`)."""
 
     kafka_name, kafka_code = "COORDINATOR_LOAD_IN_PROGRESS", 14
     kafka_message = "The coordinator is loading and hence can't process requests."
@@ -158,7 +158,7 @@ class InvalidTimestampError(LogstoreError, ValueError):
     """Records whose timestamps a log does not take (`InvalidTimestampException`).
 
     Attributes:
-        record_errors: the records to blame, those with other faults included.
+        record_errors: the refused records, those with other faults included.
     """
 
     kafka_name, kafka_code = "INVALID_TIMESTAMP", 32
@@ -185,7 +185,7 @@ class InvalidConfigurationError(LogstoreError, ValueError):
 
 
 class InvalidRequestError(CoordinatorError, ValueError):
-    """A request that no sound client makes, such as one with an empty transactional id (`InvalidRequestException`)."""
+    """A malformed request, such as one with an empty transactional id (`InvalidRequestException`)."""
 
     kafka_name, kafka_code = "INVALID_REQUEST", 42
     kafka_message = (
@@ -216,7 +216,7 @@ class InvalidProducerEpochError(LogstoreError, ValueError):
 
 
 class InvalidTxnStateError(LogstoreError, ValueError):
-    """A batch that its producer's transaction does not allow (`InvalidTxnStateException`)."""
+    """A batch or request that the state of its transaction does not allow (`InvalidTxnStateException`)."""
 
     kafka_name, kafka_code = "INVALID_TXN_STATE", 48
     recovery = Recovery.CLOSE
@@ -268,9 +268,9 @@ class DataDirectoryError(LogstoreError, OSError):
 
 
 class KafkaStorageError(LogstoreError, OSError):
-    """A log that could not be written, and is not written any more until it is opened anew (`KafkaStorageException`).
+    """A log after a failed write or sync; it takes no appends until it is opened again (`KafkaStorageException`).
 
-    What was acknowledged can still be read.
+    Acknowledged records can still be read.
     """
 
     kafka_name, kafka_code = "KAFKA_STORAGE_ERROR", 56
@@ -315,7 +315,7 @@ class InvalidRecordError(LogstoreError, ValueError):
     """The records inside a batch do not parse, or a log does not take them (`InvalidRecordException`).
 
     Attributes:
-        record_errors: the records to blame, when it is single records; then the whole batch is refused.
+        record_errors: the refused records, if some are at fault; the whole batch is refused then.
     """
 
     kafka_name, kafka_code = "INVALID_RECORD", 87

@@ -1,4 +1,4 @@
-"""The root of all errors, and what a producer does about one."""
+"""The root of all errors, and the way a producer recovers from one."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import ClassVar, NamedTuple
 
 
 class Recovery(Enum):
-    """What a producer's program does about an error, as the Java client classifies it (KIP-1050).
+    """What the user of a producer does after an error, as the Java client classifies it (KIP-1050).
 
-    Without a transaction ABORT means that the record is not in the log: send another one, or none. After CLOSE the
-    error's advice may say what to do before: open the store anew, say.
+    Without a transaction, ABORT means that the record is not in the log: send it again, or go on. With CLOSE, the
+    error's advice may say what to do first, such as to open the store again.
     """
 
     RETRY = "call again"
     ABORT = "abort the transaction, then begin again"
     CLOSE = "close this producer and open another"
-    MEND = "mend the call: nothing was done, and all is as before it"
+    MEND = "correct the call: it changed nothing"
 
 
 class RecordError(NamedTuple):
@@ -40,18 +40,17 @@ class LogstoreError(Exception):
         offset: Kafka offset of the batch or record.
         expected, found: the two sides of the check that failed.
         advice: what to do now.
-        java_class: full name of the exception that Kafka's own tool ends with, when it is not the class's usual one;
-            None where Kafka has no such error.
+        java_class: full name of the exception that ends Kafka's tool, if it is another than the class attribute.
     """
 
     kafka_name: str | None = None
     kafka_code: int | None = None
     java_class: str | None = None
-    #: what to do in a producer; None where no producer meets the error
+    #: None for an error that no producer raises
     recovery: ClassVar[Recovery | None] = None
 
     def __init_subclass__(cls) -> None:
-        cls.__module__ = "logstore.errors"  # tracebacks name the place to import it from
+        cls.__module__ = "logstore.errors"  # so that tracebacks show where to import it from
         if cls.kafka_code is not None and cls.java_class is None:
             cls.java_class = f"org.apache.kafka.common.errors.{cls.__name__.removesuffix('Error')}Exception"
 

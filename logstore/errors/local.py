@@ -1,4 +1,4 @@
-"""Errors that Kafka has no code for: wrong calls, what clients say by themselves, what is wrong in files."""
+"""Errors without a code in Kafka's `Errors`: wrong calls, errors of clients, damaged files."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ class IllegalStateError(LogstoreError, RuntimeError):
 
 
 class SerializationError(LogstoreError, ValueError):
-    """A serializer or deserializer failed, or gave something else than bytes (`SerializationException`)."""
+    """A serializer or deserializer failed, or returned something else than bytes (`SerializationException`)."""
 
     java_class = "org.apache.kafka.common.errors.SerializationException"
     recovery = Recovery.MEND
 
 
 class AbortRequiredError(LogstoreError, RuntimeError):
-    """The transaction has failed, see the cause: abort it before anything else (`KafkaException`)."""
+    """The transaction has failed, see the cause: abort it first (`KafkaException`)."""
 
     java_class = "org.apache.kafka.common.KafkaException"
     recovery = Recovery.ABORT
 
 
 class ProducerFailedError(LogstoreError, RuntimeError):
-    """The producer cannot go on, see the cause; close it and open another (`KafkaException`)."""
+    """The producer has failed, see the cause: close it and open another (`KafkaException`)."""
 
     java_class = "org.apache.kafka.common.KafkaException"
     recovery = Recovery.CLOSE
 
 
 class CommitFailedError(LogstoreError, RuntimeError):
-    """Offsets of a member that its group goes on without (`CommitFailedException`)."""
+    """A commit of offsets by a consumer that is no longer in its group (`CommitFailedException`)."""
 
     java_class = "org.apache.kafka.clients.consumer.CommitFailedException"
     recovery = Recovery.ABORT
 
 
 class NoOffsetForPartitionError(LogstoreError, LookupError):
-    """Nothing was committed, and `auto.offset.reset` is none (`NoOffsetForPartitionException`)."""
+    """A partition without a committed offset, and `auto.offset.reset` is none (`NoOffsetForPartitionException`)."""
 
     java_class = "org.apache.kafka.clients.consumer.NoOffsetForPartitionException"
 
@@ -60,19 +60,19 @@ class TransactionAbortedError(LogstoreError, RuntimeError):
 
 
 class WakeupError(LogstoreError, InterruptedError):
-    """A consumer that waited was told to stop by `Consumer.wakeup` (`WakeupException`)."""
+    """`Consumer.wakeup` interrupted a consumer that waited (`WakeupException`)."""
 
     java_class = "org.apache.kafka.common.errors.WakeupException"
 
 
 class OffsetsOutOfOrderError(LogstoreError, ValueError):
-    """Batches of one append whose offsets do not increase (`OffsetsOutOfOrderException`)."""
+    """An append of batches whose offsets do not increase (`OffsetsOutOfOrderException`)."""
 
     java_class = "org.apache.kafka.storage.internals.log.OffsetsOutOfOrderException"
 
 
 class UnexpectedAppendOffsetError(LogstoreError, ValueError):
-    """An append of batches with offsets, which begins before the end of the log (`UnexpectedAppendOffsetException`)."""
+    """An append of batches with offsets that begin below the log end (`UnexpectedAppendOffsetException`)."""
 
     java_class = "org.apache.kafka.server.storage.log.UnexpectedAppendOffsetException"
 
@@ -84,7 +84,7 @@ class InvalidOffsetError(LogstoreError, ValueError):
 
 
 class OffsetOverflowError(LogstoreError, ValueError):
-    """An offset that cannot be told relative to its segment's base (`LogSegmentOffsetOverflowException`)."""
+    """An offset whose distance from its segment's base exceeds 31 bits (`LogSegmentOffsetOverflowException`)."""
 
     java_class = "org.apache.kafka.storage.internals.log.LogSegmentOffsetOverflowException"
 
@@ -96,7 +96,7 @@ class IndexFullError(LogstoreError, ValueError):
 
 
 class LogCleaningAbortedError(LogstoreError, RuntimeError):
-    """A cleaning that ended because the log changed under it; it can be tried again (`LogCleaningAbortedException`)."""
+    """A cleaning that stopped because the log changed meanwhile; it can be repeated (`LogCleaningAbortedException`)."""
 
     java_class = "org.apache.kafka.storage.internals.log.LogCleaningAbortedException"
 
@@ -108,13 +108,13 @@ class DecompressionError(LogstoreError, ValueError):
 
 
 class CorruptIndexError(LogstoreError, ValueError):
-    """An `.index`, `.timeindex` or `.txnindex` that cannot be right (`CorruptIndexException`)."""
+    """A damaged `.index`, `.timeindex` or `.txnindex` (`CorruptIndexException`)."""
 
     java_class = "org.apache.kafka.storage.internals.log.CorruptIndexException"
 
 
 class CorruptSnapshotError(LogstoreError, ValueError):
-    """A `.snapshot` of producer state that cannot be right (`CorruptSnapshotException`)."""
+    """A damaged `.snapshot` of producer state (`CorruptSnapshotException`)."""
 
     java_class = "org.apache.kafka.storage.internals.log.CorruptSnapshotException"
 

@@ -1,4 +1,4 @@
-"""Steps through the bytes of a message with the primitives of Kafka's `ByteBufferAccessor` and their errors.
+"""A read position in the bytes of a message: the primitives of `ByteBufferAccessor`, with its errors.
 
 >>> cursor = Cursor(bytes.fromhex("ac02 616263"))
 >>> cursor.unsigned_varint(), cursor.array(3), cursor.remaining_bytes
@@ -25,11 +25,14 @@ class Cursor:
 
     @property
     def remaining_bytes(self) -> int:
-        """Bytes that are not read yet."""
+        """Count the bytes that are not read yet."""
         return len(self.data) - self.position
 
     def unsigned_varint(self) -> int:
-        """A varint of up to five bytes as a Java int, which may be negative (`ByteUtils.readUnsignedVarint`)."""
+        """Read a varint of up to five bytes as a Java int, which may be negative (`ByteUtils.readUnsignedVarint`).
+
+        Raises SchemaError where the bytes end, and for a varint of more than five bytes.
+        """
         data = self.data
         result = shift = 0
         for position in range(self.position, self.position + 5):
@@ -48,7 +51,8 @@ class Cursor:
         )
 
     def array(self, size: int) -> bytes:
-        """`size` bytes (`readArray`)."""
+        """Read `size` bytes (`readArray`); raises SchemaError for a negative size and where fewer are left."""
+        # Kafka compares before it allocates: the size comes from disk.
         if size > self.remaining_bytes:
             raise SchemaError(
                 f"Error reading byte array of {size} byte(s): only {self.remaining_bytes} byte(s) available"
@@ -62,7 +66,7 @@ class Cursor:
 
 @contextmanager
 def errors_at(offset: int | None) -> Iterator[None]:
-    """Lets a SchemaError from the block name the Kafka offset of the record."""
+    """Add the record's offset to a SchemaError that the block raises."""
     try:
         yield
     except SchemaError as error:
@@ -71,10 +75,10 @@ def errors_at(offset: int | None) -> Iterator[None]:
 
 
 def java_int(value: int) -> int:
-    """The lower 32 bits of `value`, signed."""
+    """Return the lower 32 bits of `value` as a signed int."""
     return ((value & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
 
 
 def underflow() -> SchemaError:
-    """What a read beyond the end raises; Java's exception has no message."""
+    """Return the error of a read beyond the end; Java's exception has no message."""
     return SchemaError(None, java_class="java.nio.BufferUnderflowException")

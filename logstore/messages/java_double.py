@@ -19,7 +19,7 @@ _MANTISSA_BITS = 53
 
 
 def java_double(value: float) -> str:
-    """`Double.toString(value)`: plain from 0.001 to below 10 million, else with an exponent."""
+    """Return `Double.toString(value)`: without an exponent from 0.001 to below 10 million, else with one."""
     if math.isnan(value):
         return "NaN"
     sign = "-" if math.copysign(1, value) < 0 else ""
@@ -37,9 +37,10 @@ def java_double(value: float) -> str:
 
 
 def _digits(value: float) -> tuple[str, int]:
-    """The decimal digits of a positive double and how many of them stand before the point."""
+    """Return the decimal digits of a positive double, and how many of them stand before the point."""
     numerator, denominator = value.as_integer_ratio()
     exponent = math.frexp(value)[1] - 1
+    # a subnormal double has fewer bits than 53
     significant_bits = min(_MANTISSA_BITS, exponent + 1075)
     if denominator == 1 and exponent <= 62:
         return _whole_digits(numerator, exponent - significant_bits - 1)
@@ -47,7 +48,7 @@ def _digits(value: float) -> tuple[str, int]:
 
 
 def _whole_digits(value: int, free_bits: int) -> tuple[str, int]:
-    """All digits of a whole number but those that its lowest `free_bits` bits, all zero, leave open."""
+    """Return the digits of a whole number, rounded to those that its bits above the lowest `free_bits` determine."""
     dropped = len(str(1 << free_bits)) - 1 if free_bits > 0 else 0
     power = 10**dropped
     digits = str((value + power // 2) // power)
@@ -55,7 +56,7 @@ def _whole_digits(value: int, free_bits: int) -> tuple[str, int]:
 
 
 def _shortest_digits(value: float, exponent: int, significant_bits: int) -> tuple[str, int]:
-    """Digits until what is left is within half a unit in the last place, as `FloatingDecimal` stops."""
+    """Generate digits until the rest is within half a unit in the last place, as `FloatingDecimal` does."""
     numerator, denominator = value.as_integer_ratio()
     scale = _estimated_scale(value, exponent)
     rest = numerator * 10 ** max(0, -scale)
@@ -78,6 +79,7 @@ def _shortest_digits(value: float, exponent: int, significant_bits: int) -> tupl
         if (is_low or is_high) and not is_too_short:
             break
     number = int("".join(map(str, digits)))
+    # round up if the rest is more than a half; a rest of exactly a half rounds to an even digit
     if is_high and (not is_low or rest * 2 > unit * 10 or (rest * 2 == unit * 10 and number % 2)):
         number += 1
     text = str(number).zfill(len(digits))
@@ -85,6 +87,6 @@ def _shortest_digits(value: float, exponent: int, significant_bits: int) -> tupl
 
 
 def _estimated_scale(value: float, exponent: int) -> int:
-    """The exponent of ten, or one more, by the first terms of a logarithm (`estimateDecExp`)."""
+    """Estimate the exponent of ten by the first terms of a logarithm; it may be one too high (`estimateDecExp`)."""
     mantissa = math.frexp(value)[0] * 2
     return math.floor((mantissa - 1.5) * 0.289529654 + 0.176091259 + exponent * 0.301029995663981)

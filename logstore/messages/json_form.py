@@ -37,13 +37,13 @@ _Write = Callable[[Any], str]
 
 
 class JsonText(str):
-    """JSON that stands in the place of a bytes field: bytes that hold a message of their own."""
+    """JSON text that a bytes field shows instead of base64: the bytes are a message of their own."""
 
     __slots__ = ()
 
 
 def text(message: Message, version: int, value: Value) -> JsonText:
-    """The JSON text of `value` as a `message` of `version`."""
+    """Return the JSON text of `value`, a `message` of `version`."""
     return JsonText(_root_writer(message, message.versions.nearest(version))(value))
 
 
@@ -73,7 +73,7 @@ def _struct_writer(struct: StructSpec, version: int) -> Callable[[Value], str]:
 
 
 def _plain_writer(fields: list[Field], version: int) -> Callable[[Value], str]:
-    """The writer of a struct without tagged fields: one template."""
+    """Return the writer of a struct without tagged fields, whose names are the same in every text."""
     template = "{" + ",".join([f'"{field.name}":%s' for field in fields]) + "}"
     writers = [(field.name, _field_writer(field, version)) for field in fields]
     return lambda value: template % tuple([write(value[name]) for name, write in writers])
@@ -95,7 +95,7 @@ def _nullable_writer(write: _Write) -> _Write:
 
 
 def string_text(value: str) -> str:
-    """A string as Jackson quotes it: only quotes, backslashes and control characters are escaped."""
+    """Quote a string as Jackson does: only quotes, backslashes and control characters are escaped."""
     if _ESCAPED.search(value):
         value = _ESCAPED.sub(lambda match: _ESCAPES[match[0]], value)
     return f'"{value}"'
@@ -106,6 +106,7 @@ def _bool_text(value: bool) -> str:
 
 
 def _float_text(value: float) -> str:
+    # JSON has no NaN and no Infinity: Jackson quotes them
     return java_double(value) if math.isfinite(value) else f'"{java_double(value)}"'
 
 

@@ -1,13 +1,13 @@
-"""Reads a message from bytes by its schema, exactly as Kafka's generated `read` methods do.
+"""Reader of messages by their schema, exactly as Kafka's generated `read` methods read them.
 
 Values are plain Python: int, bool, float, str, bytes, list, dict, None. A uuid is the text that Kafka prints
-(22 letters of URL-safe base64). A dict holds every field of the schema in its order; a field that the version
-does not have, or a tagged one that is not there, has its default. Tagged fields that the schema does not know
+(22 characters of URL-safe base64). A dict holds every field of the schema in its order. A field that the version
+does not have, and a tagged field that is absent, has its default. Tagged fields that the schema does not know
 are kept under `_unknownTaggedFields` as (tag, bytes) pairs.
 
-What Kafka accepts is accepted (a version beyond the last one, bytes behind the end, a tagged field's size that
-does not fit it), what it refuses raises SchemaError with the message and `java_class` of the exception it
-throws. No length allocates before it was compared with the bytes that are left.
+The reader accepts what Kafka accepts: a version beyond the last one, bytes behind the end, a tagged field whose
+size does not fit. It raises SchemaError, with the message and `java_class` of Kafka's exception, for what Kafka
+refuses. Every length is compared with the bytes that are left before anything is allocated.
 
 >>> from logstore.topics import family
 >>> message = family("consumer_offsets")["OffsetCommitValue"]
@@ -40,12 +40,12 @@ _Read = Callable[[Cursor], Any]
 
 
 def read(message: Message, version: int, data: bytes) -> Value:
-    """Read `message` of `version` from the start of `data`; see the module for values and errors."""
+    """Read a `message` of `version` from the start of `data`; raises SchemaError (see the module)."""
     return read_from(Cursor(data, version), message)
 
 
 def read_from(cursor: Cursor, message: Message) -> Value:
-    """Read `message` of `cursor.version` at the cursor, which moves behind it."""
+    """Read a `message` of `cursor.version` at the cursor, and move the cursor behind it."""
     return _root_reader(message, message.versions.nearest(cursor.version))(cursor)
 
 
@@ -73,6 +73,7 @@ def _struct_reader(struct: StructSpec, version: int, is_flexible: bool) -> Calla
         if last_version is not None and cursor.version > last_version:
             raise SchemaError(f"Can't read version {cursor.version} of {struct.name}", java_class=_UNSUPPORTED_VERSION)
         value = template.copy()
+        # a copy: a caller may change the list that it got
         for name, default in mutable_defaults:
             value[name] = deepcopy(default)
         for name, read_regular in regular:
@@ -85,7 +86,7 @@ def _struct_reader(struct: StructSpec, version: int, is_flexible: bool) -> Calla
 
 
 def _read_tagged_fields(cursor: Cursor, value: Value, known: dict[int, tuple[str, _Read | None]]) -> None:
-    """Read the tagged fields behind a flexible struct into `value`; the size of a known one is ignored."""
+    """Read the tagged fields behind a flexible struct into `value`; Kafka ignores the size of a known field."""
     for _ in range(cursor.unsigned_varint()):
         tag = cursor.unsigned_varint()
         size = cursor.unsigned_varint()
@@ -118,6 +119,7 @@ def _value_reader(field: Field, name: str, is_nullable: bool, version: int, is_f
 
 def _nullable_struct_reader(read_struct: _Read, is_tagged: bool) -> _Read:
     def read_nullable(cursor: Cursor) -> Value | None:
+        # the mark of null is a varint 0 where the struct is a tagged field, else an int8 below 0
         is_null = cursor.unsigned_varint() <= 0 if is_tagged else _read_int8(cursor) < 0
         return None if is_null else read_struct(cursor)
 
@@ -132,6 +134,7 @@ def _array_reader(name: str, is_nullable: bool, read_element: _Read, is_flexible
         if length < 0:
             _check_nullable(name, is_nullable)
             return None
+        # an element has at least one byte, so a longer array cannot be there
         if length > cursor.remaining_bytes:
             raise SchemaError(
                 f"Tried to allocate a collection of size {length}, but there are only "

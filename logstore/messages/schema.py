@@ -1,21 +1,21 @@
-"""Message schemas as data: tables of text, such as `topics/tables/*.txt`, parsed when first needed.
+"""Message schemas as tables of text, such as `topics/tables/*.txt`, which are parsed on first use.
 
-A table states what Kafka's own message definitions state, in a grammar of one line a field:
+A table says what Kafka's message definitions (`*.json`) say, with one line for each field:
 
     # a comment
     Name: type 3, versions 0-4, flexible 4+      a message; `type` only where records carry one
       field: []int32?, versions 2+               an array that may be null, from version 2 on
       other: int64, versions 1+, tag 0, default -1, ignorable
-      members: []Member                          a struct that is told here, indented ...
+      members: []Member                          a struct that is defined here, indented ...
         name: string
       struct Endpoint                            ... or once for the whole message
         port: uint16
 
 Types are `int8 int16 int32 int64 uint16 bool float64 uuid string bytes`, a struct's name, or `[]` before
 either; `?` behind the type: null is allowed wherever the field exists. Without `versions` a field is in all
-versions. A field with a `tag` is an optional tagged field. `ignorable`: a writer may leave out its value where
-the version has no place for it. Fields stand in the order of Kafka's definitions, which is the order on disk
-(tagged fields behind all others) and in JSON. A shared struct is told before those that use it.
+versions. A field with a `tag` is an optional tagged field. `ignorable`: a writer drops the value where the version
+does not have the field. Fields stand in the order of Kafka's definitions, which is the order on disk (tagged fields
+behind all others) and in JSON. A shared struct is defined above the structs that use it.
 
 >>> marker = parse_table("EndTxnMarker: type 0, versions 0\\n  coordinatorEpoch: int32")["EndTxnMarker"]
 >>> marker.versions, marker.flexible, [(f.name, f.kind) for f in marker.root.fields]
@@ -63,7 +63,7 @@ class Versions:
         return self.low <= version <= self.high
 
     def nearest(self, version: int) -> int:
-        """The version whose fields Kafka's generated code reads and writes for `version`."""
+        """Return the version whose fields Kafka's generated code reads for `version`."""
         return self.low if version < self.low else self.high if version > self.high else version
 
 
@@ -71,8 +71,10 @@ class Versions:
 class Field:
     """One field of a message or struct.
 
-    `kind` is the type's name without `[]` and `?`; `struct` is set when it names one. `default` is the value
-    in versions without the field, and of a tagged field that is not on disk.
+    Attributes:
+        kind: the type's name without `[]` and `?`.
+        struct: the struct that `kind` names; None for a primitive type.
+        default: the value in versions without the field, and of a tagged field that is not on disk.
     """
 
     name: str
@@ -88,10 +90,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StructSpec:
-    """A message's root, or a struct in it.
+    """The root of a message, or a struct in it.
 
-    `versions` is where it may be read: Kafka's generated readers refuse higher ones, but only for a struct
-    that is told inside its field; for shared structs and roots it is None.
+    `versions` is None for roots and shared structs. Kafka's generated readers refuse a version above it, but only
+    for a struct that is defined inside its field.
     """
 
     name: str
@@ -101,7 +103,7 @@ class StructSpec:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """A message: `record_type` is its api key if it has one, `flexible` its first flexible version if any."""
+    """A message; `record_type` is its api key, `flexible` its first flexible version, each None if it has none."""
 
     name: str
     record_type: int | None
@@ -110,12 +112,12 @@ class Message:
     root: StructSpec
 
     def is_flexible(self, version: int) -> bool:
-        """Whether strings, bytes and arrays are compact and tagged fields follow in `version`."""
+        """Return whether `version` has compact strings, bytes and arrays, and tagged fields."""
         return self.flexible is not None and version >= self.flexible
 
 
 def read_table(package: str, name: str) -> dict[str, Message]:
-    """Parse the table `tables/<name>.txt` of a package; messages by name."""
+    """Parse the table `tables/<name>.txt` of a package; return its messages by name."""
     table = pkgutil.get_data(package, f"tables/{name}.txt")
     if table is None:
         raise FileNotFoundError(f"tables/{name}.txt")
@@ -123,7 +125,7 @@ def read_table(package: str, name: str) -> dict[str, Message]:
 
 
 def parse_table(text: str) -> dict[str, Message]:
-    """Parse a table; raises ValueError with the line that does not follow the grammar."""
+    """Return the messages of a table by name; raises ValueError for a type that is not known."""
     return {message.name: message for message in map(_message, _blocks(_lines(text)))}
 
 
@@ -150,7 +152,7 @@ def _clause(part: str) -> tuple[str, str]:
 
 
 def _blocks(lines: Iterator[_Line]) -> list[_Line]:
-    """Hang every line under the nearest line above it that is indented less."""
+    """Make each line a child of the nearest line above it that is indented less; return the outermost lines."""
     top = _Line(-1, "", {}, [])
     stack = [top]
     for line in lines:

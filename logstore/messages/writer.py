@@ -1,9 +1,10 @@
-"""Writes a message to bytes by its schema, exactly as Kafka's generated `write` methods do; the twin of `reader`.
+"""Writer of messages by their schema, exactly as Kafka's generated `write` methods write them; undoes `reader`.
 
-Values are those that `reader` gives. A field that is missing in the dict has its default. What Kafka refuses to
-write is refused with its message and `java_class`: null where it is not allowed, a string of more than 32767 bytes,
-a value that is not the default of a field which the version does not have (unless the field is ignorable), and
-unknown tagged fields out of order. A name that the schema does not have and a value of another type are refused too.
+Values are those that `reader` returns. A field that the dict does not have is written with its default. SchemaError
+has the message and `java_class` of Kafka's exception: for null where it is not allowed, a string of more than 32767
+bytes, a value other than the default for a field that the version does not have (unless the field is ignorable), and
+unknown tagged fields out of order. It is raised too for a name that the schema does not have, and a value of another
+type.
 
 >>> from logstore.topics import family
 >>> message = family("consumer_offsets")["OffsetCommitValue"]
@@ -33,7 +34,7 @@ _Write = Callable[[bytearray, Any], None]
 
 
 def write(message: Message, version: int, value: Value) -> bytes:
-    """The bytes of `value` as `message` of `version`; raises SchemaError, see the module."""
+    """Return the bytes of `value` as a `message` of `version`; raises SchemaError (see the module)."""
     if version not in message.versions:
         raise SchemaError(f"Can't write version {version} of {message.name}", java_class=_UNSUPPORTED_VERSION)
     out = bytearray()
@@ -42,7 +43,7 @@ def write(message: Message, version: int, value: Value) -> bytes:
 
 
 def unsigned_varint(value: int) -> bytes:
-    """`value` (below 2**31) as `ByteUtils.writeUnsignedVarint` writes it.
+    """Return `value`, 0 to 2**31 - 1, as `ByteUtils.writeUnsignedVarint` writes it.
 
     >>> unsigned_varint(300).hex()
     'ac02'
@@ -97,7 +98,7 @@ def _struct_writer(shape: StructSpec, version: int, is_flexible: bool) -> _Write
 def _write_tagged_fields(
     out: bytearray, value: Value, known: list[tuple[int, str, Any, _Write]], unknown: list[tuple[int, bytes]]
 ) -> None:
-    """The tagged fields that do not have their default, in the order of their tags, the unknown ones among them."""
+    """Write known fields that differ from their default, and unknown fields, sorted by tag."""
     bodies: list[tuple[int, bytes]] = []
     for tag, name, default, write_field in known:
         if value.get(name, default) != default:
@@ -163,6 +164,7 @@ def _value_writer(field: Field, name: str, is_nullable: bool, version: int, is_f
 
 def _nullable_struct_writer(write_struct: _Write, is_tagged: bool) -> _Write:
     def write_nullable(out: bytearray, value: Any) -> None:
+        # the mark of null is a varint 0 where the struct is a tagged field, else an int8 of -1
         out.append(1 if value is not None else 0 if is_tagged else 0xFF)
         if value is not None:
             write_struct(out, value)

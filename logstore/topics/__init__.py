@@ -1,4 +1,4 @@
-"""Records of Kafka's internal topics, by the tables of their schemas in `tables/`.
+"""Records of Kafka's internal topics; `tables/` has their schemas.
 
 >>> family("transaction_state")["TransactionLogKey"].versions
 Versions(low=0, high=0)
@@ -10,7 +10,7 @@ from functools import cache
 
 from ..messages.schema import Message, read_table
 
-#: topics that only Kafka writes (`Topic.isInternal`); beside them stands the metadata log
+#: topics that only Kafka itself writes (`Topic.isInternal`); the metadata log is none of them
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 

@@ -1,6 +1,6 @@
-"""Records of `__cluster_metadata`, the log of KRaft's controllers: brokers, topics, partitions, configs, …
+"""Records of `__cluster_metadata`, the log of KRaft's controllers: brokers, topics, partitions, configurations, …
 
-Keys are null. A value comes as its message and a dict whose keys are the fields of `tables/cluster_metadata.txt`.
+Keys are null. A decoded value is its message and a dict of the fields in `tables/cluster_metadata.txt`.
 
 >>> record = decode_value(bytes.fromhex("01 02 00 07 6f7264657273 00112233445566778899aabbccddeeff 00"))
 >>> record.message.name, record.fields
@@ -21,10 +21,12 @@ TOPIC = "__cluster_metadata"
 
 
 def decode_value(value: bytes, *, offset: int | None = None) -> MetadataRecord:
-    """A metadata record; its kind is `record.message.name`, e.g. `PartitionRecord`.
+    """Decode a metadata record; `record.message.name` is its kind, e.g. `PartitionRecord`.
 
-    Stricter than Kafka's own reader: a version beyond the last one that 4.3.1 knows is refused, because nobody can
-    tell what it means. Raises SchemaError, which names `offset`, for that and for whatever does not parse.
+    Stricter than Kafka's reader: a version that 4.3.1 does not have is refused, because its fields are not known.
+
+    Raises:
+        SchemaError: such a version, or a body that does not parse; it names `offset`.
     """
     with errors_at(offset):
         record = read_record("cluster_metadata", value)
@@ -39,9 +41,10 @@ def decode_value(value: bytes, *, offset: int | None = None) -> MetadataRecord:
 
 
 def encode_value(name: str, fields: Value, *, version: int | None = None) -> bytes:
-    """The value of a metadata record `name`, e.g. `PartitionRecord`, in its last version unless told otherwise.
+    """Encode a metadata record `name`, e.g. `PartitionRecord`, by default in its last version.
 
-    Fields that are not given have their defaults. Raises SchemaError for an unknown name and what the schema refuses.
+    Fields that are missing have their defaults. Raises SchemaError for an unknown name and values that the schema
+    refuses.
     """
     return write_record("cluster_metadata", name, _last_version(name) if version is None else version, fields)
 

@@ -1,7 +1,7 @@
-"""Records of `__consumer_offsets`: committed offsets, groups, and what the newer group protocols keep.
+"""Records of `__consumer_offsets`: committed offsets, classic groups, and the records of the newer group protocols.
 
-Committed offsets and groups of the classic protocol come as dataclasses; all other records as dicts whose
-keys are the fields of `tables/consumer_offsets.txt`.
+Committed offsets and groups of the classic protocol are decoded to dataclasses, all other records to dicts of the
+fields in `tables/consumer_offsets.txt`.
 
 >>> key = decode_key(bytes.fromhex("0001 0003 677270 0001 74 00000003"))
 >>> key
@@ -36,7 +36,7 @@ _LEGACY_OFFSET_COMMIT, _OFFSET_COMMIT, _GROUP_METADATA = 0, 1, 2
 _OFFSET_COMMIT_VERSION, _OFFSET_COMMIT_VERSION_WITH_EXPIRY, _GROUP_METADATA_VERSION = 4, 1, 3
 _NO_TOPIC_ID = format_uuid(ZERO_UUID)
 
-# Our attributes by the fields that they have in the table.
+# attribute: field in the table
 _OFFSET_FIELDS = {
     "offset": "offset",
     "leader_epoch": "leaderEpoch",
@@ -66,7 +66,7 @@ _MEMBER_FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class OffsetKey:
-    """Whose offset in which partition. `is_legacy`: by the old record type, which means the same."""
+    """Key of a group's committed offset of a partition; `is_legacy` is for record type 0, which means the same as 1."""
 
     group_id: str
     topic: str
@@ -76,14 +76,14 @@ class OffsetKey:
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """A group of the classic protocol."""
+    """Key of a group of the classic protocol."""
 
     group_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """A committed offset: the next one to read.
+    """Value of a committed offset, which is the next offset to read; timestamps are ms since 1970.
 
     `leader_epoch` and `expire_timestamp_ms` are -1 and `topic_id` None where the record does not have them.
     """
@@ -98,7 +98,7 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """A member of a classic group; `subscription` and `assignment` are in the words of the protocol type."""
+    """A member of a classic group; the protocol type says what the bytes of `subscription` and `assignment` mean."""
 
     member_id: str
     group_instance_id: str | None
@@ -112,7 +112,7 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadata:
-    """A classic group after a rebalance; `state_timestamp_ms` is -1 where the record does not have it."""
+    """Value of a classic group after a rebalance; `state_timestamp_ms` is -1 where the record does not have it."""
 
     protocol_type: str
     generation: int
@@ -123,7 +123,7 @@ class GroupMetadata:
 
 
 def decode_key(key: bytes, *, offset: int | None = None) -> OffsetKey | GroupKey | CoordinatorKey:
-    """What a record is about.
+    """Decode the key of a record.
 
     Raises SchemaError, which names `offset`, for an unknown record type and a broken body.
     """
@@ -141,7 +141,7 @@ def decode_key(key: bytes, *, offset: int | None = None) -> OffsetKey | GroupKey
 def decode_value(
     key: OffsetKey | GroupKey | CoordinatorKey, value: bytes | None, *, offset: int | None = None
 ) -> CommittedOffset | GroupMetadata | CoordinatorValue | None:
-    """What a record says of its decoded `key`, None for a tombstone.
+    """Decode the value of a record with this decoded `key`; return None for a tombstone.
 
     Raises SchemaError, which names `offset`, for an unknown version and a broken body.
     """
@@ -157,20 +157,20 @@ def decode_value(
 
 
 def decode_subscription(subscription: bytes) -> Value:
-    """The subscription of a member of a group of type `consumer` (`ConsumerProtocolSubscription`).
+    """Decode the subscription of a member of a group of type `consumer` (`ConsumerProtocolSubscription`).
 
-    A version beyond the last is read as the last: Kafka promises to keep the order of fields. Raises SchemaError.
+    A version beyond the last is read as the last, because later versions only add fields. Raises SchemaError.
     """
     return _embedded("ConsumerProtocolSubscription", subscription)
 
 
 def decode_assignment(assignment: bytes) -> Value:
-    """The assignment of such a member (`ConsumerProtocolAssignment`), read like its subscription."""
+    """Decode the assignment of such a member (`ConsumerProtocolAssignment`); versions and errors as above."""
     return _embedded("ConsumerProtocolAssignment", assignment)
 
 
 def encode_key(key: OffsetKey | GroupKey) -> bytes:
-    """The key of a committed offset or of a classic group; a tombstone has the same key and no value."""
+    """Encode the key of a committed offset or of a classic group; a tombstone has the same key and no value."""
     if isinstance(key, GroupKey):
         return write_key(_TABLE, _GROUP_METADATA, {"group": key.group_id})
     fields = {"group": key.group_id, "topic": key.topic, "partition": key.partition}
@@ -178,10 +178,10 @@ def encode_key(key: OffsetKey | GroupKey) -> bytes:
 
 
 def encode_value(value: CommittedOffset | GroupMetadata, *, version: int | None = None) -> bytes:
-    """The value of a committed offset or of a classic group, in the version that Kafka 4.3.1 writes.
+    """Encode the value of a committed offset or of a classic group, by default in the version that Kafka 4.3.1 writes.
 
-    That is 4 for an offset, 1 for one with an explicit expiry (which has no leader epoch and no topic id then), and 3
-    for a group. Raises SchemaError for what the schema refuses.
+    That is 4 for an offset, 1 for an offset with an expiry (version 1 has no leader epoch and no topic id), and 3 for
+    a group. Raises SchemaError for values that the schema refuses.
     """
     if isinstance(value, GroupMetadata):
         written_version = _GROUP_METADATA_VERSION if version is None else version
@@ -193,12 +193,12 @@ def encode_value(value: CommittedOffset | GroupMetadata, *, version: int | None 
 
 
 def encode_subscription(fields: Value, *, version: int) -> bytes:
-    """The subscription of a member of a group of type `consumer` (`ConsumerProtocolSubscription`)."""
+    """Encode the subscription of a member of a group of type `consumer` (`ConsumerProtocolSubscription`)."""
     return _write_embedded("ConsumerProtocolSubscription", fields, version)
 
 
 def encode_assignment(fields: Value, *, version: int) -> bytes:
-    """The assignment of such a member (`ConsumerProtocolAssignment`)."""
+    """Encode the assignment of such a member (`ConsumerProtocolAssignment`)."""
     return _write_embedded("ConsumerProtocolAssignment", fields, version)
 
 

@@ -1,6 +1,6 @@
-"""Control records that KRaft writes about itself, as values (`ControlRecordUtils`); markers are `folds`' matter.
+"""Values of the control records that KRaft writes about itself (`ControlRecordUtils`); `folds` reads markers.
 
-A value is a body that begins with its own version. Kafka reads every body as version 0.
+A value is a body that begins with its own version; Kafka reads every body as version 0.
 
 >>> read_kraft_record(ControlRecordType.KRAFT_VERSION, bytes.fromhex("0000 0001 00"))[1]
 {'version': 0, 'kRaftVersion': 1}
@@ -24,11 +24,11 @@ _MESSAGES = {
 
 
 def read_kraft_record(record_type: ControlRecordType, value: bytes) -> tuple[Message, Value]:
-    """The message and fields of a KRaft control record; raises SchemaError."""
+    """Return the message and the fields of a KRaft control record; raises SchemaError."""
     message = family("control_records")[_MESSAGES[record_type]]
     return message, read(message, 0, value)
 
 
 def write_kraft_record(record_type: ControlRecordType, fields: Value) -> bytes:
-    """The value of KRaft's control record with these fields, in version 0; raises SchemaError."""
+    """Return the value of a KRaft control record, in version 0; raises SchemaError."""
     return write(family("control_records")[_MESSAGES[record_type]], 0, fields)

@@ -1,12 +1,12 @@
-"""How records of internal topics are framed: what stands before the body of a key or value.
+"""Frames of the records of internal topics: the bytes before the body of a key or value.
 
 Coordinators' topics (`__consumer_offsets`, `__transaction_state`, `__share_group_state`; `CoordinatorRecordSerde`) have
-keys of a type and a body, values of a version and a body; both are an int16. A null value is a tombstone. Keys have one
-version only; bytes behind a body are ignored, as Kafka does.
+keys of a record type and a body, and values of a version and a body; type and version are int16. A null value is a
+tombstone. Keys have one version only. Bytes behind a body are ignored, as in Kafka.
 
-`__cluster_metadata` and `__remote_log_metadata` (`AbstractApiMessageSerde`) have null keys, and values of a frame
-version, which is 1, a record type and a version as unsigned varints, then the body. A body of an unknown version is
-read as the nearest known one, and bytes behind the body are an error.
+`__cluster_metadata` and `__remote_log_metadata` (`AbstractApiMessageSerde`) have null keys. A value is a frame version
+(1), a record type and a version, all unsigned varints, and then the body. A body of an unknown version is read as the
+nearest known version; bytes behind the body are an error.
 
 >>> record = read_record("cluster_metadata", bytes.fromhex("01 14 00 00"))
 >>> record.message.name, record.version, record.fields
@@ -31,7 +31,7 @@ _SHORT_MAX = 0x7FFF
 
 
 class CoordinatorKey(NamedTuple):
-    """A key: its type, the type's message and the fields."""
+    """A decoded key; `message` is the schema of its `record_type`."""
 
     record_type: int
     message: Message
@@ -39,7 +39,7 @@ class CoordinatorKey(NamedTuple):
 
 
 class CoordinatorValue(NamedTuple):
-    """A value: its version, its message and the fields."""
+    """A decoded value; `version` is that of the body."""
 
     version: int
     message: Message
@@ -47,7 +47,7 @@ class CoordinatorValue(NamedTuple):
 
 
 class MetadataRecord(NamedTuple):
-    """A record: its version as written, its message and the fields."""
+    """A decoded metadata record; `version` is the written one, which the schema may not have."""
 
     version: int
     message: Message
@@ -55,29 +55,29 @@ class MetadataRecord(NamedTuple):
 
 
 def read_type(key: bytes) -> int:
-    """The record type that a key begins with; it may be one that no table knows."""
+    """Return the record type at the start of a key; no table may have it."""
     return _read_int16(key, "key")
 
 
 def read_version(value: bytes) -> int:
-    """The version that a value begins with; it may be one that no table knows."""
+    """Return the version at the start of a value; the schema may not have it."""
     return _read_int16(value, "value")
 
 
 def is_known_type(topic: str, record_type: int) -> bool:
-    """Whether the table of `topic` (`consumer_offsets`, …) has records of this type."""
+    """Return whether the table of `topic` (`consumer_offsets`, …) has records of this type."""
     return record_type in record_types(topic, "Key")
 
 
 def read_key(topic: str, key: bytes) -> CoordinatorKey:
-    """Read a key of `topic`; raises SchemaError for an unknown type and for a broken body."""
+    """Decode a key of `topic`; raises SchemaError for an unknown record type and a broken body."""
     record_type = read_type(key)
     message = _message(topic, record_type, "Key")
     return CoordinatorKey(record_type, message, _read_body(message, record_type, key, "key"))
 
 
 def read_value(topic: str, record_type: int, value: bytes) -> CoordinatorValue:
-    """Read the value of a `record_type`; raises SchemaError for an unknown version and a broken body."""
+    """Decode a value of `record_type`; raises SchemaError for an unknown version and a broken body."""
     message = _message(topic, record_type, "Value")
     version = read_version(value)
     if version not in message.versions:
@@ -90,22 +90,22 @@ def read_value(topic: str, record_type: int, value: bytes) -> CoordinatorValue:
 
 
 def write_key(topic: str, record_type: int, fields: Value) -> bytes:
-    """The key of a `record_type` of `topic`; raises SchemaError for an unknown type and what the schema refuses."""
+    """Encode a key of `topic`; raises SchemaError for an unknown record type and values that the schema refuses."""
     message = _message(topic, record_type, "Key")
     return record_type.to_bytes(2) + write(message, message.versions.high, fields)
 
 
 def write_value(topic: str, record_type: int, version: int, fields: Value) -> bytes:
-    """The value of a `record_type` in a version of it; raises SchemaError like `write_key`."""
+    """Encode a value of `record_type` in a version of it; raises SchemaError like `write_key`."""
     message = _message(topic, record_type, "Value")
     return version.to_bytes(2, signed=True) + write(message, version, fields)
 
 
 def read_record(topic: str, value: bytes) -> MetadataRecord:
-    """Read a framed record of `topic` (`cluster_metadata` or `remote_log_metadata`).
+    """Decode a framed record of `topic` (`cluster_metadata` or `remote_log_metadata`).
 
-    Raises SchemaError for a frame that is cut or not of version 1, an unknown record type, a broken body, and
-    garbage behind it.
+    Raises SchemaError for a frame that is cut or not of version 1, an unknown record type, a broken body, and bytes
+    behind the body.
     """
     cursor = Cursor(value)
     _check_frame_version(_read_short(cursor, "frame version"))
@@ -126,7 +126,7 @@ def read_record(topic: str, value: bytes) -> MetadataRecord:
 
 
 def write_record(topic: str, name: str, version: int, fields: Value) -> bytes:
-    """A framed record of the message `name` of `topic`; raises SchemaError for what the schema refuses."""
+    """Encode a framed record `name` of `topic`; raises SchemaError for an unknown name and refused values."""
     message = family(topic).get(name)
     if message is None or message.record_type is None:
         raise SchemaError(f"{name} is no record of {topic}", expected=", ".join(family(topic)), found=name)

@@ -1,4 +1,4 @@
-"""Records of `__transaction_state`: what the transaction coordinator remembers of every transactional id.
+"""Records of `__transaction_state`: the last state of each transactional id.
 
 >>> decode_key(bytes.fromhex("0000 0003 747831"))
 'tx1'
@@ -38,7 +38,7 @@ _TRANSACTION_LOG = 0
 _HEAD = struct.Struct(">hqhib")  # version, producer id, epoch, timeout, state; then the partitions
 _TIMES = struct.Struct(">qq")  # last update, start; then the tagged fields
 
-# Our attributes by the fields that they have in the table; state and partitions are others there.
+# attribute: field in the table; state and partitions have another form there
 _FIELDS_OF_VERSION_0 = {
     "producer_id": "producerId",
     "producer_epoch": "producerEpoch",
@@ -56,7 +56,7 @@ _FIELDS = {
 
 
 class TransactionState(IntEnum):
-    """State of a transaction (`TransactionState`); DEAD and PREPARE_EPOCH_FENCE are never written."""
+    """State of a transaction (`TransactionState`); Kafka never writes DEAD and PREPARE_EPOCH_FENCE."""
 
     EMPTY = 0
     ONGOING = 1
@@ -69,12 +69,13 @@ class TransactionState(IntEnum):
 
 
 class TransactionMetadata(NamedTuple):
-    """The value of a record: one transactional id at one moment.
+    """The value of a record: the state of a transactional id; timestamps are ms since 1970.
 
-    `partitions` are the (topic, partition) pairs that the transaction wrote to; timestamps are ms since 1970,
-    `start_timestamp_ms` is -1 before the first transaction. `previous_producer_id`, `next_producer_id` (-1) and
-    `next_producer_epoch` (-1) matter only where a producer id or epoch is being replaced;
-    `client_transaction_version` is 0 where the record does not say it.
+    Attributes:
+        partitions: (topic, partition) of what the transaction wrote to.
+        start_timestamp_ms: -1 before the first transaction.
+        previous_producer_id, next_producer_id, next_producer_epoch: -1 unless a producer id or epoch is replaced.
+        client_transaction_version: 0 where the record does not have it.
     """
 
     producer_id: int
@@ -90,12 +91,12 @@ class TransactionMetadata(NamedTuple):
     client_transaction_version: int
 
 
-#: of EMPTY, whose partitions are null, a single byte
+#: a value in state EMPTY, whose partitions are null: a single byte
 _NOTHING = TransactionMetadata(0, 0, TransactionState.EMPTY, 0, (), 0, 0, -1, -1, -1, 0)
 
 
 def decode_key(key: bytes, *, offset: int | None = None) -> str:
-    """The transactional id of a record.
+    """Decode the key of a record: its transactional id.
 
     Raises SchemaError, which names `offset`, for an unknown record type and a broken body.
     """
@@ -105,7 +106,7 @@ def decode_key(key: bytes, *, offset: int | None = None) -> str:
 
 
 def decode_value(value: bytes | None, *, offset: int | None = None) -> TransactionMetadata | None:
-    """The metadata of a record, None for a tombstone: the transactional id is forgotten.
+    """Decode the value of a record; return None for a tombstone, which removes the transactional id.
 
     Raises SchemaError, which names `offset`, for an unknown version or state and a broken body.
     """
@@ -116,9 +117,9 @@ def decode_value(value: bytes | None, *, offset: int | None = None) -> Transacti
 
 
 def unknown_version(key: bytes, value: bytes | None, *, offset: int | None = None) -> tuple[str, int] | None:
-    """What of a record only a newer Kafka can read: "key" or "value", and its version; None if all can be read.
+    """Return "key" or "value" and its version if only a newer Kafka can read it; None if all can be read.
 
-    A broker passes over such records (`UnknownKeyVersion` and `UnknownValueVersion` of `TransactionLog`). Raises
+    A broker skips such records (`UnknownKeyVersion` and `UnknownValueVersion` of `TransactionLog`). Raises
     SchemaError, which names `offset`, for bytes that are too few for a version.
 
     >>> unknown_version(bytes.fromhex("0001 0003 747831"), None)
@@ -134,7 +135,7 @@ def unknown_version(key: bytes, value: bytes | None, *, offset: int | None = Non
 
 
 def encode_key(transactional_id: str) -> bytes:
-    """The key of a transactional id's records.
+    """Encode the key of a transactional id's records.
 
     >>> encode_key("tx1").hex()
     '00000003747831'
@@ -143,11 +144,11 @@ def encode_key(transactional_id: str) -> bytes:
 
 
 def encode_value(metadata: TransactionMetadata, *, version: int = 1) -> bytes:
-    """The value of a record as `TransactionLog.valueToBytes` makes it, in `version` 0 or 1.
+    """Encode the value of a record as `TransactionLog.valueToBytes` does, in `version` 0 or 1.
 
-    Kafka writes version 1 where the feature `transaction.version` is 1 or more. Version 0 has no room for a previous
-    and a next producer id, and takes no `client_transaction_version` but 0. Partitions stand grouped by topic, both
-    in the order given. Raises SchemaError for partitions in state EMPTY and what the schema refuses.
+    Kafka writes version 1 where the feature `transaction.version` is 1 or more. Version 0 has no previous and no next
+    producer id, and its `client_transaction_version` is 0. Partitions are grouped by topic; topics and partitions keep
+    their order. Raises SchemaError for partitions in state EMPTY and values that the schema refuses.
     """
     if metadata.state == TransactionState.EMPTY and metadata.partitions:
         raise SchemaError(
@@ -156,7 +157,8 @@ def encode_value(metadata: TransactionMetadata, *, version: int = 1) -> bytes:
         )
     if version != 1:
         return _written(metadata, version)
-    # Three records of every transaction: a struct is 1 µs where the schema is 10; what varies rarely the schema writes.
+    # Every transaction logs three of these. `struct` takes 1 µs, the schema 10; it writes only the parts that seldom
+    # change, which are cached.
     try:
         head = _HEAD.pack(
             version,
@@ -174,7 +176,7 @@ def encode_value(metadata: TransactionMetadata, *, version: int = 1) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _partitions_bytes(partitions: tuple[tuple[str, int], ...] | None) -> bytes:
-    """The partitions in a value of version 1, None being null, as the schema writes them."""
+    """Return the bytes of the partitions in a value of version 1, as the schema writes them; None is null."""
     metadata = _NOTHING
     if partitions is not None:
         metadata = _NOTHING._replace(state=TransactionState.ONGOING, partitions=partitions)
@@ -186,13 +188,13 @@ def _partitions_bytes(partitions: tuple[tuple[str, int], ...] | None) -> bytes:
 def _tagged_bytes(
     previous_producer_id: int, next_producer_id: int, next_producer_epoch: int, client_transaction_version: int
 ) -> bytes:
-    """The end of a value of version 1, as the schema writes it."""
+    """Return the tagged fields at the end of a value of version 1, as the schema writes them."""
     tagged = previous_producer_id, next_producer_id, next_producer_epoch, client_transaction_version
     return _written(TransactionMetadata(*_NOTHING[:7], *tagged), 1)[_HEAD.size + 1 + _TIMES.size :]
 
 
 def _written(metadata: TransactionMetadata, version: int) -> bytes:
-    """A value as the schema writes it."""
+    """Return a value as the schema writes it."""
     names = _FIELDS if version >= 1 else _FIELDS_OF_VERSION_0
     fields: Value = {field_name: getattr(metadata, name) for name, field_name in names.items()}
     fields["transactionStatus"] = metadata.state.value

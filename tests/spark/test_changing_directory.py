@@ -58,7 +58,7 @@ def test_a_segment_of_the_same_length_but_other_batches_is_an_error(tmp_path: Pa
     path = write_partition(tmp_path)[1]
     planned = Planned(tmp_path)
     write_segment(path.parent, 200, b"".join(batch(number) for number in [20 + 50, *range(21, 40)]))
-    with pytest.raises(DataDirectoryError, match="not the one that was planned"):
+    with pytest.raises(DataDirectoryError, match="was replaced"):
         planned.rows()
 
 

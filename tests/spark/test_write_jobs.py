@@ -74,7 +74,7 @@ def test_a_write_that_cannot_be_fails_with_kafkas_words(frame: DataFrame, tmp_pa
         frame.write.format("kafka_segments").option("topic", "orders").save(str(path))
     with pytest.raises(PySparkException, match="Save mode Overwrite not allowed for Kafka"):
         to_store(frame, topic="orders").mode("overwrite").save(str(path))
-    with pytest.raises(PySparkException, match=r"Topic nowhere not present in metadata.*give option partitions"):
+    with pytest.raises(PySparkException, match=r"Topic nowhere not present in metadata.*set option partitions"):
         to_store(frame, topic="nowhere").save(str(path))
     with pytest.raises(PySparkException, match="Partition 7 of topic orders with partition count 2 is not present"):
         to_store(frame.selectExpr("value", "7 partition"), topic="orders").save(str(path))

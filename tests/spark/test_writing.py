@@ -219,7 +219,7 @@ def test_a_row_that_kafkas_producer_refuses_fails_its_task(
     [
         ({"topic": "orders", "partition": 3}, UnknownTopicOrPartitionError, "Partition 3 of topic orders with"),
         ({"topic": "orders", "value": bytes(2_000_000)}, RecordTooLargeError, "exceeds the maximum"),
-        ({"topic": "nowhere", "value": b"v"}, UnknownTopicOrPartitionError, "or give option partitions"),
+        ({"topic": "nowhere", "value": b"v"}, UnknownTopicOrPartitionError, "or set option partitions"),
     ],
 )
 def test_a_row_that_the_store_refuses_fails_the_whole_job(
@@ -270,7 +270,7 @@ def test_a_newer_job_with_the_same_id_shuts_out_the_older(store: Path) -> None:
     older = Job(store, topic="orders", transactionalId="nightly/é").task(keyed(1))
     other = Job(store, topic="orders", transactionalId="hourly").task(keyed(3))
     newer = Job(store, topic="orders", transactionalId="nightly/é").task(keyed(2))
-    with pytest.raises(DataDirectoryError, match="the job is over"):
+    with pytest.raises(DataDirectoryError, match="unless the job has ended"):
         older.stage(keyed(1))
     with pytest.raises(ProducerFencedError, match="newer job with the same transactionalId"):
         older.commit()
@@ -293,7 +293,7 @@ def test_staging_directories_of_dead_jobs_are_removed(store: Path) -> None:
     mine.mkdir()
     Job(store, topic="orders").task(keyed(3)).commit()
     assert left_beside(store) == sorted([alive.staging.name, mine.name])
-    with pytest.raises(ProducerFencedError, match="nobody wrote any for a day"):
+    with pytest.raises(ProducerFencedError, match="after a day without a write"):
         dead.commit()
     alive.commit()
     assert {value for of in values(store).values() for value in of} == {b"v2", b"v3"}
@@ -308,7 +308,7 @@ def test_a_staging_directory_that_stays_is_told_and_one_that_cannot_be_made_fail
     assert sum(map(len, values(store).values())) == 1
     Job(store, topic="orders").task(keyed(2)).commit()
     (kept,) = left_beside(store)
-    assert caplog.text.count("of a job that is over stays") == 2
+    assert caplog.text.count("of a finished job cannot be removed") == 2
     assert kept in caplog.text
     for place in (store / "meta.properties", store / "meta.properties" / "deeper"):
         with pytest.raises(DataDirectoryError, match="set stagingPath to a directory that driver and executors share"):

@@ -40,7 +40,7 @@ Assignment = dict[str, list[TopicPartition]]
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """The topics of a member, the partitions of its last `generation` (-1: none), and those it still reads (`held`)."""
+    """The topics of a member, its partitions in its last `generation` (-1: none), and those it still reads (`held`)."""
 
     topics: tuple[str, ...]
     group_instance_id: str | None = None
@@ -49,12 +49,12 @@ class Subscription:
     held: tuple[TopicPartition, ...] = ()
 
 
-#: takes the partition count of each topic that exists and the subscription of each member
+#: (partition count of each topic that exists, subscription of each member) -> partitions of each member
 Assignor = Callable[[Mapping[str, int], Mapping[str, Subscription]], Assignment]
 
 
 class GroupState(Enum):
-    """State of a group, by Kafka's names; CompletingRebalance is missing because the assignment comes at once."""
+    """State of a group, with Kafka's names; there is no CompletingRebalance, because the assignment comes at once."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -80,10 +80,9 @@ class Joining:
 
 
 class ConsumerGroupMetadata(NamedTuple):
-    """A member of a group in a generation: who commits, or read what a producer commits (`ConsumerGroupMetadata`).
+    """The identity of a member in a generation of its group, for commits of offsets (`ConsumerGroupMetadata`).
 
-    With the group id alone it is nobody: no member, who may commit for a group that has none. Nobody is fenced when the
-    group goes on without the reader.
+    The group id alone names no member. Such a commit is for groups without members, and is never fenced.
     """
 
     group_id: str
@@ -94,7 +93,7 @@ class ConsumerGroupMetadata(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a group; with `has_joined` it is ready for the next generation."""
+    """A member of a group; `has_joined`: it has joined the next generation."""
 
     joining: Joining
     last_heartbeat_ms: int  # in ticks
@@ -104,7 +103,7 @@ class Member:
 
     @property
     def subscription(self) -> Subscription:
-        """The input of an assignor for this member."""
+        """The member as an assignor sees it."""
         return Subscription(
             self.joining.topics,
             self.joining.group_instance_id,
@@ -117,8 +116,9 @@ class Member:
 class GroupMembership:
     """The members of one group. Not thread-safe.
 
-    `protocol_type` is None for a group that only commits offsets; `state_timestamp_ms` (-1: unknown) is when it began
-    its generation.
+    Attributes:
+        protocol_type: None for a group that only commits offsets.
+        state_timestamp_ms: when the generation began, ms since 1970; -1 if unknown.
     """
 
     def __init__(self, group_id: str) -> None:
@@ -133,7 +133,7 @@ class GroupMembership:
         self._rebalance_begin_ms = 0  # in ticks
 
     def copied(self) -> GroupMembership:
-        """Return a copy to change and then put in the place of this one, so that an interrupted change is no change."""
+        """Return a copy to change and then put in the original's place: an interrupt in between has no effect."""
         copied = copy(self)
         copied.members = dict(self.members)
         return copied
@@ -145,11 +145,11 @@ class GroupMembership:
 
         Raises:
             InvalidGroupIdError: the group id is empty.
-            InconsistentGroupProtocolError: there is no assignor that all members have.
+            InconsistentGroupProtocolError: no assignor is common to all members.
         """
         if not self.group_id:
             raise InvalidGroupIdError
-        self._check_assignors(joining)
+        self._check_assignors(joining)  # before any change: a refused member leaves the group as it was
         self.protocol_type = CONSUMER_PROTOCOL_TYPE
         known = self._replaced(joining) or self.members.get(joining.member_id)
         is_same = known is not None and _without_ids(known.joining) == _without_ids(joining)
@@ -162,7 +162,7 @@ class GroupMembership:
         self.members[joining.member_id] = replace(member, has_joined=is_rebalancing)
 
     def keep_alive(self, member_id: str, *, ticks_ms: int) -> None:
-        """Note that a member is alive, if there is such a member."""
+        """Note that a member is alive; ignore an unknown one."""
         member = self.members.get(member_id)
         if member is not None:
             self.members[member_id] = replace(member, last_heartbeat_ms=ticks_ms)
@@ -171,8 +171,8 @@ class GroupMembership:
         """Note that a member is alive.
 
         Raises:
-            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: it has to join as a new member.
-            RebalanceInProgressError: it has to join again.
+            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: join as a new member.
+            RebalanceInProgressError: join again.
         """
         self._check_member(member.member_id, member.group_instance_id)
         if member.generation_id != self.generation:
@@ -197,16 +197,16 @@ class GroupMembership:
         return silent
 
     def remove_all(self, *, ticks_ms: int) -> None:
-        """Remove all members: the process that they were in has ended."""
+        """Remove all members, whose process has ended."""
         self._remove(list(self.members), ticks_ms)
 
     def request_rebalance(self, *, ticks_ms: int) -> None:
-        """Begin a rebalance, because the partitions of a topic have changed."""
+        """Begin a rebalance, because the partitions of a topic have changed; a group without members has none."""
         if self.members:
             self._begin_rebalance(ticks_ms)
 
     def is_ready(self, *, ticks_ms: int) -> bool:
-        """Return whether `complete_rebalance` is due: all members have joined, or the time for it is up."""
+        """Return whether `complete_rebalance` is due: all members have joined, or the rebalance timeout is over."""
         if self.state is not GroupState.PREPARING_REBALANCE:
             return False
         longest_ms = max((member.joining.rebalance_timeout_ms for member in self.members.values()), default=0)
@@ -216,7 +216,7 @@ class GroupMembership:
     def complete_rebalance(self, partition_counts: Mapping[str, int], *, now_ms: int) -> None:
         """Begin the next generation and assign partitions; without members the group becomes empty.
 
-        Members that have not joined are removed, unless they are static. `partition_counts` has the topics that exist.
+        Members that have not joined are removed, except static ones. `partition_counts` has the topics that exist.
         """
         self.members = {
             member_id: member
@@ -243,9 +243,9 @@ class GroupMembership:
         }
 
     def check_commit(self, member: ConsumerGroupMetadata, *, is_transactional: bool) -> None:
-        """Refuse a commit from outside of the group's generation (`ClassicGroup.validateOffsetCommit`).
+        """Refuse a commit from outside the group's generation (`ClassicGroup.validateOffsetCommit`).
 
-        Nobody in particular may commit for an empty group, and in a transaction for any group.
+        A commit without a member is allowed for an empty group, and in a transaction for any group.
 
         Raises:
             UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError.
@@ -260,7 +260,10 @@ class GroupMembership:
             raise UnknownMemberIdError
 
     def expiry_base(self) -> Callable[[CommittedOffset], int] | None:
-        """Return when an offset's retention begins; None while offsets do not expire (`offsetExpirationCondition`)."""
+        """Return a function: when an offset's retention begins, ms since 1970 (`offsetExpirationCondition`).
+
+        Return None while the group's offsets do not expire.
+        """
         if self.protocol_type is None or self.state is GroupState.STABLE:
             is_other = self.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE)
             return None if is_other else lambda offset: offset.commit_timestamp_ms
@@ -270,7 +273,7 @@ class GroupMembership:
         return lambda offset: offset.commit_timestamp_ms if since == -1 else since
 
     def is_subscribed(self, topic: str) -> bool:
-        """Return whether a member reads `topic` (`isSubscribedToTopic`)."""
+        """Return whether a member subscribes to `topic` (`isSubscribedToTopic`)."""
         return any(topic in member.joining.topics for member in self.members.values())
 
     def _check_assignors(self, joining: Joining) -> None:
@@ -280,7 +283,7 @@ class GroupMembership:
             raise InconsistentGroupProtocolError(expected=expected, found=tuple(joining.assignors))
 
     def _replaced(self, joining: Joining) -> Member | None:
-        """Remove and return the static member whose place another member id takes."""
+        """Remove and return the static member that comes back under another member id; None if there is none."""
         if joining.group_instance_id is None:
             return None
         old_id = self._static_member_id(joining.group_instance_id)
@@ -291,7 +294,11 @@ class GroupMembership:
         return self.members.pop(old_id)
 
     def _static_member_id(self, group_instance_id: str) -> str | None:
-        ids = (one for one, member in self.members.items() if member.joining.group_instance_id == group_instance_id)
+        ids = (
+            member_id
+            for member_id, member in self.members.items()
+            if member.joining.group_instance_id == group_instance_id
+        )
         return next(ids, None)
 
     def _check_member(self, member_id: str, group_instance_id: str | None) -> None:
@@ -318,7 +325,7 @@ class GroupMembership:
             self._begin_rebalance(ticks_ms)
 
     def _voted(self) -> str:
-        """Return the assignor that most members prefer of those that all have; the first of equals."""
+        """Return the assignor, of those common to all members, that most members prefer; the first on a tie."""
         candidates = _common([member.joining for member in self.members.values()])
         votes: dict[str, int] = {}
         for member in self.members.values():
@@ -328,7 +335,7 @@ class GroupMembership:
 
 
 def _common(joinings: Iterable[Joining]) -> set[str]:
-    """Return the names of the assignors that all members have."""
+    """Return the names of the assignors that are common to all members."""
     return set[str].intersection(*(set(joining.assignors) for joining in joinings))
 
 
@@ -339,14 +346,14 @@ def _without_ids(joining: Joining) -> Joining:
 def check_offset_commit(
     group: GroupMembership | None, member: ConsumerGroupMetadata, *, has_offsets: bool, is_transactional: bool
 ) -> None:
-    """Refuse a commit from outside of the group's generation (`OffsetMetadataManager.validateOffsetCommit`).
+    """Refuse a commit from outside the group's generation (`OffsetMetadataManager.validateOffsetCommit`).
 
     Args:
-        group: None for one that has neither members nor a record of its own.
-        has_offsets: offsets of the group are committed, or wait for a transaction.
+        group: None for a group without members and without a record.
+        has_offsets: the group has committed offsets, or offsets of an open transaction.
 
     Raises:
-        IllegalGenerationError: also of a group that is not known.
+        IllegalGenerationError: also for an unknown group.
         UnknownMemberIdError, FencedInstanceIdError: as `GroupMembership.check_commit`.
     """
     if group is not None:

@@ -1,7 +1,7 @@
-"""The offsets of groups as a coordinator asks for them and makes records of them (`OffsetMetadataManager`).
+"""The committed offsets of groups, and the records that change them (`OffsetMetadataManager`).
 
 The state is a fold of the records (`view.group_offsets`): its owner makes records here, logs them, and replays them
-with the offsets that they got.
+with the offsets that they got in the log.
 
 >>> offsets = GroupOffsets()
 >>> records = commit_records("billing", {("payments", 0): OffsetAndMetadata(17)}, now_ms=5)
@@ -25,14 +25,14 @@ from ...model import TopicPartition
 from ...topics.consumer_offsets import CommittedOffset, OffsetKey, encode_key, encode_value
 from ...view.group_offsets import ReplayedCommit, ReplayedOffsets
 
-METADATA_SIZE_MAX = 4096  # `offset.metadata.max.bytes`, which counts UTF-16 units
+METADATA_SIZE_MAX = 4096  # UTF-16 units; the default of `offset.metadata.max.bytes`
 NO_LEADER_EPOCH = -1
 
 Record = tuple[bytes, bytes]
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed offset, which is the next to be read, and a text beside it (`OffsetAndMetadata`)."""
+    """A committed offset, which is the next one to read, and a text of the user (`OffsetAndMetadata`)."""
 
     offset: int
     metadata: str = ""
@@ -47,12 +47,17 @@ def commit_records(
     topic_ids: Mapping[TopicPartition, str | None] | None = None,
     metadata_size_max: int = METADATA_SIZE_MAX,
 ) -> list[tuple[OffsetKey, CommittedOffset]]:
-    """Return the records of a commit; those of a transactional one go into a batch of its producer.
+    """Return the records of a commit.
 
-    `topic_ids`: by partition, where the commit tells which topic it is for.
+    Args:
+        commits: the offsets to commit.
+        now_ms: the time of the commit, ms since 1970.
+        topic_ids: the topic ids of partitions, if the commit has them.
+        metadata_size_max: UTF-16 units.
 
-    Raises OffsetMetadataTooLargeError for a text that is too long: nothing is committed then. Kafka commits the other
-    partitions and names this one in its answer.
+    Raises:
+        OffsetMetadataTooLargeError: a text is too long; nothing is committed. Kafka commits the other partitions and
+            answers with this error for one.
     """
     for (topic, partition), commit in commits.items():
         if len(commit.metadata.encode("utf-16-le", "surrogatepass")) // 2 > metadata_size_max:
@@ -74,7 +79,7 @@ def commit_records(
 
 
 def encode_records(records: Iterable[tuple[OffsetKey, CommittedOffset]]) -> list[Record]:
-    """Return keys and values as they are logged."""
+    """Return keys and values as bytes to log."""
     return [(encode_key(key), encode_value(value)) for key, value in records]
 
 
@@ -86,7 +91,7 @@ class GroupOffsets(ReplayedOffsets):
     ) -> CommittedOffset | None:
         """Return the committed offset, None if there is none.
 
-        Raises UnstableOffsetCommitError if it has to be stable and a transaction is about to replace it.
+        Raises UnstableOffsetCommitError if it has to be stable and an open transaction commits another.
         """
         if require_stable and self.has_undecided(group_id, partition):
             raise UnstableOffsetCommitError
@@ -94,7 +99,7 @@ class GroupOffsets(ReplayedOffsets):
         return None if commit is None else commit.value
 
     def partitions(self, group_id: str) -> Iterator[TopicPartition]:
-        """Iterate over the partitions that the group has a committed offset of."""
+        """Iterate over the partitions with a committed offset of the group."""
         return iter(self.committed.get(group_id, {}))
 
     def groups(self) -> Iterator[str]:
@@ -102,7 +107,7 @@ class GroupOffsets(ReplayedOffsets):
         return iter(self.committed.keys() | set(chain.from_iterable(self.undecided.values())))
 
     def has_undecided(self, group_id: str, partition: TopicPartition | None = None) -> bool:
-        """Return whether an undecided transaction commits for `partition`, or for any partition."""
+        """Return whether an undecided transaction commits an offset of `partition`, or of any partition for None."""
         return any(partition is None or partition in in_group for in_group in self._undecided_of(group_id))
 
     def tombstones(self, group_id: str, partitions: Iterable[TopicPartition] | None = None) -> list[OffsetKey]:
@@ -114,7 +119,7 @@ class GroupOffsets(ReplayedOffsets):
     def tombstones_of_topic(self, topic: str, topic_id: str | None = None) -> list[OffsetKey]:
         """Return keys of tombstones for all groups' offsets of a deleted topic.
 
-        Offsets with another topic id are of a later topic of the same name, and stay.
+        Offsets with another topic id stay: they belong to a later topic with the same name.
         """
         found: dict[OffsetKey, None] = {}
         for commits in (self.committed, *self.undecided.values()):
@@ -136,8 +141,8 @@ class GroupOffsets(ReplayedOffsets):
         """Return keys of tombstones for offsets whose retention is over (`cleanupExpiredOffsets`).
 
         Args:
-            base_timestamp_ms: when an offset's retention begins; None if the group's offsets do not expire now.
-            is_subscribed: whether the group still reads a topic (see `membership`).
+            base_timestamp_ms, is_subscribed: `expiry_base()` and `is_subscribed` of `membership`.
+            retention_ms: `offsets.retention.minutes` in ms.
         """
         if base_timestamp_ms is None:
             return []
@@ -150,7 +155,7 @@ class GroupOffsets(ReplayedOffsets):
         ]
 
     def _undecided_of(self, group_id: str) -> Iterator[dict[TopicPartition, ReplayedCommit]]:
-        """Iterate over what each open transaction commits for a group, if it does."""
+        """Iterate over the commits of each open transaction for a group."""
         return (groups[group_id] for groups in self.undecided.values() if group_id in groups)
 
 

@@ -1,6 +1,6 @@
-"""A group of the classic protocol as a record of `__consumer_offsets` (`GroupCoordinatorRecordHelpers`).
+"""Records of classic groups in `__consumer_offsets` (`GroupCoordinatorRecordHelpers`).
 
-Subscriptions and assignments of its members are bytes of the consumer protocol (`ConsumerProtocol`).
+The subscriptions and assignments in them are encoded by the consumer protocol (`ConsumerProtocol`).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ...topics.consumer_offsets import (
 )
 from .membership import CONSUMER_PROTOCOL_TYPE, GroupMembership, GroupState, Joining, Member
 
-#: the version that the Java client of 4.3.1 writes
+#: as the Java client of 4.3.1
 _CONSUMER_PROTOCOL_VERSION = 3
 _CLIENT_HOST = "/127.0.0.1"
 
 
 def group_record(group: GroupMembership) -> tuple[GroupKey, GroupMetadata]:
-    """Return key and value of a group's record, which is logged with every new generation."""
+    """Return key and value of a group's record; log it with every new generation."""
     members = tuple(_member_record(member) for member in group.members.values())
     value = GroupMetadata(
         protocol_type=group.protocol_type or "",
@@ -40,10 +40,10 @@ def group_record(group: GroupMembership) -> tuple[GroupKey, GroupMetadata]:
 
 
 def group_from_record(key: GroupKey, value: GroupMetadata, *, ticks_ms: int) -> GroupMembership:
-    """Return the group of a record, all members alive at `ticks_ms`.
+    """Return the group of a record, with the last heartbeat of all members at `ticks_ms`.
 
-    Of a group of another protocol type than `consumer` only the member ids are known; nobody's assignors. Raises
-    SchemaError for a broken subscription or assignment.
+    Assignors are not in the record. Members of another protocol type than `consumer` have no topics and no partitions.
+    Raises SchemaError for a broken subscription or assignment.
     """
     group = GroupMembership(key.group_id)
     group.state = GroupState.STABLE if value.members else GroupState.EMPTY

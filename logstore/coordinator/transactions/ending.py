@@ -1,7 +1,7 @@
-"""How a transaction ends: by its producer, by a newer one, by time (`TransactionCoordinator.endTransaction`).
+"""The end of a transaction: by its producer, a newer one, or its timeout (`TransactionCoordinator.endTransaction`).
 
-A newer producer or the timeout fences and aborts a transaction in one step, so that no request of the old producer
-comes in between. Kafka takes two steps; a commit between them dies of IllegalStateException.
+A newer producer or the timeout fences the producer and aborts the transaction in one step, so that no request of the
+old producer comes in between. Kafka takes two steps; a commit between them fails with IllegalStateException.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def end_transaction(
     allocate: Allocate,
     now_ms: int,
 ) -> Outcome:
-    """Commit or abort (`EndTxn`); the same request again, after its answer was lost, has the same answer.
+    """Commit or abort (`EndTxn`); a retry of the request, after its answer was lost, has the same answer.
 
-    With version 2 the answer has the identity for the next transaction, whose sequences begin at 0.
+    With version 2 the answer has the identity for the next transaction, in which sequences begin at 0.
     """
     if not transactional_id:
         return InvalidRequestError()
@@ -74,6 +74,7 @@ def _end_with_bump(
 ) -> Outcome:
     if current.state in transitions.PREPARED:
         return ConcurrentTransactionsError()
+    # the first try has changed the identity already: to the next epoch, or to a new producer id if there was none
     is_overflow_retry = (
         current.previous_producer_id == identity.producer_id
         and identity.producer_epoch == LAST_CLIENT_EPOCH
@@ -95,12 +96,13 @@ def _end_with_bump(
 def _target_with_bump(
     current: Transaction, is_commit: bool, is_retry: bool
 ) -> TransactionState | Answer | LogstoreError:
-    """Return the next state after an EndTxn of the right producer, or an answer at once."""
+    """Return the state that an EndTxn of the current producer leads to, or the answer if it changes nothing."""
     if current.state == transitions.ONGOING:
         return transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT
     is_done = current.state == (transitions.COMPLETE_COMMIT if is_commit else transitions.COMPLETE_ABORT)
     if is_done and is_retry:
         return Answer(ProducerIdentity(current.producer_id, current.producer_epoch))
+    # an abort of nothing still bumps the epoch: the producer cannot know whether a partition was added
     is_late_abort = current.state in (transitions.COMPLETE_COMMIT, transitions.COMPLETE_ABORT) and not is_retry
     if not is_commit and (current.state == transitions.EMPTY or is_late_abort):
         return transitions.PREPARE_ABORT
@@ -114,7 +116,7 @@ def _decided(
     allocate: Allocate,
     now_ms: int,
 ) -> Append:
-    """Decide a version 2 transaction; a new producer id follows if the epochs are used up."""
+    """Decide a version 2 transaction; its producer gets a new producer id if the epochs are used up."""
     following = transitions.prepare_abort_or_commit(
         current,
         target,
@@ -130,13 +132,14 @@ def _decided(
 def fence_and_abort(
     current: Transaction, answer: Answer | LogstoreError, *, rules: TransactionRules, allocate: Allocate, now_ms: int
 ) -> Append:
-    """Fence the producer of an ongoing transaction and abort that, because of a newer producer or a timeout.
+    """Fence the producer of an ongoing transaction, for a newer producer or a timeout, and abort the transaction.
 
-    `answer` is given to the caller when the abort is logged.
+    The caller gets `answer` when the abort is logged.
     """
     if transitions.supports_epoch_bump(rules.transaction_version):
         decided = _decided(current, transitions.PREPARE_ABORT, rules.transaction_version, allocate, now_ms)
         return replace(decided, answer=answer)
+    # before version 2 markers carry the epoch of the producer, so it is bumped here to fence it
     epoch = min(current.producer_epoch + 1, EPOCH_MAX)
     fenced = current._replace(producer_epoch=epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
     following = transitions.prepare_abort_or_commit(
@@ -161,6 +164,6 @@ def abort_timed_out(
 
 
 def is_expired(current: Transaction, *, rules: TransactionRules, now_ms: int) -> bool:
-    """Return whether the transactional id is to be forgotten (`removeExpiredTransactionalIds`)."""
+    """Return whether the transactional id has expired (`removeExpiredTransactionalIds`)."""
     is_old = current.last_update_timestamp_ms <= now_ms - rules.transactional_id_expiration_ms
     return is_old and current.state in transitions.IDLE

@@ -1,6 +1,6 @@
-"""What a partition's memory of a producer says about its transaction, held against what the coordinator knows.
+"""Rules for a transaction that is open in a partition, and that the coordinator may have lost (an orphan).
 
-Kafka has no such rules: there other replicas have what one lost, and an orphan is for `kafka-transactions.sh abort`.
+Kafka has no such rules: other replicas have a coordinator's records, and `kafka-transactions.sh abort` ends an orphan.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from .transitions import COMPLETE_COMMIT, ONGOING, PREPARED, supports_epoch_bump
 
 
 def is_ongoing(transaction: Transaction | None, entry: ProducerEntry, partition: TopicPartition) -> bool:
-    """Return whether the coordinator will end what the producer has open in the partition."""
+    """Return whether the coordinator will end the transaction that the producer has open in the partition."""
     if transaction is None or transaction.state not in PREPARED | {ONGOING}:
         return False
     return entry.producer_epoch == transaction.producer_epoch and partition in transaction.partitions
 
 
 def orphan_marker(transaction: Transaction | None, entry: ProducerEntry, partition: TopicPartition) -> MarkerEntry:
-    """Return the marker that ends a transaction which is open in the partition and not ongoing for the coordinator.
+    """Return the marker for an orphan.
 
-    It commits if the last transaction was committed and its marker was lost; else it aborts, with the epoch of the
-    data, as `kafka-transactions.sh abort` writes it.
+    It commits if the coordinator has committed this transaction and the marker was lost; else it aborts, with the
+    epoch of the data, as `kafka-transactions.sh abort` does.
     """
     is_commit = (
         transaction is not None
@@ -42,9 +42,9 @@ def orphan_marker(transaction: Transaction | None, entry: ProducerEntry, partiti
 
 
 def has_marker(entry: ProducerEntry, marker: MarkerEntry) -> bool:
-    """Return whether a partition that remembers its producer so has the marker already.
+    """Return whether a partition with this producer state has the marker already.
 
-    With version 2 no batch but the marker, or one of a later transaction, has the epoch of the marker.
+    With version 2 only the marker and later transactions have the marker's epoch.
     """
     if entry.producer_epoch != marker.producer_epoch:
         return entry.producer_epoch > marker.producer_epoch
@@ -52,5 +52,5 @@ def has_marker(entry: ProducerEntry, marker: MarkerEntry) -> bool:
 
 
 def _decided_epoch(transaction: Transaction, producer_id: int) -> int:
-    """Return the epoch of the last transaction's markers; the last epoch there is uses a producer id up."""
+    """Return the epoch of the last transaction's markers; it is the highest one if they used up the producer id."""
     return transaction.producer_epoch if transaction.producer_id == producer_id else EPOCH_MAX

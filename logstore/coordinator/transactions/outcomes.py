@@ -1,8 +1,8 @@
-"""What a request to the transaction coordinator leads to: an answer, a record to log, and then markers to write.
+"""Outcomes of requests to the transaction coordinator: an answer, a record to log, and the markers that follow.
 
-A decision is followed by its marker in all partitions of the transaction, then one more record. Kafka's
-`TransactionMarkerChannelManager` sends the markers to the leaders of the partitions; here they are only written. Until
-that record is logged, the transactional id answers CONCURRENT_TRANSACTIONS.
+After the record of a decision come its markers, one in each partition of the transaction, and then the record of the
+completion. Kafka's `TransactionMarkerChannelManager` sends the markers to the leaders of the partitions; here the store
+appends them. Until the completion is logged, the transactional id answers CONCURRENT_TRANSACTIONS.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ...model import TopicPartition
 from .transaction import NO_PRODUCER_EPOCH, Transaction
 from .transitions import PREPARE_COMMIT
 
-#: returns a producer id that was never given; an error that it raises ends the request
+#: returns an unused producer id; an error that it raises ends the request
 Allocate = Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionRules:
-    """The settings of a coordinator; `transaction_version` is the feature level of `transaction.version`."""
+    """Settings of a coordinator; `transaction_version` is the level of the feature `transaction.version`."""
 
     transaction_version: int = 2
     timeout_max_ms: int = 900_000
@@ -43,20 +43,20 @@ class ProducerIdentity(NamedTuple):
     producer_epoch: int
 
 
-#: that of a producer which has none yet, or needs none
+#: the identity of a producer that has none yet, or needs none
 NO_IDENTITY = ProducerIdentity(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Success; the producer goes on as `identity`, if there is one."""
+    """Success; `identity` is set if the producer has to take another one."""
 
     identity: ProducerIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """The record of `following` has to be logged; `answer` is given then."""
+    """A change to log: the caller gets `answer` once the record of `following` is in the log."""
 
     following: Transaction
     answer: Answer | LogstoreError
@@ -78,11 +78,11 @@ class MarkerEntry:
 
 
 class MarkerOutcome(Enum):
-    """How to go on after a marker was written or refused."""
+    """The next step after a marker was written or refused."""
 
     DONE = "written, or not needed any more"
     RETRY = "write it again"
-    STOP = "another coordinator decides: write no more markers of this transaction"
+    STOP = "another coordinator has the transaction: write no more of its markers"
 
 
 _STOPPING = frozenset({"INVALID_PRODUCER_EPOCH", "TRANSACTION_COORDINATOR_FENCED"})
@@ -90,7 +90,7 @@ _SKIPPED = frozenset({"UNSUPPORTED_FOR_MESSAGE_FORMAT", "UNSUPPORTED_VERSION"})
 
 
 def marker_of(decided: Transaction, *, coordinator_epoch: int) -> MarkerEntry:
-    """Return the marker of a prepared transaction for the partitions that wait for it."""
+    """Return the marker of a prepared transaction, for the partitions that do not have it yet."""
     return MarkerEntry(
         producer_id=decided.producer_id,
         producer_epoch=decided.producer_epoch,
@@ -102,10 +102,10 @@ def marker_of(decided: Transaction, *, coordinator_epoch: int) -> MarkerEntry:
 
 
 def marker_outcome(error: BaseException | None) -> MarkerOutcome:
-    """Return how to go on after a marker (`TransactionMarkerRequestCompletionHandler`).
+    """Return the next step after a marker (`TransactionMarkerRequestCompletionHandler`).
 
-    An interrupted marker is written again. So is one that is too large or corrupt, which Kafka's coordinator takes for
-    a bug: the cause may be the topic's configuration, which can be changed.
+    An interrupted marker is written again. So is a marker that was refused as too large or corrupt; Kafka's coordinator
+    takes that for a bug, but the cause may be the topic's configuration, which can be changed.
     """
     name = error.kafka_name if isinstance(error, LogstoreError) else None
     if error is None or name in _SKIPPED:

@@ -1,7 +1,7 @@
 """Requests of a producer to the transaction coordinator, as pure functions (`TransactionCoordinator`).
 
-Each takes the state of a transactional id (None: never seen) and returns an `Outcome`. Nothing here writes, waits or
-reads a clock. `ending` has the requests that end a transaction.
+Each takes the state of a transactional id (None: unknown) and returns an `Outcome`; none writes, waits or reads a
+clock. `ending` has the requests that end a transaction.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def init_producer_id(
     allocate: Allocate,
     now_ms: int,
 ) -> Outcome:
-    """Give a producer that begins its producer id and epoch (`InitProducerId`); an open transaction is aborted first.
+    """Give a new producer its producer id and epoch (`InitProducerId`); an ongoing transaction is aborted first.
 
-    A producer that renews its own epoch says its identity as `expected`.
+    A producer that asks for another epoch for itself passes its identity as `expected`.
     """
     if not transactional_id:
         return InvalidRequestError()
@@ -71,7 +71,7 @@ def init_producer_id(
 
 
 def _may_be(current: Transaction, expected: ProducerIdentity) -> bool:
-    """Return whether `expected` is the producer of `current`, or was it until its epochs were used up."""
+    """Return whether `expected` is the current producer, or had the producer id before its epochs were used up."""
     was_rotated = expected.producer_id == current.previous_producer_id and is_epoch_exhausted(expected.producer_epoch)
     return current.producer_epoch == NO_PRODUCER_EPOCH or expected.producer_id == current.producer_id or was_rotated
 
@@ -85,9 +85,9 @@ def add_partitions(
     client_transaction_version: int,
     now_ms: int,
 ) -> Outcome:
-    """Add partitions to the transaction, which the first ones begin (`AddPartitionsToTxn`, `AddOffsetsToTxn`).
+    """Add partitions to a transaction; the first ones begin it (`AddPartitionsToTxn`, `AddOffsetsToTxn`).
 
-    With version 2 a batch or an offset commit does this, with earlier versions a request of the producer.
+    With version 2 a batch or an offset commit causes this, with earlier versions a request of the producer.
     """
     if not transactional_id:
         return InvalidRequestError()
@@ -109,7 +109,7 @@ def add_partitions(
 def verify_partition(
     current: Transaction | None, transactional_id: str, identity: ProducerIdentity, partition: TopicPartition
 ) -> LogstoreError | None:
-    """Return None for a partition of the transaction, else the error (`handleVerifyPartitionsInTransaction`)."""
+    """Return None if the partition is in the transaction, else the error (`handleVerifyPartitionsInTransaction`)."""
     if not transactional_id:
         return InvalidRequestError()
     if current is None:

@@ -1,7 +1,7 @@
 """The transactional ids of a partition of `__transaction_state`: replayed from its records, changed by requests.
 
-The owner of a table writes: it logs the record of an `Append`, then puts what follows into the table. When a decision
-is carried out it logs the completion, and puts that.
+The owner of a table writes: it logs the record of an `Append`, then puts `following` into the table. When all markers
+of a decision are written, it logs the completion and puts that.
 
 >>> from .outcomes import TransactionRules
 >>> table = TransactionTable(TransactionRules())
@@ -38,11 +38,11 @@ class TransactionTable:
         return iter(self._transactions.values())
 
     def get(self, transactional_id: str) -> Transaction | None:
-        """Return the transactional id as it stands, None if it is unknown."""
+        """Return the state of a transactional id, None if it is unknown."""
         return self._transactions.get(transactional_id)
 
     def put(self, transaction: Transaction) -> None:
-        """Let a transactional id stand as its last record says."""
+        """Replace the state of a transactional id, after its record was logged."""
         self._transactions[transaction.transactional_id] = transaction
 
     def record(self, transaction: Transaction) -> tuple[bytes, bytes]:
@@ -57,7 +57,7 @@ class TransactionTable:
             self.put(from_record(key, value, offset=offset))
 
     def marker_written(self, transactional_id: str, partition: TopicPartition) -> None:
-        """Note that a partition of a decided transaction has its marker, or needs none."""
+        """Note that a partition of a decided transaction does not wait for its marker any more."""
         current = self._transactions[transactional_id]
         self.put(current._replace(partitions=current.partitions - {partition}))
 

@@ -25,12 +25,12 @@ from ...topics.transaction_state import (
     encode_value,
 )
 
-_key_of = lru_cache(maxsize=1024)(encode_key)  # three records a transaction have the same
+_key_of = lru_cache(maxsize=1024)(encode_key)  # the three records of a transaction have the same key
 
 NO_PRODUCER_EPOCH = -1
 NO_TIMESTAMP = -1
 EPOCH_MAX = 0x7FFF
-#: the last epoch that a client may have; the one above it is only for fencing and for markers
+#: the last epoch of a client; the next one is kept for fencing and for markers
 LAST_CLIENT_EPOCH = EPOCH_MAX - 1
 #: the timeout of transactions that an outside coordinator decides (KIP-939): never
 TWO_PHASE_COMMIT_TIMEOUT_MS = 0x7FFFFFFF
@@ -39,13 +39,13 @@ TWO_PHASE_COMMIT_TIMEOUT_MS = 0x7FFFFFFF
 class Transaction(NamedTuple):
     """The state of one transactional id; timestamps are ms since 1970.
 
-    A tuple, because a transaction makes several copies of it, and copies of a tuple cost a fifth.
+    A tuple, because every transaction copies it several times, and copying a dataclass takes five times as long.
 
     Attributes:
-        previous_producer_id: before the last transition.
+        previous_producer_id: the producer id before the last transition.
         next_producer_id: replaces a producer id whose epochs are used up, when the transaction completes.
-        last_producer_epoch: before the last bump, for retries of that; in memory only.
-        client_transaction_version: of the last request.
+        last_producer_epoch: the epoch before the last bump, which a retry of that request has; in memory only.
+        client_transaction_version: that of the last request.
     """
 
     transactional_id: str
@@ -73,12 +73,12 @@ class Transaction(NamedTuple):
 
 
 def is_epoch_exhausted(producer_epoch: int) -> bool:
-    """Return whether an epoch is a client's last one, or the one kept for fencing it (`isEpochExhausted`)."""
+    """Return whether an epoch is the last one of a client or above it (`isEpochExhausted`)."""
     return producer_epoch >= LAST_CLIENT_EPOCH
 
 
 def new_transaction(transactional_id: str, *, producer_id: int, timeout_ms: int, now_ms: int) -> Transaction:
-    """Return the state of a transactional id that was never seen: its first epoch is still to come."""
+    """Return the state of a new transactional id; it has no epoch yet."""
     return Transaction(
         transactional_id,
         producer_id,
@@ -90,7 +90,7 @@ def new_transaction(transactional_id: str, *, producer_id: int, timeout_ms: int,
 
 
 def log_record(transaction: Transaction, *, version: int) -> tuple[bytes, bytes]:
-    """Return key and value of the record, with partitions in order.
+    """Return key and value of the record; partitions are sorted.
 
     `version` is 1 where the feature `transaction.version` is 1 or more, else 0. Raises SchemaError for a field that
     this version does not have.
@@ -112,7 +112,7 @@ def log_record(transaction: Transaction, *, version: int) -> tuple[bytes, bytes]
 
 
 def from_record(key: bytes, value: bytes, *, offset: int | None = None) -> Transaction:
-    """Return the state that a record keeps; raises SchemaError, which names `offset`, for a broken one."""
+    """Return the state in a record, which is no tombstone; raises SchemaError, which names `offset`."""
     metadata = decode_value(value, offset=offset)
     assert metadata is not None
     return Transaction(

@@ -1,8 +1,8 @@
 """The state machine of a transactional id, as pure transitions (`TransactionMetadata`, `TransactionState`).
 
-Each function returns what a transactional id becomes when the record of that is in the log. Kafka keeps the transition
-as pending meanwhile, and tells every request to come again; here nobody can ask, for one lock guards the log and the
-state.
+Each function returns the next state, which is current once its record is in the log. Kafka keeps the transition as
+pending meanwhile and answers CONCURRENT_TRANSACTIONS; here one lock guards the log and the state, so no request comes
+in between.
 
 >>> from .transaction import new_transaction
 >>> one = new_transaction("billing", producer_id=7, timeout_ms=1000, now_ms=5)
@@ -28,9 +28,9 @@ COMPLETE_COMMIT, COMPLETE_ABORT = TransactionState.COMPLETE_COMMIT, TransactionS
 
 #: states without a transaction: a new one may begin, and the transactional id may expire
 IDLE = frozenset({EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT})
-#: states of a transaction that is decided, but whose markers may be missing
+#: states of a decided transaction that waits for its markers
 PREPARED = frozenset({PREPARE_COMMIT, PREPARE_ABORT})
-#: state: those that it may come from
+#: state: its valid previous states (`TransactionState.VALID_PREVIOUS_STATES`)
 VALID_PREVIOUS_STATES = {
     EMPTY: IDLE,
     ONGOING: IDLE | {ONGOING},
@@ -42,14 +42,14 @@ VALID_PREVIOUS_STATES = {
 
 
 def supports_epoch_bump(transaction_version: int) -> bool:
-    """Return whether every transaction of this version ends with another epoch (KIP-890, `TransactionVersion`)."""
+    """Return whether every end of a transaction bumps the epoch in this version (KIP-890, `TransactionVersion`)."""
     return transaction_version >= 2
 
 
 def prepare_increment_producer_epoch(
     current: Transaction, *, timeout_ms: int, expected_epoch: int | None, now_ms: int
 ) -> Transaction:
-    """Give a producer that begins the next epoch, or the same one for a retry of the request that bumped it.
+    """Give a new producer the next epoch; a retry of the request that bumped the epoch gets the same one again.
 
     Raises:
         ProducerFencedError: `expected_epoch` is neither the current epoch nor the one before the last bump.
@@ -79,7 +79,7 @@ def prepare_increment_producer_epoch(
 def prepare_producer_id_rotation(
     current: Transaction, *, producer_id: int, timeout_ms: int, keep_last_epoch: bool, now_ms: int
 ) -> Transaction:
-    """Give a producer that begins another producer id, from epoch 0 on: the epochs of its own are used up."""
+    """Give a new producer another producer id, with epoch 0, when the epochs of the current one are used up."""
     if current.state in PREPARED or current.state == ONGOING:
         raise IllegalTransitionError("Cannot rotate producer ids while a transaction is still pending")
     return _moved(
@@ -118,13 +118,16 @@ def prepare_abort_or_commit(
     has_no_partition: bool = False,
     now_ms: int,
 ) -> Transaction:
-    """Decide, PREPARE_COMMIT or PREPARE_ABORT; with version 2 the epoch rises, and the markers carry the new one.
+    """Decide on `target`, PREPARE_COMMIT or PREPARE_ABORT; version 2 bumps the epoch, and markers have the new one.
 
-    `next_producer_id`: follows the current one, whose epochs are used up. `has_no_partition`: an abort of nothing.
+    Args:
+        next_producer_id: replaces the current one when the transaction completes, if its epochs are used up.
+        has_no_partition: nothing was written, so the transaction begins now.
     """
     epoch, last_epoch = current.producer_epoch, current.last_producer_epoch
     if supports_epoch_bump(client_transaction_version):
         last_epoch = epoch
+        # an abort that fences the last epoch of all keeps it; a commit overflows as in Java, and `_moved` refuses it
         if epoch != EPOCH_MAX or target != PREPARE_ABORT:
             epoch = _java_short(epoch + 1)
     return _moved(
@@ -140,7 +143,7 @@ def prepare_abort_or_commit(
 
 
 def prepare_complete(current: Transaction, *, now_ms: int) -> Transaction:
-    """End a decided transaction, once all its markers are written; a new producer id replaces one that is used up."""
+    """Complete a decided transaction after all its markers; `next_producer_id` becomes current, if there is one."""
     producer_id, epoch = current.producer_id, current.producer_epoch
     if supports_epoch_bump(current.client_transaction_version) and current.next_producer_id != NO_PRODUCER_ID:
         producer_id, epoch = current.next_producer_id, 0
@@ -156,7 +159,7 @@ def prepare_complete(current: Transaction, *, now_ms: int) -> Transaction:
 
 
 def _moved(current: Transaction, target: TransactionState, **changes: Any) -> Transaction:
-    """Return the transactional id in another state; `previous_producer_id` becomes that of `current`."""
+    """Return `current` with `changes` in another state (`prepareTransitionTo`); raises IllegalTransitionError."""
     following = current._replace(state=target, previous_producer_id=current.producer_id, **changes)
     if following.producer_id < 0:
         raise IllegalTransitionError(
