@@ -144,6 +144,11 @@ class PartitionLog(LogAppends, ReadableLog):
         with self.lock:
             return sum(segment.size for segment in self.segments)
 
+    def __repr__(self) -> str:
+        place = f"offsets {self.log_start_offset} to {self.log_end_offset}"
+        state = "closed, " if self.failure.is_closed else "" if self.is_writable else "not writable, "
+        return f"<PartitionLog {self.topic_partition}: {state}{place}>"
+
     def view(self) -> LogView:
         """Return the log as it is now, for readers."""
         with self.lock:

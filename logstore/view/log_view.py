@@ -24,6 +24,11 @@ class ReadableLog(ABC):
     def view(self) -> LogView:
         """Return the log as it is now, or was at the last refresh; the view stays the same while the log goes on."""
 
+    def __repr__(self) -> str:
+        bounds = self.view().bounds
+        place = f"offsets {bounds.log_start_offset} to {bounds.log_end_offset}"
+        return f"<{type(self).__name__} {bounds.topic_partition}: {place}>"
+
     def read(
         self,
         start_offset: int,

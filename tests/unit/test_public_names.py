@@ -47,9 +47,17 @@ def test_things_say_what_they_are_and_where_they_stand(store: Store) -> None:
     consumer.assign([("t", 0), ("t", 1)])
     consumer.seek(("t", 1), 0)
     assert repr(consumer) == "<Consumer c: t-0 at ?, t-1 at 0>"
+    future, log = plain.send("t", b"v", partition=0), store.log("t", 0)
+    assert repr(future) == "<RecordFuture for t-0: pending>"
+    plain.flush()
+    assert repr(future) == "<RecordFuture for t-0: at offset 0>"
+    assert repr(log) == "<PartitionLog t-0: offsets 0 to 1>"
     with logstore.open(store.path, read_only=True) as looked_at:
         assert repr(looked_at) == f"<ReadOnlyStore {store.path}: 1 topics>"
+        assert repr(looked_at.log("t", 0)) == "<PartitionReader t-0: offsets 0 to 1>"
     store.close()
+    assert repr(plain) == "<Producer producer-2: closed>"
+    assert repr(log) == "<PartitionLog t-0: closed, offsets 0 to 1>"
     assert repr(store) == f"<Store {store.path}: closed>"
     assert repr(consumer) == "<Consumer c: closed>"
 

@@ -213,6 +213,13 @@ class RecordFuture:
     _key_size: int
     _value_size: int
 
+    def __repr__(self) -> str:
+        state = "pending"
+        if self._batch.is_done:
+            error = self._batch.error_of(self._index)
+            state = f"at offset {self._metadata().offset}" if error is None else f"failed, {error!r}"
+        return f"<RecordFuture for {self._batch.topic_partition}: {state}>"
+
     @property
     def is_done(self) -> bool:
         """True if `get` returns at once."""

@@ -102,7 +102,8 @@ class Producer(ClosedInWith):
 
     def __repr__(self) -> str:
         kind = "idempotent" if self.config["enable.idempotence"] else "not idempotent"
-        return f"<Producer {self.config['client.id']}: {kind if self.state is None else self.state.name}>"
+        state = "closed" if self._buffer.is_closed else kind if self.state is None else self.state.name
+        return f"<Producer {self.config['client.id']}: {state}>"
 
     def partitions_for(self, topic: str) -> range:
         """Return the partitions of a topic; raises UnknownTopicOrPartitionError, InvalidTopicError."""
