@@ -43,35 +43,8 @@ def end_transaction(
         return InvalidRequestError()
     if current is None:
         return InvalidPidMappingError()
-    if transitions.supports_epoch_bump(client_transaction_version):
-        return _end_with_bump(current, identity, is_commit, client_transaction_version, allocate, now_ms)
-    return _end_without_bump(current, identity, is_commit, now_ms)
-
-
-def _end_without_bump(current: Transaction, identity: ProducerIdentity, is_commit: bool, now_ms: int) -> Outcome:
-    if current.producer_id != identity.producer_id:
-        return InvalidPidMappingError()
-    if current.producer_epoch != identity.producer_epoch:
-        return ProducerFencedError()
-    if current.state in transitions.PREPARED:
-        return ConcurrentTransactionsError()
-    if current.state == transitions.ONGOING:
-        target = transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT
-        following = transitions.prepare_abort_or_commit(current, target, client_transaction_version=0, now_ms=now_ms)
-        return Append(following, Answer())
-    if current.state == (transitions.COMPLETE_COMMIT if is_commit else transitions.COMPLETE_ABORT):
-        return Answer()
-    return InvalidTxnStateError(_INVALID_TXN_STATE)
-
-
-def _end_with_bump(
-    current: Transaction,
-    identity: ProducerIdentity,
-    is_commit: bool,
-    client_transaction_version: int,
-    allocate: Allocate,
-    now_ms: int,
-) -> Outcome:
+    if not transitions.supports_epoch_bump(client_transaction_version):
+        return _end_without_bump(current, identity, is_commit, now_ms)
     if current.state in transitions.PREPARED:
         return ConcurrentTransactionsError()
     # the first try has changed the identity already: to the next epoch, or to a new producer id if there was none
@@ -91,6 +64,22 @@ def _end_with_bump(
     if isinstance(target, Answer | LogstoreError):
         return target
     return _decided(current, target, client_transaction_version, allocate, now_ms)
+
+
+def _end_without_bump(current: Transaction, identity: ProducerIdentity, is_commit: bool, now_ms: int) -> Outcome:
+    if current.producer_id != identity.producer_id:
+        return InvalidPidMappingError()
+    if current.producer_epoch != identity.producer_epoch:
+        return ProducerFencedError()
+    if current.state in transitions.PREPARED:
+        return ConcurrentTransactionsError()
+    if current.state == transitions.ONGOING:
+        target = transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT
+        following = transitions.prepare_abort_or_commit(current, target, client_transaction_version=0, now_ms=now_ms)
+        return Append(following, Answer())
+    if current.state == (transitions.COMPLETE_COMMIT if is_commit else transitions.COMPLETE_ABORT):
+        return Answer()
+    return InvalidTxnStateError(_INVALID_TXN_STATE)
 
 
 def _target_with_bump(
