@@ -81,7 +81,7 @@ def _explain(context: click.Context, _: click.Parameter, name: str | None) -> No
     """Print a rule in words, and exit."""
     if name is None:
         return
-    from logstore.audit.rules import BY_NAME
+    from logstore.audit.rules import BY_NAME, examples
 
     found = BY_NAME.get(name)
     if found is None:
@@ -90,6 +90,8 @@ def _explain(context: click.Context, _: click.Parameter, name: str | None) -> No
         raise click.BadParameter(f"No finding is called {name!r}. {hint}")
     click.echo(f"{found.name} ({found.severity.value})\n\n{found.about}")
     click.echo("".join(f"\n{paragraph}\n" for paragraph in found.more) + f"\nWhat to do: {found.advice}")
+    if name in examples():
+        click.echo(f"\nFor example: {examples()[name]}")
     context.exit()
 
 

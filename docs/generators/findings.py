@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from logstore.audit.finding import Rule
-from logstore.audit.rules import RULES
+from logstore.audit.rules import RULES, examples
 
 from .markdown import table
 
@@ -18,7 +18,8 @@ Written by `python -m docs.generators` from the rules in `logstore/audit/`; do n
 ask all of them, and the Spark table `findings` has a row for each finding. A finding names its rule, where it is, what
 was expected and what was found. Only what is wrong is a finding: an open transaction, an aborted offset or a group that
 is behind is not. A rule that cannot be answered for a partition is not asked there, and the summary of an audit names
-it with the reason. A name, once published, stays.
+it with the reason. A name, once published, stays. In
+italics: what a planted fault was told as; `logstore audit --explain RULE` prints the same.
 
 An *error*: records are lost, unreadable, or given out wrongly. A *warning*: a broker repairs it by itself, or is slowed
 down by it.
@@ -47,14 +48,17 @@ def page() -> str:
     order = list(_TITLES)
     rules = sorted(RULES, key=lambda rule: order.index(_title(rule)))
     sections = [
-        f"\n## {_TITLES[title]}\n\n"
-        + table(
-            ["rule", "severity", "what is wrong", "what to do"],
-            [(f"`{rule.name}`", rule.severity.value, rule.about, rule.advice) for rule in found],
-        )
+        f"\n## {_TITLES[title]}\n\n" + table(["rule", "severity", "what is wrong", "what to do"], map(_row, found))
         for title, found in groupby(rules, _title)
     ]
     return _HEAD + "".join(sections)
+
+
+def _row(rule: Rule) -> tuple[str, ...]:
+    about = " ".join([rule.about, *rule.more])
+    if rule.name in examples():
+        about += f"<br>*{examples()[rule.name]}*"
+    return f"`{rule.name}`", rule.severity.value, about, rule.advice
 
 
 def _title(rule: Rule) -> str:

@@ -53,15 +53,17 @@ class Finding:
     found: str
     advice: str
 
-    def __str__(self) -> str:
+    @property
+    def place(self) -> str:
+        """Where it is, in words."""
         where = self.where
-        place = where.path or f"{where.topic}-{where.partition}"
         position = "" if where.position is None else f" byte {where.position}"
         offset = "" if where.offset is None else f" offset {where.offset}"
-        return (
-            f"{self.severity.value} {self.rule} {place}{position}{offset}: "
-            f"expected {self.expected}, found {self.found}; {self.advice}"
-        )
+        return f"{where.path or f'{where.topic}-{where.partition}'}{position}{offset}"
+
+    def __str__(self) -> str:
+        told = f"expected {self.expected}, found {self.found}; {self.advice}"
+        return f"{self.severity.value} {self.rule} {self.place}: {told}"
 
 
 Broken = tuple[Where, object, object]  # where a rule is broken, what was expected there, and what was found

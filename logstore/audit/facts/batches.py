@@ -32,7 +32,9 @@ class Breach(NamedTuple):
     def of(cls, rule: str, where: Where, error: LogstoreError, expected: object) -> Breach:
         """Make one of an error of reading, which may know the place better than `where`."""
         path = where.path if error.path is None else str(error.path)
-        found = error.message or error.found or type(error).__name__
+        cause = error.__cause__
+        reason = cause.strerror if isinstance(cause, OSError) else error.message  # Kafka's message may be a path alone
+        found = reason or error.message or error.found or type(error).__name__
         place = where._replace(path=path, position=error.position, offset=error.offset)
         return cls(rule, (place, expected if error.expected is None else error.expected, found))
 
