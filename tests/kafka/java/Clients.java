@@ -20,7 +20,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 final class Clients {
     private static final long PATIENCE_MS = 60_000;
 
-    private final String bootstrap;
+    final String bootstrap;
 
     Clients(String bootstrap) {
         this.bootstrap = bootstrap;

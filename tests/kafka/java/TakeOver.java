@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.ListOffsetsOptions;
@@ -15,16 +17,21 @@ import org.apache.kafka.clients.admin.ListTopicsOptions;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.IsolationLevel;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
  * Works with a broker that took a data directory over, and tells what its clients see.
  *
  *   TakeOver HOST:PORT work      topics, plain records, transactions committed, aborted and left open, group offsets
  *   TakeOver HOST:PORT state     one line of JSON
+ *   TakeOver HOST:PORT join      a member for group "members", and how long it waited for its partitions
+ *   TakeOver HOST:PORT refusals  members of a share and a KIP-848 group, and what a commit of nobody is told; they stay
  *   TakeOver HOST:PORT finish    a new producer takes the id of the open transaction; a fresh producer writes
  *
  * Several of them are done one after the other. What "finish" prints: {"transaction": state of the id before, "aborted": whether readers get on, "producerIds": […]}
@@ -39,6 +46,8 @@ public class TakeOver {
             switch (what) {
                 case "work" -> work(clients);
                 case "state" -> System.out.println(JSON.writeValueAsString(state(clients)));
+                case "join" -> System.out.println(JSON.writeValueAsString(join(clients)));
+                case "refusals" -> System.out.println(JSON.writeValueAsString(refusals(clients)));
                 case "finish" -> System.out.println(JSON.writeValueAsString(finish(clients)));
                 default -> throw new IllegalArgumentException(what);
             }
@@ -128,6 +137,54 @@ public class TakeOver {
 
     static long offset(Admin admin, TopicPartition at, OffsetSpec spec, IsolationLevel isolation) throws Exception {
         return admin.listOffsets(Map.of(at, spec), new ListOffsetsOptions(isolation)).partitionResult(at).get().offset();
+    }
+
+    static ObjectNode join(Clients clients) throws Exception {
+        long start = System.nanoTime();
+        try (var consumer = clients.consumer("members")) {
+            consumer.subscribe(List.of("ledger"));
+            while (consumer.assignment().isEmpty()) consumer.poll(Duration.ofMillis(100));
+            return JSON.createObjectNode().put("seconds", (System.nanoTime() - start) / 1_000_000_000L);
+        }
+    }
+
+    static ObjectNode refusals(Clients clients) throws Exception {
+        var modern = clients.consumer("modern", "group.protocol=consumer");
+        modern.subscribe(List.of("ledger"));
+        while (modern.assignment().isEmpty()) modern.poll(Duration.ofMillis(100));
+        Map<String, Object> config = Map.of("bootstrap.servers", clients.bootstrap, "group.id", "share");
+        var share = new KafkaShareConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        share.subscribe(List.of("ledger"));
+        share.poll(Duration.ofSeconds(2));
+        ObjectNode answer = JSON.createObjectNode();
+        try (Admin admin = clients.admin()) {
+            Clients.waitUntil("the share group has a member", () ->
+                    !admin.describeShareGroups(List.of("share")).all().get().get("share").members().isEmpty());
+            var offsets = Map.of(new TopicPartition("ledger", 0), new OffsetAndMetadata(1));
+            for (String group : List.of("modern", "share")) {
+                ArrayNode node = answer.putArray(group);
+                node.add(failure(() -> admin.alterConsumerGroupOffsets(group, offsets).all().get()));
+                try (var producer = clients.transactionalProducer("refused-" + group)) {
+                    producer.beginTransaction();
+                    node.add(failure(() -> {
+                        producer.sendOffsetsToTransaction(offsets, new ConsumerGroupMetadata(group));
+                        return null;
+                    }));
+                }
+            }
+        }
+        return answer;
+    }
+
+    /** The name of the exception of Kafka's, or null. */
+    static String failure(Callable<?> action) throws Exception {
+        try {
+            action.call();
+            return null;
+        } catch (ExecutionException | KafkaException error) {
+            Throwable cause = error.getCause() == null ? error : error.getCause();
+            return cause.getClass().getSimpleName() + ": " + cause.getMessage();
+        }
     }
 
     static ObjectNode finish(Clients clients) throws Exception {
