@@ -52,6 +52,7 @@ WHAT_TO_DO = {
     "LogCleaningAbortedError": "nothing: the next round cleans the log",
     "NoOffsetForPartitionError": "seek, commit an offset, or set `auto.offset.reset`",
     "NonEmptyGroupError": "close the group's consumers first",
+    "OffsetMovedToTieredStorageError": "read at a broker with tiered storage, or seek to `beginning_offsets`",
     "OffsetOutOfRangeError": "seek to an offset between `beginning_offsets` and `end_offsets`",
     "OffsetOverflowError": "`logstore recover` splits the segment, as a broker does",
     "OffsetsOutOfOrderError": "append batches in the order of their offsets",

@@ -353,6 +353,12 @@ class TransactionalIdNotFoundError(CoordinatorError, LookupError):
     kafka_message = "The transactionalId could not be found."
 
 
+class OffsetMovedToTieredStorageError(LogstoreError, ValueError):
+    """A read of a record that is in remote storage alone (`OffsetMovedToTieredStorageException`)."""
+
+    kafka_name, kafka_code = "OFFSET_MOVED_TO_TIERED_STORAGE", 109
+
+
 class TransactionAbortableError(CoordinatorError, RuntimeError):
     """The partition is not in the producer's transaction (`TransactionAbortableException`)."""
 

@@ -49,6 +49,11 @@ _LONG_MAX = 2**63 - 1
 _DAY_MS = 86_400_000
 
 
+def is_tiered(config: LogConfig) -> bool:
+    """Return whether older segments of the log may be in remote storage alone (`UnifiedLog.isRemoteLogEnabled`)."""
+    return config[REMOTE_STORAGE] and "compact" not in config["cleanup.policy"]
+
+
 def parse_config(values: Mapping[str, Any]) -> LogConfig:
     """Return the value of every configuration: the given ones, Kafka's default for the others.
 

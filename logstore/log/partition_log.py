@@ -11,6 +11,7 @@ changes, see `failure`.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from ..view.log_view import LogView, ReadableLog
 from ..view.read import ReadBounds
 from .append.appender import Appender
 from .append.rules import ValidationRules
-from .config import DEDUPE_BUFFER_SIZE, LogConfig
+from .config import DEDUPE_BUFFER_SIZE, LogConfig, is_tiered
 from .failure import Failure
 from .load.loader import LogLoader
 from .log_appends import LogAppends
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 
 Later = Callable[[Callable[[], None]], object]
+_LOGGER = logging.getLogger("logstore")
 
 
 class PartitionLog(LogAppends, ReadableLog):
@@ -53,6 +55,7 @@ class PartitionLog(LogAppends, ReadableLog):
         config, rules: the configuration, and the part of it that appends need.
         directory, segments, active, epochs, producers: the state of the log; `active` is the last segment.
         offsets: log start and end, high watermark, recovery point, first unstable offset.
+        remote_start_offset: of records below the log start that are in remote storage alone; None without any.
         failure: the first failed write, after which the log takes no more changes.
         appender: the entry point of all appends.
         deleted_files: files that are to be removed later.
@@ -101,6 +104,8 @@ class PartitionLog(LogAppends, ReadableLog):
             recovery_point=loader.recovery_point,
             checkpointed_recovery_point=loader.checkpointed_recovery_point,
         )
+        self.remote_start_offset = loader.remote_start_offset
+        self._warn_of_remote_records()
         invalidate_when_forked(self)
 
     @property
@@ -159,6 +164,7 @@ class PartitionLog(LogAppends, ReadableLog):
                 struct.log_end_offset,
                 struct.high_watermark,
                 self.offsets.last_stable_offset,
+                self.remote_start_offset,
             )
             return LogView(self.segments.view(), bounds, LeaderEpochs(self.epochs.entries))
 
@@ -214,8 +220,13 @@ class PartitionLog(LogAppends, ReadableLog):
             return self.producers.state.has_ongoing_transaction(producer_id, producer_epoch)
 
     def start_inside(self) -> int | None:
-        """Return the log start offset if it is above the first segment's base offset, else None."""
+        """Return the log start offset if it is above the first segment's base offset, else None.
+
+        That of a log with remote storage is returned in any case, as a broker checkpoints it.
+        """
         with self.lock:
+            if is_tiered(self.config):
+                return self.log_start_offset if self.remote_start_offset is None else self.remote_start_offset
             first, offset = self.segments.first, self.log_start_offset
             return offset if first is not None and offset > first.base_offset else None
 
@@ -256,6 +267,7 @@ class PartitionLog(LogAppends, ReadableLog):
             if not self.offsets.may_start_at(offset):
                 return False
             self.offsets.raise_log_start(offset)
+            self.remote_start_offset = None
             raise_recovery_point(self, offset)
             if self.epochs.truncate_from_start(offset):
                 self.write_epochs()
@@ -321,6 +333,14 @@ class PartitionLog(LogAppends, ReadableLog):
                     self.failure.is_closed = True  # in the block: after an interrupt a second close writes nothing
             self.failure.is_closed = True
             self._let_go()
+
+    def _warn_of_remote_records(self) -> None:
+        """Warn of records that cannot be read here."""
+        if self.remote_start_offset is not None:
+            _LOGGER.warning(
+                "Records of %s from offset %d to %d are in remote storage: a broker with tiered storage reads them",
+                *(self.topic_partition, self.remote_start_offset, self.log_start_offset - 1),
+            )
 
     def _let_go(self) -> None:
         """Close and unmap all files."""

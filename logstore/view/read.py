@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..columns.batch_table import ByteArray, Int64Array
-from ..errors import CorruptIndexError, OffsetOutOfRangeError, UsageError
+from ..errors import CorruptIndexError, OffsetMovedToTieredStorageError, OffsetOutOfRangeError, UsageError
 from ..layout.file_names import LOG_SUFFIX
 from ..layout.transaction_index import TransactionIndex
 from ..model import FetchIsolation
@@ -40,6 +40,7 @@ class ReadBounds(NamedTuple):
         topic_partition: for messages.
         log_start_offset, log_end_offset, high_watermark, last_stable_offset: the first is inclusive, the others
             exclusive.
+        remote_start_offset: of records below the log's start that are in remote storage alone; None without any.
     """
 
     topic_partition: str
@@ -47,6 +48,7 @@ class ReadBounds(NamedTuple):
     log_end_offset: int
     high_watermark: int
     last_stable_offset: int
+    remote_start_offset: int | None = None
 
 
 class OffsetMetadata(NamedTuple):
@@ -112,9 +114,16 @@ def read(
 
     Raises:
         OffsetOutOfRangeError: the offset is below the log's start or above its end; at the end the data is empty.
+        OffsetMovedToTieredStorageError: the record is in remote storage alone.
         UsageError: `max_size` is negative.
         CorruptRecordError, CorruptIndexError, DataDirectoryError: the files do not lead to the batch.
     """
+    if bounds.remote_start_offset is not None and bounds.remote_start_offset <= start_offset < bounds.log_start_offset:
+        raise OffsetMovedToTieredStorageError(
+            f"Records of {bounds.topic_partition} below offset {bounds.log_start_offset} are in remote storage",
+            offset=start_offset,
+            advice="read them at a broker with remote.log.storage.system.enable",
+        )
     if start_offset < bounds.log_start_offset:
         raise OffsetOutOfRangeError(
             f"Received request for offset {start_offset} for partition {bounds.topic_partition}, but we only have log "

@@ -22,7 +22,7 @@ from ...layout.file_names import (
 from ...layout.offset_index import ENTRY_SIZE as OFFSET_ENTRY_SIZE
 from ...layout.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
 from ...view.segments import Segments
-from ..config import PRODUCER_ID_EXPIRATION_MS, SEGMENT_INDEX_BYTES, LogConfig
+from ..config import PRODUCER_ID_EXPIRATION_MS, SEGMENT_INDEX_BYTES, LogConfig, is_tiered
 from ..segment.log_segment import LogSegment
 from ..segment.writable_folder import WritableFolder
 from .interrupted_swaps import finish_left_overs
@@ -89,6 +89,7 @@ class LogLoader:
     Attributes:
         segments, epochs, producers: what was loaded.
         end_offset, start_offset, recovery_point: of the log; as of `load`.
+        remote_start_offset: where the log starts in remote storage, below `start_offset`; None if it does not.
         checkpointed_recovery_point: that of the settings; may be above the log's end.
         end_position: end of the last whole batch in the last segment.
         has_made_segment: the directory had no segment, so an empty one was made.
@@ -118,6 +119,7 @@ class LogLoader:
         self.producers = self._new_producers()
         self.recovery_point = self.checkpointed_recovery_point = settings.recovery_point
         self.end_offset = self.start_offset = self.end_position = 0
+        self.remote_start_offset: int | None = None
         self.has_made_segment = False
         self._recovered: dict[LogSegment, _Recovered] = {}
         self._unread: set[LogSegment] = set()  # segments whose indexes are rebuilt, so they were not read
@@ -136,6 +138,8 @@ class LogLoader:
         self._write_epochs()
         # the checkpoint is older than the last deletion if the first segment begins above it
         self.start_offset = max(self._settings.log_start_offset, first.base_offset)
+        if is_tiered(self._settings.config) and self._settings.log_start_offset < first.base_offset:
+            self.remote_start_offset = self._settings.log_start_offset
         self.recovery_point = max(self.recovery_point, self.start_offset)
         self.producers.remove_stray_snapshots(self.segments.base_offsets)
         self.producers.rebuild(

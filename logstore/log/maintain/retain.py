@@ -3,6 +3,8 @@
 Deleting records on request (`Partition.deleteRecordsOnLeader`) only moves the log start: readers stop seeing them at
 once, and segments without other records go with the next `delete_old_segments`.
 
+Of a log with remote storage nothing goes by size and time: nobody here knows which segments were copied there.
+
 Segments go from the oldest on, until one must stay. One that the high watermark has not passed stays; the active one
 goes only with all others, and an empty one is rolled first. Open transactions hold nothing back.
 """
@@ -13,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import OffsetOutOfRangeError, PolicyViolationError
+from ..config import is_tiered
 from ..segment.log_segment import LogSegment
 from .swap import delete_snapshots, remove_segments
 
@@ -48,7 +51,7 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
     """
     with log.lock, log.failure.poisoned_by("Error while deleting segments for"):
         deleted = _delete(log, _is_below_start(log), f"log start offset {log.log_start_offset} breach", now_ms)
-        if DELETE in log.config[CLEANUP_POLICY]:
+        if DELETE in log.config[CLEANUP_POLICY] and not is_tiered(log.config):
             deleted += _delete_by_size(log, now_ms)
             deleted += _delete_by_time(log, now_ms)
         return deleted

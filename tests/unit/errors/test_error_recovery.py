@@ -27,7 +27,8 @@ RECOVERIES = {
         CheckpointFormat Coordinator CorruptIndex CorruptRecord CorruptSnapshot DataDirectory Decompression
         GroupIdNotFound InconsistentGroupProtocol InconsistentTopicId IndexFull
         InvalidConfiguration InvalidName InvalidOffset InvalidPartitions LogCleaningAborted NonEmptyGroup
-        NoOffsetForPartition OffsetOutOfRange OffsetOverflow OffsetsOutOfOrder PolicyViolation Schema TopicExists
+        NoOffsetForPartition OffsetMovedToTieredStorage OffsetOutOfRange OffsetOverflow
+        OffsetsOutOfOrder PolicyViolation Schema TopicExists
         TransactionalIdNotFound TransactionCoordinatorFenced UnexpectedAppendOffset Wakeup
     """,
 }
