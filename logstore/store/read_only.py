@@ -70,16 +70,20 @@ class ReadOnlyStore(ClosedInWith):
         """Return the reader of a partition, always the same one; the caller refreshes it.
 
         Raises:
-            UnknownTopicOrPartitionError: there is no such partition, or its directory is not here (yet).
+            UnknownTopicOrPartitionError: there is no such partition, or its directory is not here (yet); a stray one of
+                its name, with another topic id, does not count.
             LogstoreError: it cannot be read.
         """
         key = topic, partition
         with self._lock:
-            if partition not in topic_of(self._image, topic).partitions:
+            known, path = topic_of(self._image, topic), child(self.path, directory_name(topic, partition))
+            if partition not in known.partitions:
                 raise unknown_topic(directory_name(topic, partition))
             if key not in self._readers:
+                if known.topic_id and topic_id_of(path) not in (None, known.topic_id):
+                    raise unknown_topic(directory_name(topic, partition))
                 try:
-                    self._readers[key] = PartitionReader(child(self.path, directory_name(topic, partition)))
+                    self._readers[key] = PartitionReader(path)
                 except DataDirectoryError as error:
                     if is_missing(error):
                         raise unknown_topic(directory_name(topic, partition)) from error

@@ -221,6 +221,18 @@ def test_a_store_is_made_only_where_nothing_else_is(tmp_path: Path) -> None:
     assert sorted((tmp_path / "a").rglob("*")) == before
 
 
+def test_a_stray_directory_is_not_read_for_the_live_one(tmp_path: Path) -> None:
+    with logstore.open(tmp_path) as store:
+        store.create_topic("t")
+        store.log("t", 0).append_records([b"a"])
+    file = tmp_path / "t-0" / "partition.metadata"
+    file.write_text("version: 0\ntopic_id: dqEnd-x7SkKckvU0_kJgLQ")
+    with logstore.open(tmp_path, read_only=True) as reading, pytest.raises(UnknownTopicOrPartitionError, match="t-0"):
+        reading.log("t", 0)
+    with logstore.open(tmp_path) as store:
+        assert store.log("t", 0).log_end_offset == 0
+
+
 def test_directories_of_unknown_partitions_are_left_alone(store: DataDirectory) -> None:
     stray = Path(store.path) / "orders-0"
     store.close()
