@@ -95,10 +95,13 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
     A metadata log of an interrupted adoption or of a lost owner is continued.
 
     Raises:
-        DataDirectoryError: it has an owner, another process has its lock, or a file cannot be read or written.
+        DataDirectoryError: it has an owner or nothing to adopt, another process has its lock, or a file cannot be read
+            or written.
         LogstoreError: as `adoptable_topics`; or something cannot be read.
     """
     path = absolute_path(path)
+    if not live_partitions(path) and not os.path.isdir(child(path, DIRECTORY_NAME)):
+        raise DataDirectoryError("There is no partition to adopt", path=path, advice="logstore.open makes a new store")
     lock = DataDirectoryLock(path)
     try:
         if owner(path) is not None:

@@ -130,6 +130,13 @@ def test_partitions_that_are_nobodys_are_adopted(tmp_path: Path) -> None:
         assert sum(len(chunk) for chunk in records.chunks()) > 0
 
 
+def test_an_adoption_never_makes_a_cluster_of_nothing(tmp_path: Path) -> None:
+    (tmp_path / "t-0.0f2a-stray").mkdir()
+    with pytest.raises(DataDirectoryError, match="There is no partition to adopt"):
+        adopt(str(tmp_path), seam=SEAM, now_ms=lambda: AFTER_GOLDEN_MS)
+    assert os.listdir(tmp_path) == ["t-0.0f2a-stray"]
+
+
 class _Stops(Seam):
     """Stops at the given call."""
 
