@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-interpreted prove-log prove-silence prove-faults prove-crashes prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel docs reference lock clean prove-interrupts
+.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-interpreted prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel docs reference lock clean prove-interrupts
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ prove-faults: setup ## plant 300 kinds of faults in directories of real brokers,
 prove-crashes: setup ## stop logs, cleaning, stores, transactions and recoveries before system calls, at 1,000,000 points (two hours; LOGSTORE_CRASH_POINTS=…)
 	$(BIN)/python -m tests.crash.prove
 	LOGSTORE_CRASH_CASES=100 $(PYTEST) -q $(LONG) tests/crash/test_store_is_interrupted.py tests/kafka/test_crashes_against_kafka.py
+
+prove-bytes: setup ## give 1 GiB of damaged bytes to the compiled parsers, on buffers that end at a guard page (ten minutes; LOGSTORE_HOSTILE_BYTES=…)
+	$(BIN)/python -m tests.hostile.prove
 
 prove-interrupts: setup ## raise an exception before every line of every call, then by 100,000 signals, and count (hours; LOGSTORE_INTERRUPT_CALL=commit: one)
 	$(BIN)/python -m tests.crash.interrupt_runs
