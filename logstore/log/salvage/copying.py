@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ...disk.atomic import write_file
 from ...disk.directory import PartitionFiles
@@ -35,6 +37,19 @@ def require_new_directory(files: PartitionFiles, destination: str) -> None:
             found="something else" if os.path.lexists(directory) else "nothing",
             advice="make it first, or name another destination",
         )
+
+
+@contextmanager
+def new_directory(path: str, seam: Seam) -> Iterator[None]:
+    """Make the directory, and remove it with all that is in it if the block fails or is interrupted."""
+    seam.make_directory(path)
+    try:
+        yield
+    except BaseException:
+        for name in sorted(os.listdir(path)):
+            seam.unlink(child(path, name))
+        seam.remove_directory(path)
+        raise
 
 
 def copy_metadata(files: PartitionFiles, destination: str, seam: Seam) -> None:

@@ -37,7 +37,7 @@ from ...view.walk import OFFSET_SPAN, Run, walk
 from ..load.loader import LoadSettings
 from ..load.recover import recover_partition
 from ..load.recovered import RecoveredLog
-from .copying import copy_metadata, require_new_directory
+from .copying import copy_metadata, new_directory, require_new_directory
 
 _COPY_SIZE = 16 * 1024 * 1024  # bytes written at a time
 
@@ -105,18 +105,19 @@ def salvage(
 
     Raises:
         UsageError: `destination` exists or has another name, or its parent is missing.
-        InvalidNameError, DataDirectoryError: as `plan_salvage`; or something cannot be written.
+        InvalidNameError, DataDirectoryError: as `plan_salvage`; or something was cut meanwhile, or cannot be written.
+            Nothing is left at `destination`.
     """
     destination = absolute_path(destination)
     files = list_partition_directory(path)
     require_new_directory(files, destination)
     plan = plan_salvage(path) if pieces is None else pieces
-    seam.make_directory(destination)
-    for segment in files.segments:
-        kept = [piece for piece in plan if piece.base_offset == segment.base_offset and piece.problem is None]
-        _copy(segment.log, child(destination, segment_file_name(segment.base_offset, LOG_SUFFIX)), kept, seam)
-    copy_metadata(files, destination, seam)
-    return recover_partition(destination, replace(settings, was_clean=False, recovery_point=0), seam)
+    with new_directory(destination, seam):
+        for segment in files.segments:
+            kept = [piece for piece in plan if piece.base_offset == segment.base_offset and piece.problem is None]
+            _copy(segment.log, child(destination, segment_file_name(segment.base_offset, LOG_SUFFIX)), kept, seam)
+        copy_metadata(files, destination, seam)
+        return recover_partition(destination, replace(settings, was_clean=False, recovery_point=0), seam)
 
 
 class _Planner:

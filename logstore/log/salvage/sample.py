@@ -37,7 +37,7 @@ from ...view.walk import OFFSET_SPAN
 from ..load.loader import LoadSettings
 from ..load.recover import recover_partition
 from ..load.recovered import RecoveredLog
-from .copying import copy_metadata, require_new_directory
+from .copying import copy_metadata, new_directory, require_new_directory
 
 _INTERNAL = INTERNAL_TOPICS | {METADATA_TOPIC}
 
@@ -101,10 +101,10 @@ def sample(
             except LogstoreError:
                 skipped_count += 1
     base_offset = int.from_bytes(pieces[0][:8], "big", signed=True) if pieces else first_offset
-    seam.make_directory(destination)
-    write_file(seam, child(destination, segment_file_name(base_offset, LOG_SUFFIX)), pieces)
-    copy_metadata(files, destination, seam)
-    return Sample(len(pieces), skipped_count, recover_partition(destination, settings, seam))
+    with new_directory(destination, seam):
+        write_file(seam, child(destination, segment_file_name(base_offset, LOG_SUFFIX)), pieces)
+        copy_metadata(files, destination, seam)
+        return Sample(len(pieces), skipped_count, recover_partition(destination, settings, seam))
 
 
 def _require(files: PartitionFiles, destination: str, redaction: Redaction | None) -> None:

@@ -212,6 +212,7 @@ def test_a_file_that_is_cut_behind_the_plan_is_told(golden: Golden, tmp_path: Pa
     with pytest.raises(DataDirectoryError, match="became shorter") as told:
         salvage(str(source), str(tmp_path / "rescued" / source.name), SETTINGS, pieces=pieces)
     assert told.value.path == str(log)
+    assert list((tmp_path / "rescued").iterdir()) == [], "nothing is left half-written"
 
 
 def test_a_file_that_is_cut_during_the_plan_was_read_before(
