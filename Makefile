@@ -57,7 +57,7 @@ prove-crashes: setup ## stop logs, cleaning, stores, transactions and recoveries
 	$(BIN)/python -m tests.crash.prove
 	LOGSTORE_CRASH_CASES=100 $(PYTEST) -q $(LONG) tests/crash/test_store_is_interrupted.py tests/kafka/test_crashes_against_kafka.py
 
-prove-bytes: setup ## give 1 GiB of damaged bytes to the compiled parsers, on buffers that end at a guard page (ten minutes; LOGSTORE_HOSTILE_BYTES=…)
+prove-bytes: setup ## give 1 GiB of damaged bytes to each compiled parser of logs, and some to the others, before a guard page (half an hour; LOGSTORE_HOSTILE_BYTES=…)
 	$(BIN)/python -m tests.hostile.prove
 
 prove-interrupts: setup ## raise an exception before every line of every call, then by 100,000 signals, and count (hours; LOGSTORE_INTERRUPT_CALL=commit: one)

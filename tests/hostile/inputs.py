@@ -19,7 +19,7 @@ from logstore.layout import batch as layout
 from logstore.layout.batch import MAGIC_V2
 from tests.conformance.damage import ANYWHERE, KINDS, MAGIC_AT, batch_positions, damaged
 from tests.golden.archive import unpack
-from tests.hostile.parsers import CODECS, PARSERS, Parser
+from tests.hostile.parsers import CODECS, MAGIC_COUNT, PARSERS, Parser
 from tests.support.dice import Dice
 
 GOLDEN_NAMES = ("records", "transactions", "compacted", "groups", "cluster", "legacy", "random")
@@ -28,7 +28,7 @@ INTERNAL = ("__consumer_offsets", "__transaction_state", "__cluster_metadata", "
 SIZE_MAX = 1 << 17  # of an input, so that there are many
 SMALLEST_SIZES = {".log": 100, ".snapshot": 20, ".index": 8, ".timeindex": 12, ".txnindex": 34}
 #: a turn: logs have eight parsers, and their bytes are most of what there is
-TURN = (*[".log"] * 16, ".stream", ".stream", ".index", ".timeindex", ".txnindex", ".snapshot", ".text", ".message")
+TURN = (*[".log"] * 16, *[".stream"] * 4, ".index", ".timeindex", ".txnindex", ".snapshot", ".text", ".message")
 
 
 class Input(NamedTuple):
@@ -50,7 +50,7 @@ class Inputs:
                     if path.is_file():
                         self._add(path)
         for content in self._samples[".log"][:40]:
-            for number, codec in enumerate(CODECS):
+            for number, codec in enumerate(CODECS * MAGIC_COUNT):
                 self._samples[".stream"].append(bytes([number]) + compress(codec, memoryview(content[:30_000])))
 
     def _add(self, path: Path) -> None:

@@ -52,6 +52,7 @@ from tests.support.logs import open_partition_log
 PATH = "/data/orders-0/00000000000000000000.log"
 SIZE_MAX = 1 << 22  # of what a stream is decompressed to
 APPENDED_COUNT = 4
+MAGIC_COUNT = MAGIC_V2 + 1
 CODECS = (Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD)
 Parser = Callable[[ByteArray], object]
 
@@ -161,7 +162,7 @@ def dump(data: ByteArray) -> None:
 def streams(data: ByteArray) -> None:
     """Decompress what the first byte says to be a stream of a codec and a magic."""
     if data.size:
-        codec, magic = CODECS[data[0] % len(CODECS)], data[0] // len(CODECS) % 3
+        codec, magic = CODECS[data[0] % len(CODECS)], data[0] // len(CODECS) % MAGIC_COUNT
         decompress(codec, data[1:].data, int(magic), SIZE_MAX)
 
 

@@ -7,7 +7,7 @@ or hangs is known by its number; so is one that raises what is no LogstoreError.
 
 | variable | says |
 |---|---|
-| `LOGSTORE_HOSTILE_BYTES` | so many, 1 GiB if it is not set |
+| `LOGSTORE_HOSTILE_BYTES` | so many, 10 GiB if it is not set: 1 GiB for each parser of logs |
 | `LOGSTORE_HOSTILE_SEED` | what is drawn, again |
 """
 
@@ -124,7 +124,7 @@ def main(numbers: list[str]) -> int:
     if numbers:
         parse(seed, map(int, numbers))
         return 0
-    limit, processes = int(os.environ.get("LOGSTORE_HOSTILE_BYTES") or 1 << 30), os.cpu_count() or 1
+    limit, processes = int(os.environ.get("LOGSTORE_HOSTILE_BYTES") or 10 << 30), os.cpu_count() or 1
     began_s = time.monotonic()
     with ThreadPoolExecutor(processes) as pool:
         runs = list(pool.map(lambda first: Run(seed, first, processes, limit // processes), range(processes)))

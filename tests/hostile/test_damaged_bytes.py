@@ -1,6 +1,7 @@
 """Damaged bytes are answered or refused by every parser; what ends the process is told with its input.
 
-`LOGSTORE_HOSTILE_BYTES` says how many, `LOGSTORE_HOSTILE_SEED` makes them again; `make prove-bytes` tries 1 GiB.
+`LOGSTORE_HOSTILE_BYTES` says how many, `LOGSTORE_HOSTILE_SEED` makes them again; `make prove-bytes` tries 1 GiB
+for each parser of logs.
 """
 
 from __future__ import annotations
