@@ -21,6 +21,22 @@ class Codec(IntEnum):
         return self.name.lower()
 
 
+class LevelRange(NamedTuple):
+    """The compression levels of a codec; `default` is allowed although gzip's is not within the range."""
+
+    least: int
+    greatest: int
+    default: int
+
+
+#: the values that `compression.<codec>.level` may have (`CompressionType`)
+LEVELS = {
+    Codec.GZIP: LevelRange(1, 9, -1),
+    Codec.LZ4: LevelRange(1, 17, 9),
+    Codec.ZSTD: LevelRange(-131072, 22, 3),
+}
+
+
 class TimestampType(IntEnum):
     """Who set a record's timestamp (`TimestampType`)."""
 

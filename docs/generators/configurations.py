@@ -171,9 +171,9 @@ def _bounds(check: Callable[[str, Any], None]) -> str:
         return "one of " + ", ".join(f"`{choice}`" for choice in inside["choices"])
     if "least" in inside:
         least, most = inside["least"], inside["most"]
-        return f"≥ {least}" if most is None else f"{least} to {most}"
+        also = f", or {inside['default']}" if "default" in inside else ""
+        return f"≥ {least}" if most is None else f"{least} to {most}{also}"
     named = {
-        "gzip_level": "1 to 9, or -1",
         "non_empty": "not empty",
         "_offset_reset": "one of `earliest`, `latest`, `none`",
         "_assignors": "some of the assignors' names",

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from logstore.codec.levels import checked_level
 from logstore.codec.outcome import EMPTY, Decompressed, failed_to_open
-from logstore.errors import DecompressionError
-from logstore.model import Codec
+from logstore.errors import DecompressionError, UsageError
+from logstore.model import LEVELS, Codec
 
 if TYPE_CHECKING:
     from logstore.codec.replay import Input
 
-__all__ = ["Decompressed", "compress", "decompress"]
+__all__ = ["Decompressed", "checked_level", "compress", "decompress"]
 
 
 def decompress(codec: Codec, payload: memoryview, magic: int, size_max: int, payload_offset: int = 0) -> Decompressed:
@@ -64,6 +63,33 @@ def compress(codec: Codec, payload: memoryview, level: int | None = None) -> byt
         return bytes(payload)
     compressed: bytes = library_of(codec).compress(payload, level)
     return compressed
+
+
+def checked_level(codec: Codec, level: int | None) -> int:
+    """Return `level`, or Kafka's default for None; 0 for a codec without levels.
+
+    Raises:
+        UsageError: a level that Kafka refuses, with its message.
+    """
+    levels = LEVELS.get(codec)
+    if levels is None:
+        if level is None:
+            return 0
+        raise UsageError(
+            f"Compression levels are not defined for this compression type: {codec.kafka_name}",
+            found=level,
+            java_class="java.lang.UnsupportedOperationException",
+        )
+    if level is None:
+        return levels.default
+    if not levels.least <= level <= levels.greatest and level != levels.default:
+        raise UsageError(
+            f"{codec.kafka_name} doesn't support given compression level: {level}",
+            expected=f"{levels.least} to {levels.greatest}, or {levels.default}",
+            found=level,
+            java_class="java.lang.IllegalArgumentException",
+        )
+    return level
 
 
 @cache

@@ -18,10 +18,9 @@ from cramjam import DecompressionError as CramjamError
 from cramjam import lz4
 from xxhash import xxh32_intdigest
 
-from logstore.codec.levels import LEVELS
 from logstore.codec.outcome import ByteArray, over_cap
 from logstore.errors import DecompressionError
-from logstore.model import Codec
+from logstore.model import LEVELS, Codec
 
 MAGIC = b"\x04\x22\x4d\x18"
 FLG_PLAIN = 0x60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
-from ..codec.levels import checked_level
+from ..codec import checked_level
 from ..errors import UsageError
 from ..layout import batch as layout
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE, NO_TIMESTAMP

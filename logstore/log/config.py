@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UsageError
+from ..model import Codec
 from .config_definition import (
     Definition,
     all_of,
@@ -27,7 +28,7 @@ from .config_definition import (
     as_long,
     as_string,
     between,
-    gzip_level,
+    level_of,
     one_of,
     values_of,
 )
@@ -91,12 +92,12 @@ def _check_lags(config: LogConfig) -> None:
 
 _DEFINITIONS = {
     "cleanup.policy": Definition(as_list, ["delete"], all_of("compact", "delete")),
-    "compression.gzip.level": Definition(as_int, -1, gzip_level),
-    "compression.lz4.level": Definition(as_int, 9, between(1, 17)),
+    "compression.gzip.level": level_of(Codec.GZIP),
+    "compression.lz4.level": level_of(Codec.LZ4),
     "compression.type": Definition(
         as_string, "producer", one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
     ),
-    "compression.zstd.level": Definition(as_int, 3, between(-131072, 22)),
+    "compression.zstd.level": level_of(Codec.ZSTD),
     "delete.retention.ms": Definition(as_long, _DAY_MS, between(0)),
     "file.delete.delay.ms": Definition(as_long, 60_000, between(0)),
     "flush.messages": Definition(as_long, _LONG_MAX, between(1)),

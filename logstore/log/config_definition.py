@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ..errors import UsageError
 from ..layout.java_integer import parse_int, parse_long
+from ..model import LEVELS, Codec
 
 CONFIG_EXCEPTION = "org.apache.kafka.common.config.ConfigException"
 
@@ -103,10 +104,15 @@ def between(least: float | None, most: float | None = None) -> Callable[[str, An
     return check
 
 
-def gzip_level(name: str, value: int) -> None:
-    """Check `compression.gzip.level`."""
-    if value != -1 and not 1 <= value <= 9:
-        raise invalid(name, value, "Value must be between 1 and 9 or equal to -1")
+def level_of(codec: Codec) -> Definition:
+    """Return the definition of `compression.<codec>.level`; gzip's default is outside of its range."""
+    least, most, default = LEVELS[codec]
+
+    def check(name: str, value: int) -> None:
+        if value != default and not least <= value <= most:
+            raise invalid(name, value, f"Value must be between {least} and {most} or equal to {default}")
+
+    return Definition(as_int, default, between(least, most) if least <= default <= most else check)
 
 
 def one_of(*choices: str) -> Callable[[str, Any], None]:

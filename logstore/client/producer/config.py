@@ -42,9 +42,10 @@ from ...log.config_definition import (
     as_long,
     as_string,
     between,
-    gzip_level,
+    level_of,
     one_of,
 )
+from ...model import Codec
 from ..config import non_empty, read_config
 
 ProducerConfig = dict[str, Any]
@@ -58,10 +59,10 @@ _DEFINITIONS = {
     "batch.size": Definition(as_int, 16_384, between(0)),
     "buffer.memory": Definition(as_long, 33_554_432, between(0)),
     "client.id": Definition(as_string, ""),
-    "compression.gzip.level": Definition(as_int, -1, gzip_level),
-    "compression.lz4.level": Definition(as_int, 9, between(1, 17)),
+    "compression.gzip.level": level_of(Codec.GZIP),
+    "compression.lz4.level": level_of(Codec.LZ4),
     "compression.type": Definition(as_string, "none", one_of("none", "gzip", "snappy", "lz4", "zstd")),
-    "compression.zstd.level": Definition(as_int, 3, between(-131_072, 22)),
+    "compression.zstd.level": level_of(Codec.ZSTD),
     "delivery.timeout.ms": Definition(as_int, 120_000, between(0)),
     "enable.idempotence": Definition(as_boolean, True),
     "linger.ms": Definition(as_long, 5, between(0)),

@@ -7,11 +7,10 @@ import zlib
 
 import pytest
 
-from logstore.codec import compress, decompress
-from logstore.codec.levels import LEVELS, checked_level
+from logstore.codec import checked_level, compress, decompress
 from logstore.codec.lz4 import decode_one
 from logstore.errors import UsageError
-from logstore.model import Codec
+from logstore.model import LEVELS, Codec
 
 SIZE_MAX = 1 << 30
 NOISE = random.Random(1).randbytes(200_000)
