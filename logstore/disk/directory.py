@@ -145,13 +145,11 @@ def list_partition_directory(
         name: what the directory is taken for; by default its own name.
 
     Raises:
-        InvalidNameError: the name is no partition's; in Kafka's words (a `KafkaException` there).
+        InvalidNameError: as `partition_name`.
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
     path = java_file(path)
-    name = name or parse_partition_directory(file_name(os.path.abspath(path)))
-    if name is None:
-        raise _foreign(path)
+    name = name or partition_name(path)
     listing = _list(path, root=root or parent(os.path.abspath(path)))
     files, others = _known(listing.files, PARTITION_FILE_NAMES)
     sorter = _Sorter(listing.errors)
@@ -171,6 +169,19 @@ def list_partition_directory(
     )
 
 
+def partition_name(path: str) -> PartitionDirectory:
+    """Parse the name of a partition's directory (`LocalLog.parseTopicPartitionName`).
+
+    Raises:
+        InvalidNameError: the name is no partition's; in Kafka's words (a `KafkaException` there).
+    """
+    name = parse_partition_directory(file_name(os.path.abspath(path)))
+    if name is None:
+        text = foreign_directory_text(file_name(path), os.path.realpath(path))
+        raise InvalidNameError(text, path=path, java_class="org.apache.kafka.common.KafkaException")
+    return name
+
+
 def partition_directories(path: str) -> list[tuple[PartitionDirectory, str]]:
     """Return names and paths of all partitions in the data directory at `path`, of every kind; reads none of them.
 
@@ -182,14 +193,8 @@ def partition_directories(path: str) -> list[tuple[PartitionDirectory, str]]:
     listing = _list(path, root=path)
     for error in listing.errors:
         raise error
-    found = []
-    for directory in listing.directories:
-        name = parse_partition_directory(file_name(directory))
-        if name is not None:
-            found.append((name, directory))
-        elif file_name(directory) != REMOTE_INDEX_CACHE_NAME:
-            raise _foreign(directory)
-    return found
+    directories = [one for one in listing.directories if file_name(one) != REMOTE_INDEX_CACHE_NAME]
+    return [(partition_name(directory), directory) for directory in directories]
 
 
 class _Sorter:
@@ -228,11 +233,6 @@ class _Sorter:
         )
         orphans = [path for paths in indexes for base_offset, path in paths.items() if base_offset not in logs]
         return segments, orphans
-
-
-def _foreign(path: str) -> InvalidNameError:
-    text = foreign_directory_text(file_name(path), os.path.realpath(path))
-    return InvalidNameError(text, path=path, java_class="org.apache.kafka.common.KafkaException")
 
 
 def _list(path: str, *, root: str) -> _Listing:

@@ -20,12 +20,12 @@ new log. A cut during a copy may mix bytes from before and after it: checksums a
 
 from __future__ import annotations
 
+from ..disk.directory import partition_name
 from ..disk.files import read_if_present
-from ..disk.names import absolute_path, child, file_name, parent
-from ..errors import DataDirectoryError, InvalidNameError, LogstoreError
+from ..disk.names import absolute_path, child, parent
+from ..errors import DataDirectoryError, LogstoreError
 from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerState
-from ..layout.file_names import foreign_directory_text, parse_partition_directory
 from ..layout.leader_epoch_checkpoint import FILE_NAME as LEADER_EPOCHS_FILE_NAME
 from ..layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
 from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, parse_offset_checkpoint
@@ -64,13 +64,7 @@ class PartitionReader(ReadableLog):
             LogstoreError: the last segment cannot be followed.
         """
         self.path = absolute_path(path)
-        name = parse_partition_directory(file_name(self.path))
-        if name is None:
-            raise InvalidNameError(
-                foreign_directory_text(file_name(self.path), self.path),
-                path=self.path,
-                java_class="org.apache.kafka.common.KafkaException",
-            )
+        name = partition_name(self.path)
         self._name = name.topic, name.partition
         self._topic_partition = f"{name.topic}-{name.partition}"
         self._directory = PartitionFolder(self.path)

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import os
 
-from ...disk.names import absolute_path, file_name
+from ...disk.directory import partition_name
+from ...disk.names import absolute_path
 from ...disk.seam import SEAM, Seam
 from ...disk.side_files import topic_id_of
-from ...errors import DataDirectoryError, InvalidNameError, UsageError
-from ...layout.file_names import DirectoryKind, PartitionDirectory, foreign_directory_text, parse_partition_directory
+from ...errors import DataDirectoryError, UsageError
+from ...layout.file_names import DirectoryKind, PartitionDirectory
 from ..segment.writable_folder import WritableFolder
 from .loader import LoadSettings, LogLoader
 from .recovered import RecoveredLog, describe_segment
@@ -64,13 +65,7 @@ def partition_of(path: str) -> PartitionDirectory:
         InvalidNameError: the name is no partition's.
         UsageError: the directory is being deleted.
     """
-    name = parse_partition_directory(file_name(path))
-    if name is None:
-        raise InvalidNameError(
-            foreign_directory_text(file_name(path), os.path.realpath(path)),
-            path=path,
-            java_class="org.apache.kafka.common.KafkaException",
-        )
+    name = partition_name(path)
     if name.kind is DirectoryKind.DELETE:
         raise UsageError(
             "The directory is being deleted, there is nothing to recover",
