@@ -1,0 +1,76 @@
+"""Audits of a data directory: of one large log, and of many small partitions.
+
+As a command beside `logstore dump --deep-iteration` of the same log, which reads the same bytes and checks fewer of
+them. The least that either takes is to check every byte.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.peers.commands import LOGSTORE, run
+from benchmarks.support.data import KIB, MIB, SEGMENT, scaled, write_segment
+from benchmarks.support.floors import mapped
+from benchmarks.support.logs import settings_of
+from benchmarks.support.measure import Measured
+from logstore.audit.directory_audit import AuditedDirectory, audit_directory
+from logstore.log.load.recover import recover_partition
+
+SIZE, PARTITION_SIZE = scaled(256 * KIB, 1024 * MIB), 4 * KIB
+PARTITION_COUNT = scaled(20, 10_000)
+WAYS = {"with records": (), "--checksums-only": ("--checksums-only",)}
+NOW_MS = 1_800_000_000_000
+METADATA = "version: 0\ntopic_id: dqEnd-x7SkKckvU0_kJgLQ"
+
+
+def write_partition(directory: Path, size: int) -> Path:
+    """A closed partition of one segment in a directory of its own, with all that lies beside a log."""
+    directory.mkdir(parents=True)
+    write_segment(directory / SEGMENT, size)
+    recover_partition(str(directory), settings_of(was_clean=False))
+    (directory / "partition.metadata").write_text(METADATA)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    root = tmp_path_factory.mktemp("audited")
+    write_partition(root / "data" / "orders-0", SIZE)
+    yield root
+    shutil.rmtree(root)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_audit_command(measured: Measured, large: Path, way: str) -> None:
+    segment = large / "data" / "orders-0" / SEGMENT
+    dump = [*LOGSTORE, "dump", "--files", str(segment), "--deep-iteration"]
+    measured(
+        run,
+        *([*LOGSTORE, "audit", "data", *WAYS[way]], large / "audit.txt", large),
+        title=f"`logstore audit`, {SIZE / MIB:.4g} MiB, {way}",
+        size=SIZE,
+        peers={"logstore dump --deep-iteration": lambda: run(dump, large / "dump.txt", large)},
+        floor=mapped(segment, 2),
+        reads=[segment],
+        hashed=lambda _: (large / "audit.txt").read_bytes(),
+    )
+
+
+def test_audit_small_partitions(measured: Measured, tmp_path: Path) -> None:
+    one, root = write_partition(tmp_path / "one" / "orders-0", PARTITION_SIZE), tmp_path / "data"
+    for number in range(PARTITION_COUNT):
+        shutil.copytree(one, root / f"orders-{number}", copy_function=os.link)
+    audited: AuditedDirectory = measured(
+        lambda: audit_directory(str(root), NOW_MS),
+        title=f"audit of {PARTITION_COUNT:,} small partitions",
+        count=PARTITION_COUNT,
+        unit="partitions",
+        floor="none: nothing else reads so many directories",
+        hashed=lambda found: list(map(str, found.findings)),
+    )
+    assert (len(audited.partitions), audited.findings) == (PARTITION_COUNT, ())
