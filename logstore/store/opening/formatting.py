@@ -47,11 +47,15 @@ def require_formattable(path: str) -> None:
         InvalidNameError: a directory in it that is no partition's, which keeps a broker from starting too.
     """
     partition_directories(path)
-    if os.path.exists(child(path, meta_properties.FILE_NAME)):
+    properties_path = child(path, meta_properties.FILE_NAME)
+    if os.path.exists(properties_path):
         return
     found = list_data_directory(path)
     metadata_path = child(path, DIRECTORY_NAME)
     partitions = [one.path for one in found.partitions if one.path != metadata_path or one.segments]
+    foreign = [one for one in found.left_overs if not one.endswith(CHECKPOINT_TEMPORARY_SUFFIX)]
+    if os.path.exists(properties_path):  # another process has just made it, and has its lock
+        return
     if partitions:
         raise DataDirectoryError(
             "There are partitions in a directory without meta.properties: nobody knows whose they are",
@@ -60,7 +64,6 @@ def require_formattable(path: str) -> None:
             found=partitions[0],
             advice="put meta.properties back, or let `logstore promote` make one; or open it read_only",
         )
-    foreign = [one for one in found.left_overs if not one.endswith(CHECKPOINT_TEMPORARY_SUFFIX)]
     if foreign:
         raise DataDirectoryError(
             "This is not a Kafka data directory, and a new one is made only where nothing else is",
