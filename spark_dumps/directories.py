@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
-from logstore.disk.side_files import read_offset_checkpoint
+from logstore.disk.side_files import log_start_offsets_of
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 from logstore.layout.file_names import LOG_SUFFIX, DirectoryKind, directory_name, parse_partition_directory
-from logstore.layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME
 
 from .options import Mode, Options, TopicChoice
 
@@ -94,7 +93,7 @@ def find_data_directories(paths: Iterable[str]) -> list[str]:
 def relist(partition: ListedPartition) -> ListedPartition:
     """List the files of a partition again."""
     path = partition.files.path
-    return ListedPartition.of(list_partition_directory(path), _log_start_offsets(os.path.dirname(path)))
+    return ListedPartition.of(list_partition_directory(path), log_start_offsets_of(os.path.dirname(path)))
 
 
 def _matches(pattern: str) -> list[str]:
@@ -115,7 +114,7 @@ def _partitions_in(directory: str, choice: TopicChoice, *, is_strict: bool) -> l
         data_directory = list_data_directory(directory)
         listed, root = list(data_directory.partitions), directory
         errors = [error for error in data_directory.errors if _is_chosen(error, choice)]
-    starts = _log_start_offsets(root)
+    starts = log_start_offsets_of(root)
     chosen = [
         files for files in listed if files.kind is DirectoryKind.LIVE and choice.accepts(files.topic, files.partition)
     ]
@@ -136,8 +135,3 @@ def _is_partition(directory: str) -> bool:
         return False
     with os.scandir(directory) as entries:
         return any(entry.name.endswith(LOG_SUFFIX) for entry in entries)
-
-
-def _log_start_offsets(root: str) -> dict[tuple[str, int], int]:
-    path = os.path.join(root, LOG_START_OFFSET_FILE_NAME)
-    return read_offset_checkpoint(path) if os.path.exists(path) else {}

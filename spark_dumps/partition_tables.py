@@ -14,13 +14,12 @@ import numpy as np
 
 from logstore.columns.batch_table import Int64Array
 from logstore.disk.side_files import (
-    read_leader_epoch_checkpoint,
+    leader_epochs_of,
     read_offset_index,
     read_time_index,
     read_transaction_index,
     topic_id_of,
 )
-from logstore.layout import leader_epoch_checkpoint
 from logstore.view.partition_reader import PartitionReader
 
 from .bounds import find_bounds
@@ -32,9 +31,7 @@ from .tables import Row, partition_table, row_of
 
 def _topics(partition: ListedPartition, options: Options) -> Iterator[Row]:
     bounds = find_bounds(partition, READ_COMMITTED)
-    files = partition.files.files
-    epochs = files.get(leader_epoch_checkpoint.FILE_NAME)
-    entries = [] if epochs is None else read_leader_epoch_checkpoint(epochs)
+    epochs = leader_epochs_of(partition.files.path)
     yield {
         "topic_id": topic_id_of(partition.files.path),
         "path": partition.files.path,
@@ -43,7 +40,7 @@ def _topics(partition: ListedPartition, options: Options) -> Iterator[Row]:
         "log_start_offset": bounds.start_offset,
         "log_end_offset": bounds.log_end_offset,
         "last_stable_offset": bounds.end_offset,
-        "leader_epoch": entries[-1][0] if entries else None,
+        "leader_epoch": epochs[-1][0] if epochs else None,
     }
 
 

@@ -7,11 +7,11 @@ not parse. None writes, none creates a missing file.
 from __future__ import annotations
 
 from ..kernels.scan.crc32c import crc32c
-from ..layout import partition_metadata
+from ..layout import leader_epoch_checkpoint, partition_metadata
 from ..layout.file_names import base_offset_of
 from ..layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
 from ..layout.meta_properties import MetaProperties, parse_meta_properties
-from ..layout.offset_checkpoint import parse_offset_checkpoint
+from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, parse_offset_checkpoint
 from ..layout.offset_index import OffsetIndex, parse_offset_index
 from ..layout.partition_metadata import PartitionMetadata, parse_partition_metadata
 from ..layout.producer_snapshot import CRC_START_POSITION, ProducerSnapshot, parse_producer_snapshot
@@ -52,9 +52,23 @@ def read_offset_checkpoint(path: str) -> dict[tuple[str, int], int]:
     return parse_offset_checkpoint(read_file(path), path=absolute_path(path))
 
 
+def log_start_offsets_of(root: str) -> dict[tuple[str, int], int]:
+    """Return (topic, partition) → log start offset by the checkpoint in a data directory; empty without the file."""
+    path = child(root, LOG_START_OFFSET_FILE_NAME)
+    content = read_if_present(path)
+    return {} if content is None else parse_offset_checkpoint(content, path=absolute_path(path))
+
+
 def read_leader_epoch_checkpoint(path: str) -> list[tuple[int, int]]:
     """Read (epoch, start offset) of each leader epoch."""
     return parse_leader_epoch_checkpoint(read_file(path), path=absolute_path(path))
+
+
+def leader_epochs_of(directory: str) -> list[tuple[int, int]]:
+    """Return (epoch, start offset) by the file in a partition's directory; empty without the file."""
+    path = child(directory, leader_epoch_checkpoint.FILE_NAME)
+    content = read_if_present(path)
+    return [] if content is None else parse_leader_epoch_checkpoint(content, path=absolute_path(path))
 
 
 def read_partition_metadata(path: str) -> PartitionMetadata:

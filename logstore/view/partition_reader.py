@@ -21,14 +21,11 @@ new log. A cut during a copy may mix bytes from before and after it: checksums a
 from __future__ import annotations
 
 from ..disk.directory import partition_name
-from ..disk.files import read_if_present
-from ..disk.names import absolute_path, child, parent
+from ..disk.names import absolute_path, parent
+from ..disk.side_files import leader_epochs_of, log_start_offsets_of
 from ..errors import DataDirectoryError, LogstoreError
 from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerState
-from ..layout.leader_epoch_checkpoint import FILE_NAME as LEADER_EPOCHS_FILE_NAME
-from ..layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
-from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, parse_offset_checkpoint
 from .folder import PartitionFolder
 from .follower import LogFollower
 from .live_segment import DirectoryChangedError
@@ -127,15 +124,8 @@ class PartitionReader(ReadableLog):
 
     def _new_view(self, segments: Segments[Segment], start: int, end: int, stable: int) -> LogView:
         bounds = ReadBounds(self._topic_partition, start, end, end, stable)
-        return LogView(segments, bounds, self._leader_epochs(), read_size_max=_READ_SIZE_MAX)
+        return LogView(segments, bounds, LeaderEpochs(leader_epochs_of(self.path)), read_size_max=_READ_SIZE_MAX)
 
     def _log_start_offset(self) -> int:
         """Return the log start from the data directory's checkpoint; 0 without an entry."""
-        path = child(parent(self.path), LOG_START_OFFSET_FILE_NAME)
-        content = read_if_present(path)
-        return 0 if content is None else parse_offset_checkpoint(content, path=path).get(self._name, 0)
-
-    def _leader_epochs(self) -> LeaderEpochs:
-        path = child(self.path, LEADER_EPOCHS_FILE_NAME)
-        content = read_if_present(path)
-        return LeaderEpochs() if content is None else LeaderEpochs(parse_leader_epoch_checkpoint(content, path=path))
+        return log_start_offsets_of(parent(self.path)).get(self._name, 0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from ...disk.side_files import read_leader_epoch_checkpoint
+from ...disk.side_files import leader_epochs_of
 from ...errors import CorruptIndexError, InvalidOffsetError, LogstoreError, OffsetOverflowError
 from ...folds.leader_epochs import LeaderEpochs
 from ...layout import leader_epoch_checkpoint
@@ -115,7 +115,7 @@ class LogLoader:
         self._settings = settings
         self._recovers_lost_end = recovers_lost_end
         directory.remember_names()
-        self.epochs = self._read_epochs()
+        self.epochs = LeaderEpochs(leader_epochs_of(self._directory.path))
         self.producers = self._new_producers()
         self.recovery_point = self.checkpointed_recovery_point = settings.recovery_point
         self.end_offset = self.start_offset = self.end_position = 0
@@ -160,12 +160,6 @@ class LogLoader:
             now_ms=self._settings.now_ms,
             expiration_ms=self._settings.config[PRODUCER_ID_EXPIRATION_MS],
         )
-
-    def _read_epochs(self) -> LeaderEpochs:
-        name = leader_epoch_checkpoint.FILE_NAME
-        if not self._directory.exists(name):
-            return LeaderEpochs()
-        return LeaderEpochs(read_leader_epoch_checkpoint(self._directory.file(name)))
 
     def _write_epochs(self, *, is_needed: bool = False) -> None:
         if self.epochs.is_changed or is_needed:
