@@ -59,6 +59,7 @@ def test_audit_command(measured: Measured, large: Path, way: str) -> None:
         reads=[segment],
         hashed=lambda _: (large / "audit.txt").read_bytes(),
     )
+    assert "no findings" in (large / "audit.txt").read_text()
 
 
 def test_audit_small_partitions(measured: Measured, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from logstore.audit.directory_audit import audit_directory
 from logstore.audit.finding import Finding
 from tests.golden.archive import unpack
 from tests.planted import batches, coordinators, directories, markers, records, side_files
+from tests.planted.advice import ADVICE, good_batches
 from tests.planted.planter import ELSEWHERE, KINDS, Kind, Planted, Planter, UnsuitableError
 from tests.support.dice import Dice
 
@@ -58,7 +59,24 @@ def outcome(kind: Kind, base: Path, place: Path, seed: str) -> Outcome:
     allowed = kind.rules | kind.also
     more = [one for one in findings if one.rule not in allowed or not (_is_at(one, planted) or one.rule in ELSEWHERE)]
     verdict = "missed" if not findings else "misplaced" if not exact else "noise" if more else GOOD
+    if verdict == GOOD and (left := _left_by_advice(place, exact, _written_ms(base))):
+        return Outcome("not mended", planted, left)
     return Outcome(verdict, planted, tuple(map(str, more if verdict == "noise" else findings)))
+
+
+def _left_by_advice(root: Path, findings: list[Finding], now_ms: int) -> tuple[str, ...]:
+    """Do what the first finding advises that one can do alone; say what is found again, and what is lost."""
+    advised = next((finding for finding in findings if finding.rule in ADVICE), None)
+    if advised is None:
+        return ()
+    name, offset = f"{advised.where.topic}-{advised.where.partition}", advised.where.offset
+    before = {batch for batch in good_batches(root) if batch[:2] != (name, offset)}
+    ADVICE[advised.rule](root, advised)
+    again = [one for one in audit_directory(str(root), now_ms).findings if one.rule == advised.rule]
+    again = [one for one in again if one.where._replace(position=None) == advised.where._replace(position=None)]
+    lost = sorted(before - good_batches(root))
+    is_planted = len(lost) == 1 and lost[0][0] == name  # found by the batch behind it
+    return *(f"found again: {one}" for one in again), *(f"lost: {batch}" for batch in lost if not is_planted)
 
 
 @cache

@@ -13,6 +13,7 @@ broker does makes the side files anew.
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise, zip_longest
@@ -30,8 +31,8 @@ from ...errors import LogstoreError, UsageError
 from ...folds import producer_update
 from ...folds.producer_state import ProducerState
 from ...kernels.scan import batches as fields
-from ...layout.batch import MAGIC_V2
-from ...layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, segment_file_name
+from ...layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID
+from ...layout.file_names import LOG_SUFFIX, METADATA_TOPIC, SWAP_SUFFIX, segment_file_name
 from ...view.record_checks import bad_records, has_data, has_readable_header
 from ...view.walk import OFFSET_SPAN, Run, walk
 from ..load.loader import LoadSettings
@@ -127,10 +128,14 @@ class _Planner:
         bases = [segment.base_offset for segment in files.segments]
         self._next_base = dict(pairwise(bases))
         self._last_offset = -1
+        self._in_the_way: frozenset[int] = frozenset()
+        self._is_metadata = files.topic == METADATA_TOPIC
         self._producers = ProducerState(f"{files.topic}-{files.partition}")
 
     def segment(self, log: CopiedFile, base_offset: int) -> Iterator[Piece]:
         """Yield the pieces of one segment."""
+        first_offset = max(base_offset, self._last_offset + 1)
+        self._in_the_way = _in_the_way(log, base_offset, first_offset, self._end_of(base_offset))
         for piece in walk(log, base_offset):
             if isinstance(piece, Run):
                 yield from self._run(piece, base_offset)
@@ -141,7 +146,7 @@ class _Planner:
 
     def _run(self, run: Run, base_offset: int) -> Iterator[Piece]:
         """Split a run into good pieces, each followed by the row that was skipped."""
-        row, bad = run.first_row, _bad_content(run)
+        row, bad = run.first_row, _bad_content(run, is_metadata=self._is_metadata)
         while row < run.row_end:
             row_end, problem = self._misplaced(run, row, base_offset)
             bad_row = next((one for one in bad if row <= one < row_end), row_end)
@@ -160,8 +165,7 @@ class _Planner:
 
     def _misplaced(self, run: Run, first_row: int, base_offset: int) -> tuple[int, str | None]:
         """Return the first row whose header cannot stand there, and why; the end of the run if there is none."""
-        table, last = run.table, self._last_offset
-        end = min(self._next_base.get(base_offset, base_offset + OFFSET_SPAN), base_offset + OFFSET_SPAN)
+        table, last, end = run.table, self._last_offset, self._end_of(base_offset)
         rows = slice(first_row, run.row_end)
         columns = (table.base_offset[rows], table.column(fields.LAST_OFFSET_DELTA)[rows], table.magic[rows])
         values = zip(*(column.tolist() for column in columns), strict=True)
@@ -172,8 +176,14 @@ class _Planner:
                 return row, f"offset {base} is not above {last}" if base <= last else "its offsets go back"
             if base < base_offset or base + delta >= end:
                 return row, f"offsets {base} to {base + delta} are not below {end}, where the next segment begins"
+            if int(table.position[row]) in self._in_the_way:
+                return row, f"offsets {base} to {base + delta} are not below those of batches behind it"
             last = base + delta
         return run.row_end, None
+
+    def _end_of(self, base_offset: int) -> int:
+        """Return the offset below which those of a segment are."""
+        return min(self._next_base.get(base_offset, base_offset + OFFSET_SPAN), base_offset + OFFSET_SPAN)
 
     def _followed(self, run: Run, first_row: int, row_end: int) -> tuple[int, str | None]:
         """Step the producers; return the first row that recovery could not follow, and why."""
@@ -189,12 +199,46 @@ class _Planner:
         return row_end, None
 
 
-def _bad_content(run: Run) -> dict[int, str]:
+def _in_the_way(log: CopiedFile, base_offset: int, first_offset: int, end_offset: int) -> frozenset[int]:
+    """Return positions of batches whose offsets are too high or too low among those of the segment.
+
+    A wrong offset is one batch's, and not of all behind it: as many batches stay as can be in order (the longest
+    ascending subsequence, by the lowest end of each length).
+    """
+    runs = [piece for piece in walk(log, base_offset) if isinstance(piece, Run)]
+    columns = [
+        np.stack([one.table.base_offset, one.table.last_offset, one.table.position])[:, one.first_row : one.row_end]
+        for one in runs
+    ]
+    bases, lasts, positions = np.concatenate([np.empty((3, 0), np.int64), *columns], axis=1)
+    fits = np.flatnonzero((bases >= first_offset) & (lasts >= bases) & (lasts < end_offset))
+    if (bases[fits][1:] > lasts[fits][:-1]).all():
+        return frozenset()
+    ends, rows, before = list[int](), list[int](), dict[int, int]()  # of the best row of each length, and its own
+    for row in fits.tolist():
+        length = bisect_left(ends, bases[row])
+        before[row] = rows[length - 1] if length else -1
+        if length == len(ends):
+            ends.append(int(lasts[row]))
+            rows.append(row)
+        elif lasts[row] < ends[length]:
+            ends[length], rows[length] = int(lasts[row]), row
+    kept, row = set[int](), rows[-1]
+    while row >= 0:
+        kept.add(row)
+        row = before[row]
+    return frozenset(positions[[row for row in fits.tolist() if row not in kept]].tolist())
+
+
+def _bad_content(run: Run, *, is_metadata: bool) -> dict[int, str]:
     """Return the rows of a run whose content is not what the header or the records say, ascending, and why."""
     rows = np.arange(run.first_row, run.row_end)
     is_v2, is_data = run.table.magic[rows] >= MAGIC_V2, has_data(run.table)[rows]
     unreadable = rows[is_v2 & ~has_readable_header(run.table)[rows]].tolist()
     found = dict.fromkeys(unreadable, "its codec is unknown, or it has more records than offsets")
+    is_of_nobody = (run.table.attributes[rows] & CONTROL_FLAG != 0) & (run.table.producer_id[rows] == NO_PRODUCER_ID)
+    for row in rows[is_v2 & is_of_nobody & (run.table.record_count[rows] != 0)].tolist() if not is_metadata else ():
+        found[row] = "expected a marker with a producer id, found a control batch without"
     for bad in bad_records(run.data, run.table, rows[is_data]):
         found[bad.row] = f"expected {bad.expected}, found {bad.found}"
     return dict(sorted(found.items()))

@@ -113,6 +113,23 @@ def test_a_marker_that_is_none_is_left_out(tmp_path: Path) -> None:
     assert batch_offsets(rescued(source, tmp_path)) == [0, 4]
 
 
+@pytest.mark.parametrize("fields", [{"base_offset": 5}, {"last_offset_delta": 4}])
+def test_one_wrong_offset_does_not_cost_what_is_behind_it(tmp_path: Path, fields: dict[str, int]) -> None:
+    batches = [Batch(base, plain_batches()[0].records, last_offset_delta=1) for base in (0, 2, 4)]
+    source = lay_plain(tmp_path, [replace(batches[0], **fields), *batches[1:]])  # type: ignore[arg-type]
+    lost, *kept = plan_salvage(str(source))
+    assert lost.problem is not None
+    assert "are not below those of batches behind it" in lost.problem
+    assert [(piece.first_offset, piece.batch_count) for piece in kept if piece.problem is None] == [(2, 2)]
+    assert batch_offsets(rescued(source, tmp_path)) == [2, 4]
+
+
+def test_a_control_batch_of_nobody_is_left_out(tmp_path: Path) -> None:
+    odd = replace(plain_batches()[1], flags=CONTROL)
+    source = lay_plain(tmp_path, [plain_batches()[0], odd, plain_batches()[2]])
+    assert batch_offsets(rescued(source, tmp_path)) == [0, 4]
+
+
 def test_a_copy_is_made_only_where_nothing_is(golden: Golden, tmp_path: Path) -> None:
     source = str(golden("transactions") / ROLLED)
     (tmp_path / ROLLED).mkdir()
