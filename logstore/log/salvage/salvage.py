@@ -205,10 +205,10 @@ def _in_the_way(log: CopiedFile, base_offset: int, first_offset: int, end_offset
     A wrong offset is one batch's, and not of all behind it: as many batches stay as can be in order (the longest
     ascending subsequence, by the lowest end of each length).
     """
-    runs = [piece for piece in walk(log, base_offset) if isinstance(piece, Run)]
     columns = [
         np.stack([one.table.base_offset, one.table.last_offset, one.table.position])[:, one.first_row : one.row_end]
-        for one in runs
+        for one in walk(log, base_offset)
+        if isinstance(one, Run)
     ]
     bases, lasts, positions = np.concatenate([np.empty((3, 0), np.int64), *columns], axis=1)
     fits = np.flatnonzero((bases >= first_offset) & (lasts >= bases) & (lasts < end_offset))
