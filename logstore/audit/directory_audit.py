@@ -131,7 +131,7 @@ def read_coordinators(path: str) -> tuple[CoordinatorLog, list[Finding]]:
         DataDirectoryError: `path` is missing, unreadable, or no directory; a segment cannot be read.
     """
     partitions = _live(path, Cluster(path), {transaction_state.TOPIC}, "")
-    log = CoordinatorLog(state for one in partitions for state in one.states)
+    log = CoordinatorLog([one.states for one in partitions])
     return log, [each for one in partitions for each in one.findings]
 
 
@@ -159,7 +159,7 @@ def _transactions(
     states = [one for one in partitions if one.partition.files.topic == transaction_state.TOPIC]
     numbers = {one.partition.files.partition for one in states}
     whole_from = {one.partition.files.partition: _whole_from(one.transactions.evidence) for one in states}
-    log = CoordinatorLog((state for one in states for state in one.states), whole_from)
+    log = CoordinatorLog([one.states for one in states], whole_from)
     count = cluster.partition_count(transaction_state.TOPIC)
     expected = range(max(numbers, default=-1) + 1 if count is None else count)
     log.is_complete = cluster.is_whole_broker is Known.YES and bool(numbers) and numbers >= set(expected)

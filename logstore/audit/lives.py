@@ -18,7 +18,8 @@ import numpy as np
 from ..columns.batch_table import Int64Array
 from ..topics.transaction_state import TransactionState
 from .evidence import Known
-from .facts.coordinators import PREPARED, CoordinatorEntry, CoordinatorLog
+from .facts.coordinators import PREPARED, CoordinatorLog
+from .facts.states import CoordinatorEntry
 from .facts.transactions import NONE, PartitionTransactions, Table
 
 TopicAndPartition = tuple[str, int]
@@ -91,19 +92,25 @@ class Lives:
     @cached_property
     def discrepancies(self) -> list[Discrepancy]:
         """Compare markers with decisions, in order, where all of both are on record."""
-        decided: dict[tuple[int, TopicAndPartition], list[CoordinatorEntry]] = defaultdict(list)
-        for producer_id, entries in self.log.decisions.items():
-            for entry in entries:
-                for place in entry.metadata.partitions:
-                    decided[producer_id, place].append(entry)
         found = []
         for number in range(self._slice_count):
-            asked = {pair for pair in decided if pair[0] % self._slice_count == number}
+            decided = self._decided(number)
+            asked = set(decided)
             asked |= {(producer_id, self.places[place]) for producer_id, place in _pairs(self._slice(number).ends)}
             for producer_id, place in sorted(asked):
                 one = self._discrepancy(producer_id, place, decided.get((producer_id, place), []))
                 found += [] if one is None else [one]
         return found
+
+    def _decided(self, number: int) -> dict[tuple[int, TopicAndPartition], list[CoordinatorEntry]]:
+        """Return the decisions on producers of a slice, oldest first, for each partition that they are about."""
+        decided = defaultdict[tuple[int, TopicAndPartition], list[CoordinatorEntry]](list)
+        for producer_id in self.log.decisions:
+            if producer_id % self._slice_count == number:
+                for entry in self.log.decisions[producer_id]:
+                    for place in entry.metadata.partitions:
+                        decided[producer_id, place].append(entry)
+        return decided
 
     def is_compared(self, producer_id: int, place: TopicAndPartition) -> bool:
         """Whether all decisions on the producer and all its markers in the partition are on record."""

@@ -12,7 +12,8 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from ..topics.transaction_state import TransactionMetadata, TransactionState
-from .facts.coordinators import PREPARED, CoordinatorEntry, CoordinatorLog
+from .facts.coordinators import PREPARED, CoordinatorLog
+from .facts.states import CoordinatorEntry
 from .facts.transactions import PartitionTransaction, PartitionTransactions
 from .finding import Where
 from .lives import Lives

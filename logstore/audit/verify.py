@@ -22,13 +22,14 @@ from ..view.walk import Damage, walk
 from . import rules
 from .evidence import Cluster, Evidence, Unasked
 from .facts.batches import Ask, AuditedBatches, BadBytes, Breach, Follower
-from .facts.coordinators import GroupLog, InternalRecords, TransactionalIdState
+from .facts.coordinators import GroupLog, InternalRecords
 from .facts.epochs import EpochFacts
 from .facts.indexes import OffsetIndexFacts, TimeIndexFacts
 from .facts.offsets import Holes, OffsetRanges
 from .facts.producers import ProducerFacts
 from .facts.records import DecodedRecords
 from .facts.sequences import Sequences
+from .facts.states import StateRecords
 from .facts.surroundings import Surrounding
 from .facts.transactions import PartitionTransactions
 from .finding import Finding
@@ -60,7 +61,7 @@ class PartitionFacts:
     findings: tuple[Finding, ...]
     transactions: PartitionTransactions
     ranges: OffsetRanges
-    states: list[TransactionalIdState]
+    states: StateRecords
     commits: GroupLog
     bad_count: int
     error: DataDirectoryError | None

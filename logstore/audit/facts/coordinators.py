@@ -5,7 +5,7 @@ The topics are compacted, so of what was before only some is left. A broker hold
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...errors import LogstoreError, SchemaError
@@ -17,24 +17,13 @@ from ...view.group_offsets import ReplayedCommit, ReplayedOffsets
 from ...view.replay import ReplayedRecord, replayed_rows
 from ..partition import Partition
 from .batches import Ask, AuditedBatches, Breach, Follower
+from .states import CoordinatorEntry, Entries, StateRecords
 
 PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
 _COMPLETED = {
     TransactionState.COMPLETE_COMMIT: TransactionState.PREPARE_COMMIT,
     TransactionState.COMPLETE_ABORT: TransactionState.PREPARE_ABORT,
 }
-
-
-class CoordinatorEntry(NamedTuple):
-    """One record of a transactional id: its place in the topic, when it was written (ms), and what it says."""
-
-    partition: int
-    offset: int
-    timestamp: int
-    metadata: TransactionMetadata
-
-
-TransactionalIdState = tuple[str, CoordinatorEntry | None]
 
 
 class CoordinatorLog:
@@ -51,49 +40,59 @@ class CoordinatorLog:
         born_ms: when the topic was made; coordinators of before are not in it.
     """
 
-    def __init__(
-        self, states: Iterable[TransactionalIdState] = (), whole_from: Mapping[int, int] | None = None
-    ) -> None:
+    def __init__(self, parts: Sequence[StateRecords] = (), whole_from: Mapping[int, int] | None = None) -> None:
         """Put together what partitions of the topic tell.
 
         Args:
             whole_from: of a partition, the offset from which on no record is missing but for newer ones that replaced
                 it; 0 if it is not told.
         """
-        self._whole_from = whole_from or {}
-        self.history: dict[str, list[CoordinatorEntry]] = {}
+        self._parts, self._whole_from = parts, whole_from or {}
+        self.history: Entries[str] = Entries(self._entry)
         self.owners: dict[int, str] = {}
-        self.decisions: dict[int, list[CoordinatorEntry]] = {}
+        self.decisions: Entries[int] = Entries(self._entry)
         self.misfits: list[tuple[CoordinatorEntry, CoordinatorEntry]] = []
         self.is_complete = self.is_whole = False
         self.bad_count = self.born_ms = 0
-        for transactional_id, entry in states:
-            if entry is None:
-                self.history.pop(transactional_id, None)
-                continue
-            entries = self.history.setdefault(transactional_id, [])
-            metadata = entry.metadata
-            before = entries[-1] if entries else None
-            if before is not None and self._is_followed(before) and not _follows(before.metadata, metadata):
-                self.misfits.append((before, entry))
-            entries.append(entry)
-            # one that could not be replicated is written again, and decides nothing more
-            if metadata.state in PREPARED and (before is None or before.metadata.state is not metadata.state):
-                self.decisions.setdefault(metadata.producer_id, []).append(entry)
-            ids = metadata.producer_id, metadata.previous_producer_id, metadata.next_producer_id
-            self.owners |= {producer_id: transactional_id for producer_id in ids if producer_id >= 0}
+        last: dict[str, CoordinatorEntry] = {}
+        for number, part in enumerate(parts):
+            for row, (transactional_id, entry) in enumerate(part):
+                before = last.pop(transactional_id, None)
+                if entry is None:
+                    self.history.rows.pop(transactional_id, None)
+                else:
+                    last[transactional_id] = entry
+                    self._add(transactional_id, row * len(parts) + number, before, entry)
+
+    def _add(self, transactional_id: str, row: int, before: CoordinatorEntry | None, entry: CoordinatorEntry) -> None:
+        metadata = entry.metadata
+        if before is not None and self._is_followed(before) and not _follows(before.metadata, metadata):
+            self.misfits.append((before, entry))
+        self.history.add(transactional_id, row)
+        # one that could not be replicated is written again, and decides nothing more
+        if metadata.state in PREPARED and (before is None or before.metadata.state is not metadata.state):
+            self.decisions.add(metadata.producer_id, row)
+        ids = metadata.producer_id, metadata.previous_producer_id, metadata.next_producer_id
+        self.owners |= {producer_id: transactional_id for producer_id in ids if producer_id >= 0}
+
+    def _entry(self, row: int) -> CoordinatorEntry:
+        row, number = divmod(row, len(self._parts))
+        entry = self._parts[number].record(row)[1]
+        assert entry is not None
+        return entry
 
     def knows_all_of(self, producer_id: int) -> bool:
         """Whether every decision on the producer is on record.
 
         It is if nothing was taken out of the log, or the first record of the transactional id is there, and all after.
         """
-        entries = self.history.get(self.owners.get(producer_id, ""))
-        if not entries or self.bad_count:
+        rows = self.history.rows.get(self.owners.get(producer_id, ""))
+        if not rows or self.bad_count or self.is_whole:
             return self.is_whole and not self.bad_count
-        first = entries[0].metadata
-        return self.is_whole or (
-            self._is_followed(entries[0])
+        entry = self._entry(rows[0])
+        first = entry.metadata
+        return (
+            self._is_followed(entry)
             and first.state is TransactionState.EMPTY
             and first.start_timestamp_ms < 0
             and first.producer_epoch == 0
@@ -106,8 +105,8 @@ class CoordinatorLog:
     def owner(self, producer_id: int) -> tuple[str, CoordinatorEntry] | None:
         """Whose producer id it is, and its last record."""
         transactional_id = self.owners.get(producer_id, "")
-        entries = self.history.get(transactional_id)
-        return (transactional_id, entries[-1]) if entries else None
+        rows = self.history.rows.get(transactional_id)
+        return (transactional_id, self._entry(rows[-1])) if rows else None
 
 
 def _follows(before: TransactionMetadata, metadata: TransactionMetadata) -> bool:
@@ -145,7 +144,7 @@ class InternalRecords(ReplayedOffsets, Follower):
     """Takes the records of a partition of an internal topic.
 
     Attributes:
-        states: of transactional ids, in order; None where one was forgotten.
+        states: of transactional ids.
         commits: that took effect, by groups and what they read.
         bad_count: records that cannot be read.
     """
@@ -153,7 +152,7 @@ class InternalRecords(ReplayedOffsets, Follower):
     def __init__(self, partition: Partition, ask: Ask) -> None:
         super().__init__()
         self._partition, self._ask = partition, ask
-        self.states: list[TransactionalIdState] = []
+        self.states = StateRecords(partition.files.partition)
         self.commits: GroupLog = {}
         self.bad_count = 0
 
@@ -180,8 +179,7 @@ class InternalRecords(ReplayedOffsets, Follower):
             raise SchemaError("The record has no key", offset=record.offset)
         transactional_id = transaction_state.decode_key(record.key, offset=record.offset)
         metadata = transaction_state.decode_value(record.value, offset=record.offset)
-        place = self._partition.files.partition, record.offset, record.timestamp
-        self.states.append((transactional_id, None if metadata is None else CoordinatorEntry(*place, metadata)))
+        self.states.append(transactional_id, record.offset, record.timestamp, metadata)
 
     def put(self, group_id: str, partition: TopicPartition, commit: ReplayedCommit) -> None:
         """Keep what was committed before, too."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...topics.transaction_state import TOPIC, TransactionState
-from ..facts.coordinators import CoordinatorEntry
+from ..facts.states import CoordinatorEntry
 from ..facts.transactions import NONE
 from ..finding import Broken, Where, rule
 from ..lives import Lives, Mismatch
