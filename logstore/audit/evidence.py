@@ -292,13 +292,16 @@ class Evidence(Follower):
 
     @property
     def _may_have_crashed(self) -> bool:
-        """Whether files have come or gone in the partition since the cleaner's checkpoint was written."""
+        """Whether files have come or gone in the partition since a minute before the cleaner's checkpoint was written.
+
+        It is written for other partitions too, while what the cleaner made of this one is already in place.
+        """
         path = self.partition.files.path
         checkpoint = child(parent(path), _CLEANER)
         if self.partition.surroundings.was_closed:
             return False
         try:
-            return os.stat(path).st_mtime_ns > os.stat(checkpoint).st_mtime_ns
+            return os.stat(path).st_mtime + _MINUTE_MS / 1000 > os.stat(checkpoint).st_mtime
         except FileNotFoundError:
             return True  # of a running broker
 

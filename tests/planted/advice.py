@@ -17,6 +17,13 @@ from logstore_tools.commands import logstore
 
 Mend = Callable[[Path, Finding], None]
 
+COSTS_MORE = frozenset(
+    {
+        "segment of another partition",  # which of the batches are foreign cannot be told
+        "idempotent batch made transactional",  # what its producer wrote behind it is what a broker refuses
+    }
+)
+
 
 def good_batches(root: Path) -> set[tuple[str, int, int]]:
     """Partition, base offset and checksum of every good batch, those behind damage too."""

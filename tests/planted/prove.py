@@ -26,7 +26,7 @@ from logstore.audit.directory_audit import audit_directory
 from logstore.audit.finding import Finding
 from tests.golden.archive import unpack
 from tests.planted import batches, coordinators, directories, markers, records, side_files
-from tests.planted.advice import ADVICE, good_batches
+from tests.planted.advice import ADVICE, COSTS_MORE, good_batches
 from tests.planted.planter import ELSEWHERE, KINDS, Kind, Planted, Planter, UnsuitableError
 from tests.support.dice import Dice
 
@@ -59,7 +59,8 @@ def outcome(kind: Kind, base: Path, place: Path, seed: str) -> Outcome:
     allowed = kind.rules | kind.also
     more = [one for one in findings if one.rule not in allowed or not (_is_at(one, planted) or one.rule in ELSEWHERE)]
     verdict = "missed" if not findings else "misplaced" if not exact else "noise" if more else GOOD
-    if verdict == GOOD and (left := _left_by_advice(place, exact, _written_ms(base))):
+    is_minimal = not any(KINDS[name] is kind for name in COSTS_MORE)
+    if verdict == GOOD and is_minimal and (left := _left_by_advice(place, exact, _written_ms(base))):
         return Outcome("not mended", planted, left)
     return Outcome(verdict, planted, tuple(map(str, more if verdict == "noise" else findings)))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import struct
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -138,7 +140,9 @@ class Story:
         (root / "log-start-offset-checkpoint").write_text("0\n0\n")
         (root / "recovery-point-offset-checkpoint").write_text("")
         lines = [f"{name.rpartition('-')[0]} {name.rpartition('-')[2]} {end}\n" for name, end in self.cleaner.items()]
-        (root / "cleaner-offset-checkpoint").write_text(f"0\n{len(lines)}\n{''.join(lines)}")
+        checkpoint = root / "cleaner-offset-checkpoint"
+        checkpoint.write_text(f"0\n{len(lines)}\n{''.join(lines)}")
+        os.utime(checkpoint, (time.time() + 120,) * 2)  # long behind the last cleaning, so that it tells of all
         return root
 
 

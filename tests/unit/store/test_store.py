@@ -374,7 +374,7 @@ def test_a_store_that_cannot_be_opened_leaves_no_descriptor_open(
     with logstore.open(root) as store:
         store.create_topic("orders", 2, {})
 
-    def fail(coordinator: GroupCoordinator) -> None:
+    def fail(coordinator: GroupCoordinator, *, was_clean: bool) -> None:
         assert open_below(root)
         raise DataDirectoryError("Input/output error")
 
