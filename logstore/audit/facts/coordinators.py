@@ -5,6 +5,7 @@ The topics are compacted, so of what was before only some is left. A broker hold
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -54,13 +55,17 @@ class CoordinatorLog:
         self.misfits: list[tuple[CoordinatorEntry, CoordinatorEntry]] = []
         self.is_complete = self.is_whole = False
         self.bad_count = self.born_ms = 0
+        self._forgotten = set[int]()  # producer ids of transactional ids that were removed since
         last: dict[str, CoordinatorEntry] = {}
+        known = defaultdict[str, set[int]](set)
         for number, part in enumerate(parts):
             for row, (transactional_id, entry) in enumerate(part):
                 before = last.pop(transactional_id, None)
                 if entry is None:
                     self.history.rows.pop(transactional_id, None)
+                    self._forgotten |= known.pop(transactional_id, set())
                 else:
+                    known[transactional_id].add(entry.metadata.producer_id)
                     last[transactional_id] = entry
                     self._add(transactional_id, row * len(parts) + number, before, entry)
 
@@ -84,10 +89,11 @@ class CoordinatorLog:
     def knows_all_of(self, producer_id: int) -> bool:
         """Whether every decision on the producer is on record.
 
-        It is if nothing was taken out of the log, or the first record of the transactional id is there, and all after.
+        It is if nothing was taken out of the log, or the first record of the transactional id is there, and all after;
+        what was before it was forgotten is the cleaner's to take.
         """
         rows = self.history.rows.get(self.owners.get(producer_id, ""))
-        if not rows or self.bad_count or self.is_whole:
+        if not rows or self.bad_count or self.is_whole or producer_id in self._forgotten:
             return self.is_whole and not self.bad_count
         entry = self._entry(rows[0])
         first = entry.metadata

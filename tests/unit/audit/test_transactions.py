@@ -28,7 +28,7 @@ from logstore_tools.check_commands import audit as audit_command
 from logstore_tools.txns_command import command as txns_command
 from tests.support.audit_faults import FAULTS as SIDE_FILE_FAULTS
 from tests.support.audit_faults import PLAIN_FAULTS
-from tests.support.audit_story import COMPLETE_ABORT, ONGOING, PREPARE_ABORT, SOME_TIME, STATE, TIMEOUT_MS, Story
+from tests.support.audit_story import COMPLETE_ABORT, EMPTY, ONGOING, PREPARE_ABORT, SOME_TIME, STATE, TIMEOUT_MS, Story
 from tests.support.audit_story_faults import (
     AT_A,
     AT_B,
@@ -44,6 +44,7 @@ from tests.support.audit_story_faults import (
     timed_out,
 )
 from tests.support.audit_twenty_faults import twenty_faults
+from tests.support.encoder import Batch, Rec
 from tests.support.golden import WRITTEN, Golden
 
 SOON_MS = 1000
@@ -119,6 +120,17 @@ def test_a_follower_may_have_old_records_of_coordinators_that_newer_ones_replace
     story.state("pay", NEXT, COMPLETE_ABORT)
     rows = [row for row, batch in enumerate(story.batches[STATE]) if b"pay" in (batch.records[0].key or b"")]
     for row in (rows[-3], *reversed(rows[1:4])):  # its leader's cleaner took them, before they were fetched
+        del story.batches[STATE][row]
+    assert audited(story, tmp_path).findings == ()
+
+
+def test_decisions_of_a_transactional_id_that_was_forgotten_may_be_gone(tmp_path: Path) -> None:
+    story = clean()
+    key = next(batch.records[0].key for batch in story.batches[STATE] if b"pay" in (batch.records[0].key or b""))
+    story.append(STATE, Batch(0, [Rec(key=key, value=None)]))  # it has expired
+    story.state("pay", (77, 0), EMPTY)
+    rows = [row for row, batch in enumerate(story.batches[STATE]) if batch.records[0].key == key]
+    for row in reversed(rows[:-2]):  # the cleaner takes all before the tombstone
         del story.batches[STATE][row]
     assert audited(story, tmp_path).findings == ()
 
