@@ -19,16 +19,19 @@ from logstore.audit.directory_audit import (
     read_transactions,
 )
 from logstore.audit.evidence import Cluster
+from logstore.audit.facts.coordinators import CoordinatorLog
 from logstore.audit.facts.offsets import Label, visible_count
+from logstore.audit.facts.states import StateRecords
 from logstore.audit.groups import group_lags
 from logstore.audit.open_transactions import Explanation, Verdict
 from logstore.audit.partition import Partition
 from logstore.audit.verify import PartitionFacts
+from logstore.topics.transaction_state import TransactionMetadata, TransactionState
 from logstore_tools.check_commands import audit as audit_command
 from logstore_tools.txns_command import command as txns_command
 from tests.support.audit_faults import FAULTS as SIDE_FILE_FAULTS
 from tests.support.audit_faults import PLAIN_FAULTS
-from tests.support.audit_story import COMPLETE_ABORT, EMPTY, ONGOING, PREPARE_ABORT, SOME_TIME, STATE, TIMEOUT_MS, Story
+from tests.support.audit_story import COMPLETE_ABORT, ONGOING, PREPARE_ABORT, SOME_TIME, STATE, TIMEOUT_MS, Story
 from tests.support.audit_story_faults import (
     AT_A,
     AT_B,
@@ -44,7 +47,6 @@ from tests.support.audit_story_faults import (
     timed_out,
 )
 from tests.support.audit_twenty_faults import twenty_faults
-from tests.support.encoder import Batch, Rec
 from tests.support.golden import WRITTEN, Golden
 
 SOON_MS = 1000
@@ -124,15 +126,16 @@ def test_a_follower_may_have_old_records_of_coordinators_that_newer_ones_replace
     assert audited(story, tmp_path).findings == ()
 
 
-def test_decisions_of_a_transactional_id_that_was_forgotten_may_be_gone(tmp_path: Path) -> None:
-    story = clean()
-    key = next(batch.records[0].key for batch in story.batches[STATE] if b"pay" in (batch.records[0].key or b""))
-    story.append(STATE, Batch(0, [Rec(key=key, value=None)]))  # it has expired
-    story.state("pay", (77, 0), EMPTY)
-    rows = [row for row, batch in enumerate(story.batches[STATE]) if batch.records[0].key == key]
-    for row in reversed(rows[:-2]):  # the cleaner takes all before the tombstone
-        del story.batches[STATE][row]
-    assert audited(story, tmp_path).findings == ()
+def test_decisions_of_a_transactional_id_that_was_forgotten_may_be_gone() -> None:
+    begun = TransactionMetadata(77, 0, TransactionState.EMPTY, TIMEOUT_MS, (), -1, SOME_TIME, -1, -1, -1, 0)
+    ended = begun._replace(producer_id=7, state=TransactionState.COMPLETE_COMMIT, start_timestamp_ms=SOME_TIME)
+    records = StateRecords(0)
+    for offset, metadata in enumerate([ended, None, begun]):
+        records.append("pay", offset, SOME_TIME, metadata)
+    log = CoordinatorLog([records])
+    assert [each and each.metadata for _, each in records] == [ended, None, begun]
+    assert log.owner(7) == log.owner(77) == ("pay", (0, 2, SOME_TIME, begun))
+    assert (log.knows_all_of(7), log.knows_all_of(77)) == (False, True)
 
 
 def test_offsets_are_labelled_by_what_became_of_them(golden: Golden, tmp_path: Path) -> None:
