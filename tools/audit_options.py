@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logstore import clock
+from logstore.disk.system_errors import is_refused
 from logstore.errors import LogstoreError, UsageError
 
 from .paths import unlisted
@@ -41,14 +42,17 @@ directory_argument = click.argument("directory", type=click.Path())
 
 @contextmanager
 def told_errors(code: int = UNREADABLE) -> Iterator[None]:
-    """End the command at an error: a wrong command line with exit code 2, as click does, anything else with `code`."""
+    """End the command at an error: a wrong command line with exit code 2, as click does, anything else with `code`.
+
+    What the system refuses to read ends it with UNREADABLE.
+    """
     try:
         yield
     except UsageError as error:
         raise click.UsageError(str(error)) from error
     except LogstoreError as error:
         tell(error)
-        sys.exit(code)
+        sys.exit(UNREADABLE if is_refused(error) else code)
 
 
 def tell(error: LogstoreError | Finding) -> None:
@@ -58,11 +62,16 @@ def tell(error: LogstoreError | Finding) -> None:
 
 def exit_code_of(root: str, findings: Iterable[Finding] = ()) -> int:
     """Say what of a data directory could not be looked at, and what else was found; return the exit code."""
-    code = 0
-    for finding in findings:
+    found = list(findings)
+    for finding in found:
         tell(finding)
-        code = FINDINGS
-    return max(code, told_unreadable(unlisted(root)))
+    return max(code_of(found), told_unreadable(unlisted(root)))
+
+
+def code_of(findings: Iterable[Finding]) -> int:
+    """Return the exit code that findings end a command with: what could not be read may hide others."""
+    found = {finding.rule for finding in findings}
+    return UNREADABLE if "log-unreadable" in found else FINDINGS if found else 0
 
 
 def told_unreadable(errors: Sequence[LogstoreError]) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from .audit_options import (
-    FINDINGS,
+    code_of,
     directory_argument,
     form_option,
     now_option,
@@ -62,7 +62,7 @@ def verify(paths: tuple[str, ...], checksums_only: bool, form: str) -> None:
             {"path": one.partition.files.path} | dict(zip(_SIZE_NAMES, _sizes(one), strict=True)) for one in partitions
         ]
         click.echo(json.dumps({"partitions": verified, "findings": [as_json(finding) for finding in findings]}))
-        sys.exit(FINDINGS if findings else 0)
+        sys.exit(code_of(findings))
     if form == "table":
         told = set(findings)
         rows = [
@@ -170,7 +170,7 @@ def report(directory: str, output: str, now: int | None) -> None:
         finally:
             SEAM.close(descriptor)
     click.echo(f"{output}: {len(audited.findings)} findings")
-    sys.exit(FINDINGS if audited.findings else 0)
+    sys.exit(code_of(audited.findings))
 
 
 def _end(findings: Sequence[Finding], form: str) -> NoReturn:
@@ -187,7 +187,7 @@ def _end(findings: Sequence[Finding], form: str) -> NoReturn:
         print_table(("severity", "rule", "where", "byte", "offset", "expected", "found"), map(_row, ordered))
         click.echo()
         print_table(("rule", "what to do"), sorted({finding.rule: finding.advice for finding in ordered}.items()))
-    sys.exit(FINDINGS if findings else 0)
+    sys.exit(code_of(findings))
 
 
 def _row(finding: Finding) -> tuple[str, str, str, int | None, int | None, str, str]:

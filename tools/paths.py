@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
 from logstore.disk.names import file_name
+from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 from logstore.layout import meta_properties
 from logstore.layout.file_names import (
@@ -132,6 +134,16 @@ def partition_in(path: str) -> tuple[str, str | None]:
     if is_partition(path):
         return _parent_of(path), os.path.basename(os.path.abspath(path))
     return os.path.abspath(path), None
+
+
+def require_accessible(path: str, *, writes: bool) -> None:
+    """Raise DataDirectoryError for a file below `path` that may not be read (and written), as a broker has to."""
+    mode = os.R_OK | os.W_OK if writes else os.R_OK
+    for folder, _, names in os.walk(path):
+        for one in (folder, *(os.path.join(folder, name) for name in sorted(names))):
+            if not os.access(one, mode) and os.path.lexists(one):
+                refused = PermissionError(errno.EACCES, os.strerror(errno.EACCES), one)
+                raise nio_error(refused, one) from refused
 
 
 def unlisted(path: str) -> list[LogstoreError]:

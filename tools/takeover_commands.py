@@ -14,7 +14,7 @@ from logstore.errors import UsageError
 
 from .audit_options import FINDINGS, dry_run_option, form_option, print_object, told_errors, yes_option
 from .losses import loss_text, losses_of_directory, require_consent
-from .paths import data_directory
+from .paths import data_directory, require_accessible
 from .server_properties import require_nameable, require_new_file, server_properties, start_command, warnings
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ def import_(directory: str, yes: bool, dry_run: bool, form: str) -> None:
     from logstore.store.opening.inspection import inspect
 
     with told_errors(FINDINGS):
-        found = inspect(data_directory(directory))
+        require_accessible(data_directory(directory), writes=not dry_run)
+        found = inspect(directory)
         if found.properties is None:
             raise UsageError(
                 "There is no meta.properties, so this is no broker's directory",
@@ -71,7 +72,8 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str
     from logstore.store.opening.inspection import inspect
 
     with told_errors(FINDINGS):
-        found = inspect(data_directory(directory))
+        require_accessible(data_directory(directory), writes=not dry_run)
+        found = inspect(directory)
         require_nameable(found.path)
         if out is not None:
             require_new_file(out)

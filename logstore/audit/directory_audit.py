@@ -157,7 +157,7 @@ def _transactions(
     partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int, only: str | None = None
 ) -> Transactions:
     states = [one for one in partitions if one.partition.files.topic == transaction_state.TOPIC]
-    numbers = {one.partition.files.partition for one in states}
+    numbers = {one.partition.files.partition for one in states if one.error is None}
     whole_from = {one.partition.files.partition: _whole_from(one.transactions.evidence) for one in states}
     log = CoordinatorLog([one.states for one in states], whole_from)
     count = cluster.partition_count(transaction_state.TOPIC)

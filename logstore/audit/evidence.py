@@ -22,7 +22,7 @@ from ..disk.directory import SegmentFiles
 from ..disk.mapped import MappedFile
 from ..disk.names import child, parent
 from ..disk.side_files import read_meta_properties
-from ..errors import LogstoreError, SchemaError
+from ..errors import DataDirectoryError, LogstoreError, SchemaError
 from ..layout import clean_shutdown, meta_properties
 from ..layout.file_names import METADATA_TOPIC
 from ..layout.meta_properties import MetaProperties
@@ -97,7 +97,11 @@ class Cluster:
         self, image: MetadataImage, partition: Partition, path: str, base_offset: int
     ) -> Iterator[ReplayedRecord]:
         """Yield the records of one file of batches; none if it is gone. Behind damage the image is partial."""
-        log = unless_gone(MappedFile, path)
+        try:
+            log = unless_gone(MappedFile, path)
+        except DataDirectoryError:
+            image.is_partial = True  # `verify_partition` tells of it
+            return
         with log or nullcontext():
             for piece in walk(log, base_offset) if log else ():
                 image.is_partial = image.is_partial or isinstance(piece, Damage)
@@ -257,6 +261,11 @@ class Evidence(Follower):
         self.is_after_damage = self.segment_has_damage = True
         self.has_damage = self.has_damage or self.may_hide_batches(piece)
         self.is_end_known = not piece.may_hide_batches
+
+    def give_up(self) -> None:
+        """Note that the rest of the log cannot be read."""
+        self.is_after_damage = self.has_damage = self.segment_has_damage = True
+        self.is_end_known = False
 
     def may_hide_batches(self, piece: Damage) -> bool:
         """Whether whole batches may have been there: only the end of a log that was not closed can be torn."""

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from ..clock import now_ms
 from ..disk.system_errors import nio_error
+from ..errors import DataDirectoryError
 from .finding import Finding
 
 T = TypeVar("T")
@@ -57,7 +58,7 @@ def newest_ms(files: Signature) -> int:
 
 
 def signature(path: str, depth: int = 2) -> Signature:
-    """Names, sizes and times of all files in the directory and in those right below it."""
+    """Names, sizes and times of all files in the directory and in those right below it that can be listed."""
     found = Signature()
     try:
         entries = list(os.scandir(path))
@@ -72,6 +73,6 @@ def signature(path: str, depth: int = 2) -> Signature:
             else:
                 status = entry.stat(follow_symlinks=False)
                 found.add((entry.path, status.st_size, status.st_mtime_ns))
-        except FileNotFoundError:
+        except (FileNotFoundError, DataDirectoryError):
             continue
     return found

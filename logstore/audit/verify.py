@@ -121,15 +121,20 @@ def verify_partition(
     try:
         size = follow(evidence, followers, ask)
     except DataDirectoryError as error:
-        unreadable, size = error, PassSize(log_end_offset=partition.first_offset)
-        ask(Breach.of("log-unreadable", partition.where(), error, "a file that can be read"))
+        evidence.give_up()
+        unreadable, size = error, PassSize(log_end_offset=partition.first_offset, is_end_known=False)
+        ask(Breach.of("log-unreadable", partition.where(), error, "what can be read"))
     told = partition, size, tuple(findings), transactions, ranges
     return PartitionFacts(*told, records.states, records.commits, records.bad_count, unreadable)
 
 
 def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
     """Ask of a snapshot of the metadata log, which is batches as a segment is (KIP-630)."""
-    snapshot = unless_gone(MappedFile, path)
+    try:
+        snapshot = unless_gone(MappedFile, path)
+    except DataDirectoryError as error:
+        ask(Breach.of("log-unreadable", partition.where(path), error, "what can be read"))
+        return
     with snapshot or nullcontext():
         for piece in walk(snapshot, 0) if snapshot else ():
             if isinstance(piece, Damage):

@@ -19,14 +19,13 @@ from ..errors import DataDirectoryError
 def nio_error(error: OSError, path: str) -> DataDirectoryError:
     """Convert the error of a file opened through `java.nio.file` (`sun.nio.fs.UnixException`)."""
     if error.errno == errno.ENOENT:
-        java_class, message = "java.nio.file.NoSuchFileException", path
-    elif error.errno == errno.EACCES:
-        java_class, message = "java.nio.file.AccessDeniedException", path
-    else:
-        java_class, message = "java.nio.file.FileSystemException", f"{path}: {_reason(error)}"
-        if error.errno == errno.ELOOP:
-            message += " or unable to access attributes of symbolic link"
-    return DataDirectoryError(message, java_class=java_class)
+        return DataDirectoryError(path, found=_reason(error), java_class="java.nio.file.NoSuchFileException")
+    if error.errno == errno.EACCES:
+        return DataDirectoryError(path, found=_reason(error), java_class="java.nio.file.AccessDeniedException")
+    message = f"{path}: {_reason(error)}"
+    if error.errno == errno.ELOOP:
+        message += " or unable to access attributes of symbolic link"
+    return DataDirectoryError(message, java_class="java.nio.file.FileSystemException")
 
 
 def random_access_error(error: OSError, path: str) -> DataDirectoryError:
@@ -42,6 +41,12 @@ def io_error(error: OSError) -> DataDirectoryError:
 def is_missing(error: DataDirectoryError) -> bool:
     """Return whether a file could not be opened because there is none of that name."""
     return isinstance(error.__cause__, FileNotFoundError)
+
+
+def is_refused(error: BaseException) -> bool:
+    """Return whether the system has refused to open or read what is there, or could not."""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError)
 
 
 def _reason(error: OSError) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...columns.batch_table import BatchTable, BoolArray, Int64Array
 from ...disk.directory import SegmentFiles
+from ...disk.system_errors import is_refused
 from ...errors import LogstoreError
 from ...kernels.scan import batches as fields
 from ...layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
@@ -30,9 +31,14 @@ class Breach(NamedTuple):
 
     @classmethod
     def of(cls, rule: str, where: Where, error: LogstoreError, expected: object) -> Breach:
-        """Make one of an error of reading, which may know the place better than `where`."""
+        """Make one of an error of reading, which may know the place better than `where`.
+
+        What the system refuses to read breaks no rule of Kafka: it is a breach of `log-unreadable`.
+        """
         path = where.path if error.path is None else str(error.path)
         cause = error.__cause__
+        if isinstance(cause, OSError) and is_refused(error):
+            rule, expected, path = "log-unreadable", "what can be read", cause.filename or path
         reason = cause.strerror if isinstance(cause, OSError) else error.message  # Kafka's message may be a path alone
         found = reason or error.message or error.found or type(error).__name__
         place = where._replace(path=path, position=error.position, offset=error.offset)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...columns.batch_table import BoolArray
 from ...disk.side_files import read_leader_epoch_checkpoint
-from ...errors import CheckpointFormatError
+from ...errors import CheckpointFormatError, DataDirectoryError
 from ...layout import leader_epoch_checkpoint
 from ..evidence import Evidence
 from ..partition import unless_gone
@@ -34,7 +34,7 @@ class EpochFacts(Follower):
         entries = None
         try:
             entries = [] if self.path is None else unless_gone(read_leader_epoch_checkpoint, self.path)
-        except CheckpointFormatError as error:
+        except (CheckpointFormatError, DataDirectoryError) as error:
             where = evidence.partition.where(self.path)
             ask(Breach.of("checkpoint-format", where, error, "epochs and start offsets"))
         self._is_compared, entries = entries is not None, entries or []

@@ -12,13 +12,14 @@ import numpy as np
 from ...columns.batch_table import BoolArray, Int64Array
 from ...disk.directory import SegmentFiles
 from ...disk.side_files import read_offset_index, read_time_index
+from ...errors import DataDirectoryError
 from ...layout import offset_index, time_index
 from ...layout.batch import HEADER_SIZE
 from ...view.walk import Damage
 from ..evidence import Evidence
 from ..finding import Where
 from ..partition import unless_gone
-from .batches import Ask, AuditedBatches, Follower, SegmentEnd
+from .batches import Ask, AuditedBatches, Breach, Follower, SegmentEnd
 
 _NO_TIMESTAMP = -1
 
@@ -47,7 +48,13 @@ class IndexFacts(Follower):
         self.segment, self.is_in_use = segment, self.evidence.partition.will_be_recovered(segment)
         self.path, self.size_bytes = None, 0
         self.offsets = self.values = np.empty(0, np.int64)
-        is_zero = self._read(segment)
+        is_zero = np.empty(0, np.bool_)
+        self._is_refused = False
+        try:
+            is_zero = self._read(segment)
+        except DataDirectoryError as error:
+            self._is_refused = True
+            self._ask(Breach.of("log-unreadable", self.evidence.partition.where(), error, "what can be read"))
         # zeros of a preallocated file read as the base offset, which is nowhere but at the beginning
         is_base = self.offsets == segment.base_offset
         later = np.flatnonzero(is_base[1:])
@@ -61,7 +68,8 @@ class IndexFacts(Follower):
 
     def end(self, end: SegmentEnd) -> None:
         self.end_of_segment = end
-        self._ask(self)
+        if not self._is_refused:
+            self._ask(self)
 
     def _read(self, segment: SegmentFiles) -> BoolArray:
         """Read the file; return which values of entries are zero."""

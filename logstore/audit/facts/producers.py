@@ -16,7 +16,8 @@ from ...columns.batch_table import Int64Array
 from ...disk.directory import SegmentFiles
 from ...disk.mapped import segment_size
 from ...disk.side_files import read_producer_snapshot, read_transaction_index
-from ...errors import CorruptIndexError, CorruptSnapshotError, LogstoreError
+from ...disk.system_errors import is_refused
+from ...errors import CorruptIndexError, CorruptSnapshotError, DataDirectoryError, LogstoreError
 from ...folds import aborted_transactions, producer_update
 from ...folds.aborted_transactions import AbortedTransactions
 from ...folds.producer_state import ProducerState
@@ -122,7 +123,7 @@ class ProducerFacts(Follower):
             index = unless_gone(read_transaction_index, path)
             if index is not None:
                 stored, odd_size = AbortedTransactions.resume(index).entries, index.odd_size
-        except CorruptIndexError as error:
+        except (CorruptIndexError, DataDirectoryError) as error:
             where = self._partition.where(path)
             self._ask(Breach.of("transaction-index", where, error, "entries of version 0"))
             return
@@ -200,11 +201,11 @@ class ProducerFacts(Follower):
     def _read(self, path: str) -> ProducerSnapshot | None:
         try:
             return unless_gone(read_producer_snapshot, path)
-        except CorruptSnapshotError as error:
-            where = self._partition.where(path)
-            if not self._partition.surroundings.was_closed and not unless_gone(segment_size, path):
-                return None  # a broker was killed between making the file and writing to it
-            self._ask(Breach.of("snapshot-format", where, error, "a snapshot with its checksum"))
+        except (CorruptSnapshotError, DataDirectoryError) as error:
+            is_torn = not self._partition.surroundings.was_closed and not unless_gone(segment_size, path)
+            if is_refused(error) or not is_torn:  # a broker may be killed between making the file and writing to it
+                where = self._partition.where(path)
+                self._ask(Breach.of("snapshot-format", where, error, "a snapshot with its checksum"))
             return None
 
 

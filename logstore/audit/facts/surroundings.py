@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...disk.directory import PartitionFiles, list_data_directory
-from ...disk.names import child
+from ...disk.names import child, file_name
 from ...disk.side_files import read_offset_checkpoint, read_partition_metadata
-from ...errors import CheckpointFormatError, DataDirectoryError
+from ...errors import CheckpointFormatError, DataDirectoryError, LogstoreError
 from ...layout import clean_shutdown, meta_properties, offset_checkpoint, partition_metadata
-from ...layout.file_names import METADATA_TOPIC, DirectoryKind
+from ...layout.file_names import METADATA_TOPIC, DirectoryKind, parse_partition_directory
 from ...layout.meta_properties import MetaProperties
 from ..evidence import Cluster, Known
 from ..finding import Broken, Where
@@ -57,7 +57,7 @@ class Surrounding:
         directory = list_data_directory(path)
         for error in directory.errors:
             where = Where(directory.path if error.path is None else str(error.path))
-            self.unreadable.append(Breach("directory-entry", (where, "only directories of partitions", error.message)))
+            self.unreadable.append(Breach.of("directory-entry", where, error, "only directories of partitions"))
         is_closed = clean_shutdown.FILE_NAME in directory.files
         passes = list(passes)
         self._empty = {one.files.path for one, size in passes if size.log_end_offset == one.base_offset}
@@ -66,7 +66,7 @@ class Surrounding:
             for one, size in passes
             if one.is_live and size.is_end_known
         }
-        known = {one.key for one in directory.partitions}
+        known = {one.key for one in directory.partitions} | set(_refused(directory.errors))
         for name in offset_checkpoint.FILE_NAMES:
             # this one is written every few seconds, the others before the directory of a deleted partition goes
             is_behind = name == offset_checkpoint.HIGH_WATERMARK_FILE_NAME and not is_closed
@@ -90,8 +90,7 @@ class Surrounding:
         try:
             offsets = unless_gone(read_offset_checkpoint, path) or {}
         except (CheckpointFormatError, DataDirectoryError) as error:
-            broken = Where(path, position=error.position), "topics, partitions and offsets", error.message
-            self.unreadable.append(Breach("checkpoint-format", broken))
+            self.unreadable.append(Breach.of("checkpoint-format", Where(path), error, "topics, partitions and offsets"))
             return
         self.entries += [
             CheckpointEntry(Where(path, *key, offset=offset), offset, known is None or key in known, logs.get(key))
@@ -118,7 +117,7 @@ class Surrounding:
         where = Where(path or files.path, files.topic, files.partition)
         try:
             metadata = unless_gone(read_partition_metadata, path)
-        except CheckpointFormatError as error:
+        except (CheckpointFormatError, DataDirectoryError) as error:
             self.unreadable.append(Breach.of("partition-metadata", where, error, "a version and a topic id"))
             return
         topic_id = None if metadata is None else metadata.topic_id
@@ -127,3 +126,12 @@ class Surrounding:
         if topic_id is not None and path is not None:
             ids.setdefault(files.topic, (topic_id, path))
         self.ids.append((where, topic_id, *ids.get(files.topic, ("", ""))))
+
+
+def _refused(errors: Iterable[LogstoreError]) -> Iterator[tuple[str, int]]:
+    """Yield topic and number of partitions whose directories cannot be listed."""
+    for error in errors:
+        cause = error.__cause__
+        name = parse_partition_directory(file_name(str(cause.filename))) if isinstance(cause, OSError) else None
+        if name is not None:
+            yield name.topic, name.partition

@@ -136,7 +136,10 @@ log_records = Rule(
 )
 
 log_unreadable = Rule(
-    "log-unreadable", ERROR, "A segment cannot be read.", "look at the permissions and the disk; see the system's log"
+    "log-unreadable",
+    ERROR,
+    "The system refuses to read a file or a directory.",
+    "look at the permissions and the disk; see the system's log",
 )
 
 internal_record = Rule(

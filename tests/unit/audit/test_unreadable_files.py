@@ -1,0 +1,95 @@
+"""What the system refuses to read is told as that, and nothing else is concluded from it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from logstore.audit.directory_audit import audit_directory
+from logstore_tools.audit_options import UNREADABLE
+from logstore_tools.check_commands import audit, verify
+from logstore_tools.takeover_commands import import_, promote
+from tests.support.golden import WRITTEN, Golden
+from tests.support.sampling import IS_LONG
+
+FEW = 6 if IS_LONG else 1  # of each kind of file
+
+
+def kinds_of_paths(root: Path) -> dict[str, list[Path]]:
+    """Paths of partitions with something in them, and of their files, by suffix or name."""
+    found = defaultdict(list)
+    for path in sorted(root.rglob("*")):
+        if path.is_dir() and any(log.stat().st_size for log in path.glob("*.log")):
+            found["directory"].append(path)
+        elif path.is_file() and (path.parent == root or any(log.stat().st_size for log in path.parent.glob("*.log"))):
+            found[path.suffix or path.name].append(path)
+    return found
+
+
+@contextmanager
+def refused(path: Path) -> Iterator[list[str]]:
+    """Let the system refuse a path, and all below it; yield what it was asked for."""
+    paths = []
+
+    def refusing(ask: Callable[..., Any]) -> Callable[..., Any]:
+        def asked(other: Any, *rest: Any, **others: Any) -> Any:
+            if isinstance(other, str | os.PathLike) and Path(other).is_relative_to(path):
+                paths.append(str(other))
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(other))
+            return ask(other, *rest, **others)
+
+        return asked
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("open", "scandir"):
+            patched.setattr(os, name, refusing(getattr(os, name)))
+        yield paths
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_only_the_refusal_is_found(golden: Golden, name: str) -> None:
+    root = golden(name)
+    before = audit_directory(str(root), 0).findings
+    for paths in kinds_of_paths(root).values():
+        for path in paths[:FEW]:
+            with refused(path) as asked:
+                found = audit_directory(str(root), 0).findings
+            new = [each for each in found if each not in before]
+            assert {each.rule for each in new} <= {"log-unreadable"}, (path, [str(each) for each in new])
+            assert all("Permission denied" in each.found for each in new), path
+            assert bool(new) is bool(asked), path
+
+
+@pytest.mark.parametrize("verb", [verify, audit], ids=lambda verb: str(verb.name))
+@pytest.mark.parametrize("name", ["{}/{}.log", "{}", "{}/leader-epoch-checkpoint"])
+def test_commands_say_that_they_could_not_look(golden: Golden, verb: click.Command, name: str) -> None:
+    root = golden("transactions")
+    partition = next(path.name for path in sorted(root.glob("*-0")) if not path.name.startswith("__"))
+    refused_path = root / name.format(partition, f"{0:020d}")
+    with refused(refused_path):
+        result = CliRunner().invoke(verb, [str(root)])
+    assert result.exit_code == UNREADABLE
+    assert str(refused_path) in result.output
+    assert "Permission denied" in result.output
+
+
+@pytest.mark.parametrize("verb", [import_, promote], ids=lambda verb: str(verb.name))
+def test_a_directory_is_taken_over_only_if_all_of_it_can_be_read(
+    golden: Golden, tmp_path: Path, verb: click.Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Path(shutil.copytree(golden("transactions"), tmp_path / "data"))
+    closed = next(root.glob("*/*.log"))
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != closed)
+    result = CliRunner().invoke(verb, [str(root), "--dry-run"])
+    assert result.exit_code == UNREADABLE
+    assert f"{closed}; found Permission denied" in result.output
