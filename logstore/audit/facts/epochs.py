@@ -72,11 +72,11 @@ class EpochFacts(Follower):
     def _is_below(self, batches: AuditedBatches) -> BoolArray:
         """Which batches the log start may once have been raised above, so that they lost their epoch.
 
-        Then the first epoch begins at the start (`truncateFromStart`), or there is none if that was the end of the log
-        (`truncateFromEnd`), until the broker leads again; the start itself may be lost by a crash, as its checkpoint
-        follows within a minute.
+        Then the first epoch begins at the start (`truncateFromStart`). The start itself may be lost by a crash, as its
+        checkpoint follows within a minute; if it was the end of the log there is no epoch after the crash
+        (`truncateFromEnd`), until the broker leads again, in a higher one.
         """
         if not self._starts.size:
             return np.full(batches.base.size, not self.evidence.is_start_known)
         is_below: BoolArray = batches.base < self._starts[0]
-        return is_below & (batches.epochs == self._epochs[0]) if self.evidence.is_start_known else is_below
+        return is_below & (batches.epochs <= self._epochs[0]) if self.evidence.is_start_known else is_below

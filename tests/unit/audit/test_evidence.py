@@ -6,6 +6,7 @@ import os
 import shutil
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -214,6 +215,19 @@ def test_epochs_begin_where_the_log_start_was_raised_to(tmp_path: Path) -> None:
         "1\n0 99\n": True,  # behind the end
     }.items():
         (root / A / "leader-epoch-checkpoint").write_text(f"0\n{entries}")
+        assert ("leader-epochs" in findings(root, story)) == is_told
+
+
+def test_epochs_below_the_first_may_be_lost_by_an_earlier_crash(tmp_path: Path) -> None:
+    """The log start was raised to the log's end, and lost; the broker led again, in another epoch, and was closed."""
+    story = Story()
+    story.plain(A, 5)
+    story.plain(A)
+    story.batches[A][-1] = replace(story.batches[A][-1], leader_epoch=2)
+    root = story.write(tmp_path)
+    (root / ".kafka_cleanshutdown").touch()
+    for entry, is_told in {"2 5": False, "1 5": True, "1 6": True}.items():
+        (root / A / "leader-epoch-checkpoint").write_text(f"0\n1\n{entry}\n")
         assert ("leader-epochs" in findings(root, story)) == is_told
 
 
