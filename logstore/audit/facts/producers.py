@@ -187,7 +187,22 @@ class ProducerFacts(Follower):
                 self._ask(Breach("snapshot-state", (where, "each producer once", "one more than once")))
             if self._is_started and waiting >= self._partition.base_offset and not self._has_damage:
                 live = _rows(parse_producer_snapshot(self.state.to_snapshot_bytes()))
-                self._ask(SnapshotFacts(self._partition, waiting, live, stored, self._asked_from))
+                known_from = max(self._asked_from, self._may_begin_at(stored, waiting))
+                self._ask(SnapshotFacts(self._partition, waiting, live, stored, known_from))
+
+    def _may_begin_at(self, stored: dict[int, SnapshotRow], offset: int) -> int:
+        """Return from where on a snapshot may know the log at the latest; 0 if it knows all of it.
+
+        A follower that is truncated makes its state anew from the log start on (`UnifiedLog.rebuildProducerState`),
+        which may have been raised, and not be in its checkpoint yet. So nothing that the snapshot names is below.
+        """
+        if self._evidence.is_start_known:
+            return 0
+        named = (
+            row.last_offset if row.current_txn_first_offset < 0 else row.current_txn_first_offset
+            for row in stored.values()
+        )
+        return min((one for one in named if one >= 0), default=offset)
 
     @property
     def _asked_from(self) -> int:

@@ -265,6 +265,24 @@ def test_a_snapshot_may_know_a_marker_that_was_cleaned_away(tmp_path: Path) -> N
     assert findings(root, story) == ["snapshot-state"]
 
 
+def test_a_state_may_be_made_anew_from_a_log_start_that_no_checkpoint_has(tmp_path: Path) -> None:
+    """A follower whose log start was raised to 2 was truncated to 2, and killed when it had fetched some more."""
+    story = Story()
+    story.data(A, (9, 0), 0)
+    story.data(A, (8, 0), 0)
+    story.data(A, (9, 0), 1)
+    written_ms = story.now_ms
+    root = story.write(tmp_path)
+    path = root / A / f"{3:020d}.snapshot"
+    path.write_bytes(snapshot((9, 0, 1, 2, 0, written_ms, -1, 2)))
+    assert "snapshot-state" not in findings(root, story)
+    (root / ".kafka_cleanshutdown").touch()
+    assert "snapshot-state" in findings(root, story)
+    (root / ".kafka_cleanshutdown").unlink()
+    path.write_bytes(snapshot((9, 0, 1, 2, 0, written_ms, -1, 2), (8, 0, 0, 1, 0, written_ms - 1000, -1, -1)))
+    assert "snapshot-state" in findings(root, story)  # it knows of what was before
+
+
 def test_a_broker_may_be_killed_before_it_writes_to_a_snapshot(tmp_path: Path) -> None:
     story = clean()
     root = story.write(tmp_path)
