@@ -31,6 +31,7 @@ from .facts.records import DecodedRecords
 from .facts.sequences import Sequences
 from .facts.states import StateRecords
 from .facts.surroundings import Surrounding
+from .facts.swaps import BESIDE_MERGED, CopiedSwap
 from .facts.transactions import PartitionTransactions
 from .finding import Finding
 from .log_pass import PassSize, follow
@@ -102,7 +103,8 @@ def verify_partition(
     transactions = PartitionTransactions(evidence)
     ranges = OffsetRanges(transactions)
     records = InternalRecords(partition, ask)
-    followers: list[Follower] = [transactions, ranges]
+    swap = CopiedSwap(evidence)
+    followers: list[Follower] = [transactions, ranges, swap]
     if partition.files.topic in (transaction_state.TOPIC, consumer_offsets.TOPIC):
         followers.append(records)
     if asked:
@@ -124,6 +126,10 @@ def verify_partition(
         evidence.give_up()
         unreadable, size = error, PassSize(log_end_offset=partition.first_offset, is_end_known=False)
         ask(Breach.of("log-unreadable", partition.where(), error, "what can be read"))
+    if (cleaned := swap.without_copies()) is not None:
+        facts = verify_partition(cleaned, cluster, asked, decodes=decodes)
+        facts.transactions.evidence.unasked.add(BESIDE_MERGED)
+        return facts
     told = partition, size, tuple(findings), transactions, ranges
     return PartitionFacts(*told, records.states, records.commits, records.bad_count, unreadable)
 

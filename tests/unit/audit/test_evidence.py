@@ -35,6 +35,7 @@ from tests.support.encoder import Batch
 
 CLEANER = "cleaner-offset-checkpoint"
 STRAY = "orders-0.0123456789abcdef0123456789abcdef-stray"
+OVERLAP = {"log-offset-order", "log-offset-range"}
 ID, OTHER_ID = "ordersAAAAAAAAAAAAAAAA", "ABEiM0RVZneImaq7zN3u_w"
 
 
@@ -281,6 +282,34 @@ def test_a_state_may_be_made_anew_from_a_log_start_that_no_checkpoint_has(tmp_pa
     (root / ".kafka_cleanshutdown").unlink()
     path.write_bytes(snapshot((9, 0, 1, 2, 0, written_ms, -1, 2), (8, 0, 0, 1, 0, written_ms - 1000, -1, -1)))
     assert "snapshot-state" in findings(root, story)  # it knows of what was before
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_closed", "found"),
+    [("compact", False, set()), ("compact", True, OVERLAP), ("delete", False, OVERLAP)],
+)
+def test_a_copy_may_hold_segments_beside_the_one_that_they_were_merged_into(
+    policy: str, is_closed: bool, found: set[str], tmp_path: Path
+) -> None:
+    story = Story()
+    story.make_topic("orders", policy=policy)
+    for _ in range(6):
+        story.plain(A)
+    root = story.write(tmp_path)
+    if is_closed:
+        (root / ".kafka_cleanshutdown").touch()
+    encoded = [batch.to_bytes() for batch in story.batches[A]]
+    for base_offset, content in {
+        0: encoded[:1] + encoded[2:5],
+        2: encoded[2:4],
+        4: encoded[4:5],
+        5: encoded[5:],
+    }.items():
+        for suffix in ("log", "index", "timeindex"):
+            (root / A / f"{base_offset:020d}.{suffix}").write_bytes(b"".join(content) if suffix == "log" else b"")
+    assert OVERLAP & set(findings(root, story)) == found
+    (root / A / f"{4:020d}.log").write_bytes(b"")
+    assert OVERLAP & set(findings(root, story)) == OVERLAP  # what was merged is in no segment
 
 
 def test_a_broker_may_be_killed_before_it_writes_to_a_snapshot(tmp_path: Path) -> None:

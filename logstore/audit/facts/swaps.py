@@ -1,0 +1,56 @@
+"""Segments that a copy of a running broker's directory holds beside the one that the cleaner merged them into."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...columns.batch_table import BoolArray
+from ...disk.directory import SegmentFiles
+from ...layout.file_names import METADATA_TOPIC
+from ..evidence import Evidence, Known, Unasked
+from ..partition import Partition
+from .batches import AuditedBatches, Follower
+
+BESIDE_MERGED = Unasked("log-offset-order", "a copy holds segments beside the one that the cleaner merged them into")
+
+
+class CopiedSwap(Follower):
+    """Looks for segments whose batches are in a segment before them as well.
+
+    The cleaner renames old segments to `.deleted` before it renames the merged one to `.log`
+    (`LocalLog.replaceSegments`), so that no crash leaves both; a copy, which takes files one after the other, may. A
+    cleaned batch keeps its first and last offset (`MemoryRecords.filterTo`), so each that lies behind the merged
+    segment's old end is in one of the old segments too; else something is wrong.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._merged: SegmentFiles | None = None
+        self._unmatched = set[tuple[int, int]]()  # first and last offsets
+        self._last_offset = -1
+
+    def step(self, batches: AuditedBatches) -> None:
+        is_beyond = batches.last >= self._evidence.partition.end_of(batches.segment)
+        if self._merged is None and is_beyond.any():
+            self._merged = batches.segment
+        if self._merged is None:
+            return
+        if self._merged is not batches.segment:
+            self._unmatched.difference_update(_offsets(batches, batches.base <= self._last_offset))
+        elif is_beyond.any():
+            self._unmatched.update(_offsets(batches, is_beyond))
+            self._last_offset = int(batches.last[is_beyond].max())
+
+    def without_copies(self) -> Partition | None:
+        """Return the partition as the cleaner left it, after the pass; None if nothing was copied twice."""
+        partition, merged, evidence = self._evidence.partition, self._merged, self._evidence
+        is_never = partition.files.topic == METADATA_TOPIC or evidence.is_cleaned_beyond is Known.NO
+        if merged is None or self._unmatched or partition.surroundings.was_closed or is_never:
+            return None
+        copied = range(merged.base_offset + 1, self._last_offset + 1)
+        segments = tuple(one for one in partition.files.segments if one.base_offset not in copied)
+        return replace(partition, files=replace(partition.files, segments=segments))
+
+
+def _offsets(batches: AuditedBatches, is_wanted: BoolArray) -> zip[tuple[int, int]]:
+    return zip(batches.base[is_wanted].tolist(), batches.last[is_wanted].tolist(), strict=True)
