@@ -43,9 +43,7 @@ def _copied(verb: str) -> Mend:
 
     def run(root: Path, finding: Finding) -> None:
         partition = _partition(root, finding)
-        copies = root.with_name("copies")
-        shutil.rmtree(copies, ignore_errors=True)
-        copies.mkdir()
+        copies = _emptied(root.with_name("copies"))
         done = CliRunner().invoke(logstore, [verb, str(partition), str(copies)])
         assert done.exit_code in (0, 1), done.output
         shutil.rmtree(partition)
@@ -67,8 +65,7 @@ def _deleted(root: Path, finding: Finding) -> None:
 
 def _moved_away(root: Path, finding: Finding) -> None:
     """Move away what does not belong there."""
-    path = Path(str(finding.where.path))
-    shutil.move(path, root.with_name(f"away-{path.name}"))
+    shutil.move(str(finding.where.path), _emptied(root.with_name("away")))
 
 
 def _identified(root: Path, finding: Finding) -> None:
@@ -80,6 +77,13 @@ def _identified(root: Path, finding: Finding) -> None:
 
 def _partition(root: Path, finding: Finding) -> Path:
     return root / f"{finding.where.topic}-{finding.where.partition}"
+
+
+def _emptied(directory: Path) -> Path:
+    """Make a directory anew."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    return directory
 
 
 ADVICE: dict[str, Mend] = {
