@@ -78,6 +78,7 @@ class Session:
             "replica.lag.time.max.ms": "2000",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS",
+            "group.streams.initial.rebalance.delay.ms": "0",
         }
         rare = {
             "producer.id.expiration.ms": str(dice.choose((500, 3000))),

@@ -12,7 +12,7 @@ INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
 KINDS = (
     *("send",) * 30,
     *("transaction",) * 40,
-    *("poll", "poll", "leave", "reset", "reset", "forget", "forget-offsets", "share"),
+    *("poll", "poll", "leave", "reset", "reset", "forget", "forget-offsets", "share", "streams"),
     *("trim", "trim", "remake", "alter", "alter", "grow", "move", "elsewhere", "abort-hanging", "create", "create"),
 )
 
@@ -134,6 +134,9 @@ class Steps:
 
     def _share(self) -> list[Step]:
         return [{"do": "share", "group": "shared", "topic": self.dice.choose(sorted(self.topics))}]
+
+    def _streams(self) -> list[Step]:
+        return [{"do": "streams", "group": "streamed", "topic": self.dice.choose(sorted(self.topics))}]
 
     def _trim(self) -> list[Step]:
         return [{"do": "trim", **self._place(), "offset": self.dice.choose((-1, 1, 3, 10, 30))}]

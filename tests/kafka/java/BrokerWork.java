@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.admin.AbortTransactionSpec;
@@ -25,10 +26,14 @@ import org.apache.kafka.clients.admin.ScramCredentialInfo;
 import org.apache.kafka.clients.admin.ScramMechanism;
 import org.apache.kafka.clients.admin.UpdateFeaturesOptions;
 import org.apache.kafka.clients.admin.UserScramCredentialUpsertion;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.consumer.internals.AsyncKafkaConsumer;
+import org.apache.kafka.clients.consumer.internals.StreamsRebalanceData;
+import org.apache.kafka.clients.consumer.internals.StreamsRebalanceListener;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaFuture;
@@ -106,6 +111,7 @@ public final class BrokerWork {
             case "poll" -> poll();
             case "leave" -> consumers.remove(text("group")).close();
             case "share" -> share();
+            case "streams" -> streams();
             case "reset" -> done(admin.alterConsumerGroupOffsets(text("group"), Map.of(partition(), new OffsetAndMetadata(0))).all());
             case "forget" -> done(admin.deleteConsumerGroups(List.of(text("group"))).all());
             case "forget-offsets" -> done(admin.deleteConsumerGroupOffsets(text("group"), Set.of(partition())).all());
@@ -190,6 +196,38 @@ public final class BrokerWork {
                 new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
             consumer.subscribe(List.of(text("topic")));
             for (int i = 0; i < 8; i++) consumer.poll(Duration.ofMillis(100));
+        }
+    }
+
+    /** As a Kafka Streams application does that counts what is in a topic, of which the broker makes the changelog. */
+    private void streams() throws Exception {
+        String group = text("group");
+        var changelog = new StreamsRebalanceData.TopicInfo(Optional.empty(), Optional.empty(), Map.of());
+        var counts = new StreamsRebalanceData.Subtopology(
+            Set.of(text("topic")), Set.of(), Map.of(), Map.of(group + "-counts-changelog", changelog), List.of());
+        var topology = new StreamsRebalanceData(UUID.randomUUID(), Optional.empty(), Optional.empty(), Map.of("0", counts), Map.of());
+        var config = new ConsumerConfig(Map.of("bootstrap.servers", bootstrap, "group.id", group, "group.protocol", "consumer",
+            "auto.offset.reset", "earliest", "enable.auto.commit", "false", "default.api.timeout.ms", "2500", "request.timeout.ms", "2000",
+            "key.deserializer", ByteArrayDeserializer.class, "value.deserializer", ByteArrayDeserializer.class));
+        try (var consumer = new AsyncKafkaConsumer<>(
+                config, new ByteArrayDeserializer(), new ByteArrayDeserializer(), Optional.of(topology))) {
+            consumer.subscribe(Set.of(text("topic")), new StreamsRebalanceListener() {
+                @Override
+                public void onTasksRevoked(Set<StreamsRebalanceData.TaskId> tasks) {
+                }
+
+                @Override
+                public void onTasksAssigned(StreamsRebalanceData.Assignment assignment) {
+                    topology.setReconciledAssignment(assignment);
+                }
+
+                @Override
+                public void onAllTasksLost() {
+                    topology.setReconciledAssignment(StreamsRebalanceData.Assignment.EMPTY);
+                }
+            });
+            for (int i = 0; i < 8; i++) consumer.poll(Duration.ofMillis(100));
+            consumer.commitSync();
         }
     }
 
