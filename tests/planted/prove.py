@@ -36,11 +36,12 @@ GOOD, UNSUITABLE = "good", "unsuitable"
 
 
 class Outcome(NamedTuple):
-    """What came of a fault: GOOD, UNSUITABLE, or what is wrong and what was found."""
+    """What came of a fault: GOOD, UNSUITABLE, or what is wrong and what was found; and whether advice mended it."""
 
     verdict: str
     planted: Planted | None = None
     findings: tuple[str, ...] = ()
+    is_mended: bool = False
 
 
 def outcome(kind: Kind, base: Path, place: Path, seed: str) -> Outcome:
@@ -60,16 +61,15 @@ def outcome(kind: Kind, base: Path, place: Path, seed: str) -> Outcome:
     more = [one for one in findings if one.rule not in allowed or not (_is_at(one, planted) or one.rule in ELSEWHERE)]
     verdict = "missed" if not findings else "misplaced" if not exact else "noise" if more else GOOD
     is_minimal = not any(KINDS[name] is kind for name in COSTS_MORE)
-    if verdict == GOOD and is_minimal and (left := _left_by_advice(place, exact, _written_ms(base))):
+    advised = [finding for finding in exact if finding.rule in ADVICE]
+    is_mended = verdict == GOOD and is_minimal and bool(advised)
+    if is_mended and (left := _left_by_advice(place, advised[0], _written_ms(base))):
         return Outcome("not mended", planted, left)
-    return Outcome(verdict, planted, tuple(map(str, more if verdict == "noise" else findings)))
+    return Outcome(verdict, planted, tuple(map(str, more if verdict == "noise" else findings)), is_mended)
 
 
-def _left_by_advice(root: Path, findings: list[Finding], now_ms: int) -> tuple[str, ...]:
-    """Do what the first finding advises that one can do alone; say what is found again, and what is lost."""
-    advised = next((finding for finding in findings if finding.rule in ADVICE), None)
-    if advised is None:
-        return ()
+def _left_by_advice(root: Path, advised: Finding, now_ms: int) -> tuple[str, ...]:
+    """Do what a finding advises; say what is found again, and what is lost."""
     name, offset = f"{advised.where.topic}-{advised.where.partition}", advised.where.offset
     before = {batch for batch in good_batches(root) if batch[:2] != (name, offset)}
     ADVICE[advised.rule](root, advised)
@@ -118,13 +118,16 @@ def main() -> int:
     print(f"LOGSTORE_PLANTED_SEED={seed}", flush=True)
     stable_reading.MOMENT_S = 0.0  # nobody writes to the copies
     verdicts, planted = Counter[str](), Counter[str]()
+    mended_count = 0
     for name, base, found in outcomes(seed, cases):
         verdicts[found.verdict] += 1
         planted[name] += found.verdict != UNSUITABLE
+        mended_count += found.is_mended
         if found.verdict not in (GOOD, UNSUITABLE):
             print(f"{found.verdict}: {name} in {base} at {found.planted}", *found.findings, sep="\n    ", flush=True)
     never = [name for name in KINDS if not planted[name]]
     print(f"{len(KINDS)} kinds, {sum(planted.values())} faults: {dict(verdicts)}; never planted: {never or 'none'}")
+    print(f"{mended_count} are gone by advice that one can follow alone, and nothing is lost")
     return int(bool(never) or verdicts.keys() - {GOOD, UNSUITABLE} != set())
 
 
