@@ -156,14 +156,16 @@ def report(directory: str, output: str, now: int | None) -> None:
     It asks what `logstore audit` asks, and exits as that does. The page needs no network and holds no record.
     """
     from logstore.audit.directory_audit import audit_directory
+    from logstore.disk.names import absolute_path
     from logstore.disk.seam import SEAM
 
     from .report import page
 
     now_ms = time_or_clock(now)
     with told_errors():
-        audited = audit_directory(data_directory(directory), now_ms)
-        content = page(directory, audited, now_ms).encode()
+        path = absolute_path(data_directory(directory))
+        audited = audit_directory(path, now_ms)
+        content = page(path, audited, now_ms).encode()
         descriptor = SEAM.create(output)
         try:
             SEAM.write(descriptor, content)

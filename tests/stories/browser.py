@@ -67,6 +67,16 @@ class Browser:
         assert sorted(one["width"] for one in found) == sorted(widths)
         return sorted(found, key=lambda one: widths.index(one["width"]))
 
+    def ask(self, page: Path, script: str) -> Any:
+        """What `script`, the body of a function, returns in a copy of `page` after the page's own."""
+        answer = f"document.title = JSON.stringify((() => {{ {script} }})())"
+        copy = self._place / "asked.html"
+        copy.write_text(_POLICY.sub("", page.read_text()).replace("</body>", f"<script>{answer}</script></body>"))
+        loaded = self.load(copy)
+        assert loaded.console == []
+        (found,) = re.findall("<title>(.*?)</title>", loaded.markup.partition("<style>")[0], re.DOTALL)
+        return json.loads(unescape(found))
+
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Browser:

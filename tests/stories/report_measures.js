@@ -55,7 +55,8 @@ addEventListener("load", () => {
       return Math.abs(track.left - axis.left) > 1 || Math.abs(track.right - axis.right) > 4;
     }).length,
     rows: all("#partitions tbody tr").filter(seen).length,
-    foreign: all("script, img, iframe, object, embed, link, form, [src]").length - 1, // this script
+    foreign: all("img, iframe, object, embed, link, form, [src]").length,
+    scripts: all("script").length - 1, // without this one
     handlers: all("*").filter((one) => one.getAttributeNames().some((name) => name.startsWith("on"))).length,
     links: all("[href]").map((one) => one.getAttribute("href")),
   }, "*");

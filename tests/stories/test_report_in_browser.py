@@ -13,6 +13,8 @@ import pytest
 
 from logstore.audit.directory_audit import AuditedDirectory, audit_directory
 from logstore_tools.report import page
+from logstore_tools.report.partitions import ROW_COUNT_MAX
+from logstore_tools.report.scale import time_span
 from tests.stories.browser import Browser, browser
 from tests.support.audit_story import EMPTY, Story
 from tests.support.audit_twenty_faults import plant_in_coordinators, plant_in_files, plant_in_logs
@@ -70,12 +72,12 @@ def many_partitions(root: Path, count: int, topic: str) -> tuple[Path, int]:
 
 
 def assert_is_in_order(seen: dict[str, Any]) -> None:
-    """Nothing outside, nothing over something else, nothing but a document."""
+    """Nothing outside, nothing over something else, no script but the page's own."""
     assert seen["scrollWidth"] <= seen["width"]
     assert seen["outside"] == []
     assert seen["overlaps"] == []
     assert seen["misaligned"] == 0
-    assert (seen["foreign"], seen["handlers"]) == (0, 0)
+    assert (seen["foreign"], seen["handlers"], seen["scripts"]) == (0, 0, 1)
     assert all(link.startswith("#") for link in seen["links"])
 
 
@@ -122,9 +124,10 @@ def test_bars_are_as_long_as_what_they_stand_for(golden: Golden, browser: Browse
         assert len(section["tracks"]) == len(timed)
         assert len(section["waits"]) == len(history.open_transactions)
         if timed:
-            start = min(part.first_timestamp for part in timed)
-            span = max(history.largest_timestamp, *(part.last_timestamp for part in timed)) - start
-            expected = sorted((part.first_timestamp - start) / span for part in timed)
+            start, end = time_span([time for part in timed for time in (part.first_timestamp, part.end_timestamp)])
+            is_cut = end < max(part.end_timestamp for part in timed)
+            span = (end if is_cut else max(end, history.largest_timestamp)) - start
+            expected = sorted(min(max((part.first_timestamp - start) / span, 0), 1) for part in timed)
             assert sorted(bar["x"] for bar in section["tracks"]) == [pytest.approx(x, abs=0.003) for x in expected]
             assert all(bar["pixels"] >= 3 and bar["x"] + bar["width"] < 1.01 for bar in section["tracks"])
             assert all(wait["x"] + wait["width"] == pytest.approx(1, abs=0.01) for wait in section["waits"])
@@ -182,6 +185,57 @@ def test_one_partition_or_many_with_names_as_long_as_can_be(
         assert f"--topic {topic} --partition 0 --start-offset 15" in seen["text"]  # to be copied, whole
         assert len(seen["sections"]) == min(count + 1, 200)
         assert [one["isOpen"] for one in seen["sections"][:hanging]] == [True] * min(hanging, 200)
+
+
+SHOWN = """
+  const shown = () => all("#partitions tbody tr").filter((row) => !row.hidden).map((row) => row.cells[0].textContent);
+  const sort = (name) => all("#partitions .sort").find((one) => one.textContent === name).click();
+  const type = (words) => { search.value = words; search.dispatchEvent(new Event("input")); };
+"""
+
+
+def test_tables_are_searched_and_sorted_by_the_pages_own_script(browser: Browser, tmp_path: Path) -> None:
+    root, now_ms = many_partitions(tmp_path / "data", 60, "orders")
+    path, _ = written(root, now_ms, tmp_path)
+    folded = browser.ask(path, f"{SHOWN} return shown();")
+    assert len(folded) == ROW_COUNT_MAX
+    up, down = browser.ask(
+        path, f"{SHOWN} sort('partition'); const up = shown(); sort('partition'); return [up, shown()];"
+    )
+    assert up[:3] == ["__transaction_state-0", "orders-0", "orders-1"]
+    assert down[:3] == ["orders-59", "orders-58", "orders-57"]  # what was folded too, by number and not by letter
+    ends = browser.ask(path, f"{SHOWN} sort('log end'); return [shown()[0], shown().at(-1)];")
+    assert ends[0] == "__transaction_state-0"
+    found, findings, pictures, after = browser.ask(
+        path,
+        f"""{SHOWN} type("Orders-5"); const found = shown();
+        const findings = all(".finding tbody tr").filter((row) => !row.hidden).length;
+        const pictures = all("details.partition").filter((one) => !one.hidden).length;
+        type(""); return [found, findings, pictures, shown().length];""",
+    )
+    assert sorted(found) == ["orders-5", *(f"orders-{number}" for number in range(50, 60))]
+    assert (findings, pictures, after) == (1, 11, ROW_COUNT_MAX)  # orders-56 hangs
+    everything = browser.ask(path, f'{SHOWN} document.querySelector("#partitions .show").click(); return shown();')
+    assert len(everything) == 61
+
+
+def test_the_page_says_the_same_without_a_script(browser: Browser, tmp_path: Path) -> None:
+    root, now_ms = many_partitions(tmp_path / "data", 60, "orders")
+    path, _ = written(root, now_ms, tmp_path)
+    (seen,) = browser.measure(path, [1300])
+    path.write_text(re.sub("<script>.*?</script>", "<script></script>", path.read_text(), flags=re.DOTALL))
+    (bare,) = browser.measure(path, [1300])
+    assert_is_in_order(bare)
+    assert [one["rule"] for one in bare["findings"]] == [one["rule"] for one in seen["findings"]]
+    assert len(bare["sections"]) == len(seen["sections"]) == 61
+    assert "logstore txns explain" in bare["text"]
+
+
+def test_a_command_is_copied_by_a_button(browser: Browser, tmp_path: Path) -> None:
+    root, now_ms = many_partitions(tmp_path / "my data", 1, "orders")
+    path, _ = written(root, now_ms, tmp_path)
+    script = 'const line = document.querySelector(".command"); line.querySelector(".copy").click();'
+    assert browser.ask(path, f"{script} return String(getSelection());") == f"logstore txns explain '{root}/orders-0'"
 
 
 def test_names_from_disk_stay_text_in_the_report(browser: Browser, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The page of `logstore report`: one HTML file that needs nothing else, no script, no network."""
+"""The page of `logstore report`: one HTML file that needs no network, and no script but for searching and sorting."""
 
 from .page import page
 

@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .markup import Markup, count_of, folded, name_text, prose, section, stack, text
+from .commands import command_line, next_command, partition_directory_name, path_within
+from .markup import count_of, folded, name_text, prose, section, stack, text
 
 if TYPE_CHECKING:
-    from logstore.audit.finding import Finding, Where
+    from logstore.audit.finding import Finding
 
 PLACE_COUNT_MAX = 8  # of one rule, before the rest is folded
+COMMAND_COUNT_MAX = 3  # of one rule, before the rest is folded
 FOLDED_COUNT_MAX = 500  # of one rule, on the page at all
 
 
@@ -58,7 +60,10 @@ def _block(found: Sequence[Finding], root: str) -> str:
     severity = first.severity.value
     about = prose(BY_NAME[first.rule].about)
     shown, rest = found[:PLACE_COUNT_MAX], found[PLACE_COUNT_MAX:FOLDED_COUNT_MAX]
-    more = folded(f"{len(found) - len(shown):,} more places", _places(rest, root)) if rest else ""
+    heads, rows = _places(found[:FOLDED_COUNT_MAX], root)
+    places, more = stack(heads, rows[: len(shown)]), ""
+    if rest:
+        more = folded(f"{len(found) - len(shown):,} more places", stack(heads, rows[len(shown) :]), kind="more")
     if len(found) > FOLDED_COUNT_MAX:
         left_out = len(found) - FOLDED_COUNT_MAX
         more += f'<p class="note">{left_out:,} more are left out here; `logstore audit` tells them all.</p>'
@@ -66,18 +71,34 @@ def _block(found: Sequence[Finding], root: str) -> str:
     return (
         f'<div class="finding {severity}" id="{rule_name}"><h3>{severity_badge} {rule_name} '
         f'<span class="note">{count_of(len(found), "place")}</span></h3><p>{about}</p>'
-        f"<p><b>What to do:</b> {prose(first.advice)}</p>{_places(shown, root)}{more}</div>"
+        f"<p><b>What to do:</b> {prose(first.advice)}</p>"
+        f"{_commands(found[:FOLDED_COUNT_MAX], root)}{places}{more}</div>"
     )
 
 
-def _places(found: Sequence[Finding], root: str) -> str:
-    return stack(("where", "expected", "found"), [(_where(one.where, root), one.expected, one.found) for one in found])
+def _commands(found: Sequence[Finding], root: str) -> str:
+    """What to ask next, once each."""
+    lines = [command_line(command) for command in dict.fromkeys(next_command(one, root) for one in found)]
+    shown, rest = lines[:COMMAND_COUNT_MAX], lines[COMMAND_COUNT_MAX:]
+    return "".join(shown) + (folded(count_of(len(rest), "more command"), "".join(rest)) if rest else "")
 
 
-def _where(where: Where, root: str) -> Markup:
-    """File or directory, then byte and offset where they apply."""
-    path = where.path or f"{where.topic}-{where.partition}"
-    parts = ["/".join(name_text(part) for part in path.removeprefix(root).lstrip("/").split("/")) or name_text(path)]
-    parts += [] if where.position is None else [f"byte {where.position:,}"]
-    parts += [] if where.offset is None else [f"offset {where.offset:,}"]
-    return Markup(", ".join(parts))
+def _places(found: Sequence[Finding], root: str) -> tuple[list[str], list[list[object]]]:
+    """Heads and rows of the places of one rule, without columns that no place fills."""
+    heads = ["partition", "file", "byte", "offset", "expected", "found"]
+    rows = [_place(one, root) for one in found]
+    filled = [index for index in range(len(heads)) if any(row[index] is not None for row in rows)]
+    return [heads[index] for index in filled], [[row[index] for index in filled] for row in rows]
+
+
+def _place(finding: Finding, root: str) -> tuple[object, ...]:
+    """A row: partition and file are told once, in columns of their own, and not again in words."""
+    where = finding.where
+    directory, path = partition_directory_name(where, root), path_within(where.path or "", root)
+    file = path.removeprefix(f"{directory}/") if path != directory else ""
+    words = [
+        told.replace(f"{where.path}: ", "").replace(f"{root}/", "") if where.path else told
+        for told in (finding.expected, finding.found)
+    ]
+    names = [name_text(name) if name else None for name in (directory, file)]
+    return *names, where.position, where.offset, *words

@@ -6,15 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from ..timestamps import utc_text
+
 TEXT_LENGTH_MAX = 300
 PROSE_LENGTH_MAX = 2000  # a command with the name of a topic in it must be whole
 NAME_LENGTH_MAX = 60
 _NAME_END = 20  # characters that are kept of the end of a longer name: the number of a partition, the name of a file
-
-# no ink of their own, or they turn the text around them: controls, lone surrogates, marks of direction, joiners
-_INVISIBLE = re.compile(
-    "[\x00-\x1f\x7f-\xa0\xad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ud800-\udfff]"
-)
 
 
 class Markup(str):
@@ -40,7 +37,14 @@ def text(value: object, length_max: int = TEXT_LENGTH_MAX) -> Markup:
     words = str(value)
     if len(words) > length_max:
         words = f"{words[:length_max]}… ({len(words)} characters)"
-    return Markup(escape(_INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", words)))
+    return Markup(escape(_visible(words)))
+
+
+def _visible(words: str) -> str:
+    """`words` with escapes for what has no ink or turns the text around it: controls, marks of direction, joiners."""
+    if words.isprintable():
+        return words
+    return "".join([one if one.isprintable() else f"\\u{ord(one):04x}" for one in words])
 
 
 def prose(words: str) -> Markup:
@@ -62,6 +66,16 @@ def name_text(name: str) -> Markup:
         return Markup(f"<bdi>{text(name)}</bdi>")
     short = f"{name[: NAME_LENGTH_MAX - _NAME_END]}…{name[-_NAME_END:]}"
     return Markup(f'<span title="{text(name)}"><bdi>{text(short)}</bdi></span>')
+
+
+def time_text(timestamp_ms: int) -> str:
+    """The time in UTC, and that it is.
+
+    >>> time_text(1700000000020), time_text(-1), time_text(2**62)
+    ('2023-11-14 22:13:20.020Z', '-', '4611686018427387904')
+    """
+    words = utc_text(timestamp_ms)
+    return f"{words}Z" if words[-4:-3] == "." else words
 
 
 def count_of(count: int, noun: str) -> str:
@@ -90,7 +104,7 @@ def byte_text(size: int) -> str:
 
 def size_text(size: int) -> Markup:
     """A size for people, that tells its bytes when pointed at; numbers line up to the right."""
-    return Markup(f'<span class="number" title="{size:,} bytes">{byte_text(size)}</span>')
+    return Markup(f'<span class="number" title="{size:,} bytes" data-key="{size}">{byte_text(size)}</span>')
 
 
 def swatches(names: Iterable[str]) -> str:
@@ -107,12 +121,14 @@ def stack(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A table of words, whose cells stand one below the other where the window is narrow."""
     head = "".join(f"<th>{text(name)}</th>" for name in heads)
     body = "".join(
-        "<tr>"
-        + "".join(f'<td data-head="{text(name)}">{text(value)}</td>' for name, value in zip(heads, row, strict=True))
-        + "</tr>"
-        for row in rows
+        f"<tr>{''.join(_stack_cell(name, value) for name, value in zip(heads, row, strict=True))}</tr>" for row in rows
     )
     return f'<table class="stack"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _stack_cell(head: str, value: object) -> str:
+    kind = ' class="none"' if value is None else ' class="number"' if isinstance(value, int) else ""
+    return f'<td{kind} data-head="{text(head)}">{text(value)}</td>'
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, minor: Sequence[int] = ()) -> str:
@@ -141,6 +157,10 @@ def _is_number(value: object) -> bool:
     return value is None or isinstance(value, int) or (isinstance(value, Markup) and 'class="number' in value)
 
 
-def folded(summary: str, inside: str) -> str:
-    """`inside`, to be opened by a click on `summary`, which is text."""
-    return f"<details><summary>{text(summary)}</summary>{inside}</details>"
+def folded(summary: str, inside: str, *, kind: str = "folded") -> str:
+    """`inside`, to be opened by a click on `summary`, which is text.
+
+    Args:
+        kind: "more" for a table that goes on with the one before: the script makes them one.
+    """
+    return f'<details class="{kind}"><summary>{text(summary)}</summary>{inside}</details>'

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import pkgutil
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..timestamps import duration, utc_text
-from .findings import findings_section, rule_links, severity_counts
-from .markup import byte_text, count_of, folded, name_text, section, swatches, table, text
-from .partitions import Shown, overview, sections, shown_partitions
+from .commands import command_line, shell_quoted
+from .findings import findings_section, rule_links
+from .headline import ago, identity, state, verdict
+from .markup import Markup, byte_text, folded, name_text, section, swatches, table, text, time_text
+from .partitions import Shown, overview, pictures_section, shown_partitions
 from .pictures import Placed, timeline
 
 if TYPE_CHECKING:
@@ -18,59 +22,55 @@ if TYPE_CHECKING:
 
 OPEN_COUNT_MAX = 12  # open transactions in their table, before the rest is folded
 FOLDED_COUNT_MAX = 500  # of them on the page at all
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # if markup gets through in spite of all, it stays dead
+_MINOR = (2, 3, 4, 5)  # columns of theirs that a narrow window leaves out
+_HEADING = re.compile('<section id="([^"]*)"><h2>([^<]*)</h2>')
 
 
 def page(path: str, audited: AuditedDirectory, now_ms: int) -> str:
     """The whole page about the data directory at `path`; ages are counted to `now_ms`."""
-    partitions = shown_partitions(audited)
+    partitions, script = shown_partitions(audited), _asset("script.js")
+    whose, time = identity(path), time_text(now_ms)
+    parts = [
+        findings_section(audited.findings, path),
+        _open_transactions(path, audited),
+        _transactions(audited, partitions),
+        overview(partitions),
+        pictures_section(partitions, audited.transactions.log.owners, path),
+    ]
     return "".join(
         [
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>logstore report: {text(path)}</title><style>\n{_style()}</style></head><body>",
-            f'<header><h1><bdi>{text(path)}</bdi></h1><p class="note">As of {utc_text(now_ms)} UTC. ',
-            f"{_state(audited)}</p>{_verdict(audited, partitions)}{rule_links(audited.findings)}"
-            f"{_figures(audited, partitions)}</header>",
-            findings_section(audited.findings, path),
-            _open_transactions(audited),
-            _transactions(audited, partitions),
-            overview(partitions),
-            *sections(partitions, audited.transactions.log.owners),
-            "</body></html>\n",
+            f"<title>logstore report: {text(whose)}, {text(path)}, {time}</title>",
+            f"<style>\n{_asset('style.css')}</style></head><body>",
+            f'<header><h1><bdi>{text(path)}</bdi></h1><p class="note">{text(whose)}, {time}. ',
+            f"{state(audited)}</p>{verdict(audited)}{rule_links(audited.findings)}",
+            f"{_figures(audited, partitions)}{_contents(parts)}</header>",
+            *parts,
+            f"<script>{script}</script></body></html>\n",
         ]
     )
 
 
-def _style() -> str:
-    found = pkgutil.get_data(__package__, "style.css")
+def _asset(name: str) -> str:
+    found = pkgutil.get_data(__package__, name)
     if found is None:
-        raise FileNotFoundError("style.css")
+        raise FileNotFoundError(name)
     return found.decode()
 
 
-def _state(audited: AuditedDirectory) -> str:
-    if audited.transactions.is_closed:
-        return "It was shut down cleanly."
-    return "It was not shut down cleanly, or a broker is running on it."
+def _policy(script: str) -> str:
+    """What the browser may run: our script, by its hash. If markup gets through in spite of all, it stays dead."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
 
 
-def _verdict(audited: AuditedDirectory, partitions: Sequence[Shown]) -> str:
-    """What is wrong, in two lines."""
-    findings = audited.findings
-    severity = min((finding.severity.value for finding in findings), default="fine")
-    words = "Nothing is wrong." if not findings else f"{severity_counts(findings)} found."
-    held = [one for one in partitions if one.open]
-    more = "read_committed consumers get everything."
-    if held:
-        oldest = max(audited.transactions.open, key=lambda one: one.age_ms)
-        more = (
-            f"In {count_of(len(held), 'partition')} read_committed consumers wait for "
-            f"{count_of(len(audited.transactions.open), 'open transaction')}; the oldest began "
-            f"{_ago(oldest.age_ms)}."
-        )
-    return f'<div class="verdict {severity}"><strong>{words}</strong><span>{text(more)}</span></div>'
+def _contents(parts: Sequence[str]) -> str:
+    """Links to the sections of the page that are there."""
+    found = [_HEADING.match(part) for part in parts]
+    links = "".join(f'<li><a href="#{one[1]}">{one[2]}</a></li>' for one in found if one is not None)
+    return f'<nav aria-label="Contents"><ul>{links}</ul></nav>'
 
 
 def _figures(audited: AuditedDirectory, partitions: Sequence[Shown]) -> str:
@@ -86,16 +86,18 @@ def _figures(audited: AuditedDirectory, partitions: Sequence[Shown]) -> str:
     return '<dl class="figures">' + "".join(f"<div><dt>{name}</dt><dd>{n}</dd></div>" for n, name in figures) + "</dl>"
 
 
-def _open_transactions(audited: AuditedDirectory) -> str:
+def _open_transactions(path: str, audited: AuditedDirectory) -> str:
     found = sorted(audited.transactions.open, key=lambda one: -one.age_ms)
     if not found:
         return ""
     heads = ("partition", "transactional id", "producer id", "epoch", "first offset", "records", "began", "state")
     rows = [_open_row(one) for one in found[:FOLDED_COUNT_MAX]]
-    inside = table(heads, rows[:OPEN_COUNT_MAX], minor=(2, 3, 5))
+    inside = command_line(f"logstore txns list {shell_quoted(path)}") + table(
+        heads, rows[:OPEN_COUNT_MAX], minor=_MINOR
+    )
     if len(rows) > OPEN_COUNT_MAX:
-        younger = table(heads, rows[OPEN_COUNT_MAX:], minor=(2, 3, 5))
-        inside += folded(f"{len(rows) - OPEN_COUNT_MAX:,} younger ones", younger)
+        younger = table(heads, rows[OPEN_COUNT_MAX:], minor=_MINOR)
+        inside += folded(f"{len(rows) - OPEN_COUNT_MAX:,} younger ones", younger, kind="more")
     if len(found) > len(rows):
         left_out = len(found) - len(rows)
         inside += f'<p class="note">{left_out:,} younger ones are left out; `logstore txns list` tells them all.</p>'
@@ -107,12 +109,8 @@ def _open_row(one: OpenTransaction) -> tuple[object, ...]:
     name = "not known" if one.transactional_id is None else name_text(one.transactional_id)
     ids = (transaction.producer_id, transaction.producer_epoch)
     counts = (transaction.first_offset, transaction.record_count)
-    return name_text(one.name), name, *ids, *counts, _ago(one.age_ms), one.verdict.value
-
-
-def _ago(age_ms: int) -> str:
-    """When something began that is `age_ms` old; timestamps are a producer's, whose clock may be ahead."""
-    return f"{duration(age_ms)} ago" if age_ms >= 0 else f"{duration(-age_ms)} ahead of now"
+    began = Markup(f'<span data-key="{-one.age_ms}">{ago(one.age_ms)}</span>')
+    return name_text(one.name), name, *ids, *counts, began, one.verdict.value
 
 
 def _transactions(audited: AuditedDirectory, partitions: Sequence[Shown]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from .commands import command_line, shell_quoted
 from .findings import severity_counts
 from .markup import Markup, count_of, folded, name_text, prose, section, size_text, table, text
 from .pictures import Placed, legend, mini_map, offset_map, timeline
@@ -68,28 +70,35 @@ def _order(one: Shown) -> tuple[bool, bool, bool, str, int]:
 def overview(partitions: Sequence[Shown]) -> str:
     """The table of all partitions."""
     rest = partitions[ROW_COUNT_MAX:]
-    more = folded(f"{len(rest):,} more partitions", _rows(rest, ROW_COUNT_MAX)) if rest else ""
+    more = folded(f"{len(rest):,} more partitions", _rows(rest, ROW_COUNT_MAX), kind="more") if rest else ""
     return section("partitions", "Partitions", _rows(partitions[:ROW_COUNT_MAX], 0) + more)
 
 
-def sections(partitions: Sequence[Shown], names: dict[int, str]) -> Iterator[str]:
+def pictures_section(partitions: Sequence[Shown], names: dict[int, str], root: str) -> str:
     """Pictures of each, folded where nothing is to be seen and there are many."""
-    for number, one in enumerate(partitions[:SECTION_COUNT_MAX]):
-        is_open = one.is_trouble or len(partitions) <= OPEN_COUNT_MAX
-        yield f'<details class="partition" id="p{number}"{" open" if is_open else ""}>'
-        yield f'<summary><h2>{name_text(one.name)}</h2> <span class="note">{_state(one)}</span></summary>'
-        yield f"{_held_back(one)}{legend(one.view)}{offset_map(one.view)}"
-        placed = [Placed(one.name, transaction) for transaction in one.history.transactions]
-        yield timeline(placed, names, one.history.largest_timestamp)
-        yield f"{segments(one.verified)}</details>"
+    parts = [
+        _pictures(one, number, names, root, is_open=one.is_trouble or len(partitions) <= OPEN_COUNT_MAX)
+        for number, one in enumerate(partitions[:SECTION_COUNT_MAX])
+    ]
     if len(partitions) > SECTION_COUNT_MAX:
         count = len(partitions) - SECTION_COUNT_MAX
-        yield f'<p class="note">{count:,} more are not shown in pictures; those in trouble come first.</p>'
+        parts.append(f'<p class="note">{count:,} more are not shown in pictures; those in trouble come first.</p>')
+    return section("pictures", "Each partition", "".join(parts))
+
+
+def _pictures(one: Shown, number: int, names: dict[int, str], root: str, *, is_open: bool) -> str:
+    placed = [Placed(one.name, transaction) for transaction in one.history.transactions]
+    return (
+        f'<details class="partition" id="p{number}"{" open" if is_open else ""}>'
+        f'<summary><h3>{name_text(one.name)}</h3> <span class="note">{_state(one)}</span></summary>'
+        f"{_held_back(one, root)}{legend(one.view)}{offset_map(one.view)}"
+        f"{timeline(placed, names, one.history.largest_timestamp)}{segments(one.verified)}</details>"
+    )
 
 
 def _rows(partitions: Sequence[Shown], first: int) -> str:
     heads = ("partition", "offsets", "log start", "last stable", "log end", "held back", "size", "findings")
-    return table(heads, [_row(one, first + index) for index, one in enumerate(partitions)], minor=(2, 3, 6))
+    return table(heads, [_row(one, first + index) for index, one in enumerate(partitions)], minor=(2, 3, 4, 6))
 
 
 def _row(one: Shown, number: int) -> tuple[object, ...]:
@@ -115,7 +124,7 @@ def _state(one: Shown) -> str:
     return " · ".join(parts)
 
 
-def _held_back(one: Shown) -> str:
+def _held_back(one: Shown, root: str) -> str:
     """Why read_committed consumers do not come to the log's end."""
     from logstore.audit.open_transactions import Explanation
 
@@ -127,4 +136,5 @@ def _held_back(one: Shown) -> str:
         f'<p class="held-back">read_committed consumers stop at offset {one.view.stable_end:,}, '
         f"{count_of(held, 'offset')} before the log's end: {text(told.why)}. "
         f"<b>What to do:</b> {prose(told.advice)}.</p>"
+        f"{command_line(f'logstore txns explain {shell_quoted(os.path.join(root, one.name))}')}"
     )

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..timestamps import duration, utc_text
-from .markup import Markup, count_of, swatches, text
-from .scale import offset_axis, percent, time_axis
+from ..timestamps import duration
+from .markup import Markup, count_of, swatches, text, time_text
+from .scale import offset_axis, percent, time_axis, time_span
 
 if TYPE_CHECKING:
     from logstore.audit.facts.offsets import ReadableOffsets
@@ -84,8 +84,9 @@ def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int = -1
     shown = sorted(timed, key=lambda one: _order(one.transaction))[-BAR_COUNT_MAX:]
     producers = list(dict.fromkeys(one.transaction.producer_id for one in reversed(shown)))[:ROW_COUNT_MAX]
     shown = [one for one in shown if one.transaction.producer_id in producers]
-    start = min(one.transaction.first_timestamp for one in shown)
-    end = max(until_ms, start + 1, *(one.transaction.end_timestamp for one in shown))
+    times = [time for one in shown for time in (one.transaction.first_timestamp, one.transaction.end_timestamp)]
+    start, end = time_span(times)
+    end = max(end, start + 1, until_ms if end == max(times) else 0)
     bars: dict[int, list[str]] = {producer_id: [] for producer_id in producers}
     for one in shown:
         bars[one.transaction.producer_id].append(_bar(one, start, end))
@@ -100,8 +101,17 @@ def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int = -1
     if len(shown) < len(placed):
         note = f"Shown are {len(shown):,} of {len(placed):,} transactions, of {count_of(len(producers), 'producer')}: "
         note = f'<p class="note">{note}open ones first, then the last.</p>'
-    about = f'<p class="note">From {utc_text(start)} UTC on, for {duration(end - start)}.</p>'
+    about = f'<p class="note">From {time_text(start)} on, for {duration(end - start)}.{_cut(shown, start, end)}</p>'
     return f'{about}<div class="timeline">{rows}<div class="who"></div>{time_axis(end - start)}</div>{note}'
+
+
+def _cut(shown: Sequence[Placed], start: int, end: int) -> str:
+    """What is outside of an axis, in words."""
+    early = [one.transaction.first_timestamp for one in shown if one.transaction.first_timestamp < start]
+    late = [one.transaction.end_timestamp for one in shown if one.transaction.end_timestamp > end]
+    parts = [f"{count_of(len(early), 'transaction')} began before, from {time_text(min(early))} on"] if early else []
+    parts += [f"{count_of(len(late), 'transaction')} ended later, up to {time_text(max(late))}"] if late else []
+    return f" <b>The axis is cut</b>: {'; '.join(parts)}. They are drawn at its ends." if parts else ""
 
 
 def columns(view: ReadableOffsets, column_count: int) -> list[tuple[int, int, str]]:
@@ -141,11 +151,11 @@ def _bar(placed: Placed, start: int, end: int) -> str:
     end_ms = one.end_timestamp
     about = (
         f"<title>{one.outcome}: {text(placed.partition)}, offsets {one.first_offset:,} to {one.last_offset:,}, "
-        f"{count_of(one.record_count, 'record')}, {utc_text(one.first_timestamp)} to {utc_text(end_ms)}</title>"
+        f"{count_of(one.record_count, 'record')}, {time_text(one.first_timestamp)} to {time_text(end_ms)}</title>"
     )
-    x = percent(one.first_timestamp - start, span)
+    first = min(max(one.first_timestamp, start), end)
+    x, width = percent(first - start, span), percent(min(end_ms, end) - first, span)
     wait = ""
     if one.is_open:
-        wait = f'<rect x="{x}" y="5" height="4" class="open wait" width="{percent(end - one.first_timestamp, span)}"/>'
-    width = percent(end_ms - one.first_timestamp, span)
+        wait = f'<rect x="{x}" y="5" height="4" class="open wait" width="{percent(end - first, span)}"/>'
     return f'{wait}<rect x="{x}" y="2" height="10" class="{one.outcome}" style="width:max(3px,{width})">{about}</rect>'

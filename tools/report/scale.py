@@ -9,6 +9,7 @@ from .markup import text
 
 TICK_COUNT_MAX = 5
 _MAP_WIDTH_MIN, _TRACK_WIDTH_MIN = 660, 440  # pixels, where the window has the 701 that style.css tells narrow ones by
+_FENCED_COUNT_MIN, _SQUEEZED = 8, 10  # times that have outliers at all; how much wider these make an axis that is cut
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 _TIME_STEPS = (
     *(count * unit for unit in (1, 10, 100) for count in (1, 2, 5)),
@@ -27,6 +28,23 @@ def percent(part: int, whole: int) -> str:
     """
     share = 100 * min(max(part, 0), whole) / whole if whole > 0 else 0
     return f"{share:.3f}".rstrip("0").rstrip(".") + "%"
+
+
+def time_span(times: Sequence[int]) -> tuple[int, int]:
+    """First and last of some times; without outliers if they would leave less than a tenth of an axis to the others.
+
+    Outliers are far outside of the middle half: three times as far as that is wide (Tukey's outer fences).
+
+    >>> time_span([*range(10), 5000]), time_span([0, 1, 2**63]), time_span([*range(100), 300])
+    ((0, 9), (0, 9223372036854775808), (0, 300))
+    """
+    ordered = sorted(times)
+    low, high = ordered[0], ordered[-1]
+    first_quarter, last_quarter = ordered[len(ordered) // 4], ordered[len(ordered) * 3 // 4]
+    reach = 3 * (last_quarter - first_quarter)
+    near = [time for time in ordered if first_quarter - reach <= time <= last_quarter + reach]
+    is_squeezed = len(ordered) >= _FENCED_COUNT_MIN and (near[-1] - near[0]) * _SQUEEZED < high - low
+    return (near[0], near[-1]) if is_squeezed else (low, high)
 
 
 def offset_axis(start: int, end: int) -> str:

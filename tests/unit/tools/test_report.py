@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import os
 import re
+import shlex
 import shutil
+import subprocess
+from collections.abc import Callable
 from html.parser import HTMLParser
+from itertools import chain
 from pathlib import Path
 
+import click
+import pytest
 from click.testing import CliRunner
 
 from logstore.audit.directory_audit import audit_directory
 from logstore.audit.facts.offsets import Label, OffsetRange, ReadableOffsets
 from logstore.audit.facts.transactions import PartitionTransaction
+from logstore.audit.finding import Finding, Where
+from logstore.audit.rules import BY_NAME
 from logstore_tools.check_commands import report as command
+from logstore_tools.commands import logstore
 from logstore_tools.report import page
-from logstore_tools.report.findings import FOLDED_COUNT_MAX, PLACE_COUNT_MAX
+from logstore_tools.report.commands import next_command, shell_quoted
+from logstore_tools.report.findings import FOLDED_COUNT_MAX, PLACE_COUNT_MAX, findings_section
 from logstore_tools.report.pictures import BAR_COUNT_MAX, Placed, columns, legend, mini_map, offset_map, timeline
 from logstore_tools.report.scale import offset_axis, time_axis
-from tests.support.audit_story_faults import clean, hanging_unknown
-from tests.support.golden import Golden
+from tests.support.audit_story import ONGOING, TIMEOUT_MS, Story
+from tests.support.audit_story_faults import AT_A, FAULTS, clean, hanging_unknown
+from tests.support.golden import AFTER_GOLDEN_MS, Golden
 
 
 class Outline(HTMLParser):
@@ -62,8 +76,8 @@ def test_a_page_shows_each_partition_and_leads_nowhere(golden: Golden) -> None:
     names = {one.partition.name for one in audited.partitions}
     assert names <= set(outline.texts)
     assert outline.seen.count("details") == len(names)
-    assert {link[:2] for link in outline.links} == {"#p"}
-    assert "script" not in outline.seen
+    assert {link[:1] for link in outline.links} == {"#"}
+    assert outline.seen.count("script") == 1
     assert "Nothing is wrong." in outline.texts
     assert {"billing-1", "left-open"} <= set(outline.texts)
 
@@ -78,6 +92,139 @@ def test_findings_come_with_advice_and_are_escaped(tmp_path: Path) -> None:
     assert "transaction-hanging ×1" in outline.texts
     for part in re.split("`", audited.findings[0].advice):
         assert any(part in words for words in outline.texts)
+
+
+def test_the_title_says_whose_directory_it_is_and_when_it_was_looked_at(golden: Golden) -> None:
+    root = str(golden("demo"))
+    text = page(root, audit_directory(root, AFTER_GOLDEN_MS), AFTER_GOLDEN_MS)
+    title = f"Cluster bG9nc3RvcmUtZ29sZGVuLQ, node 1, {root}, 2026-11-21 07:43:20.000Z"
+    assert re.findall("<title>(.*?)</title>", text)[0] == f"logstore report: {title}"
+    assert f"<h1><bdi>{root}</bdi></h1>" in text
+    assert "node not known" in page(f"{root}/nowhere", audit_directory(root, 0), 0)
+
+
+def test_contents_lead_to_all_sections_that_are_there(golden: Golden, tmp_path: Path) -> None:
+    story = hanging_unknown()
+    root = str(story.write(tmp_path / "data"))
+    text = page(root, audit_directory(root, story.now_ms), story.now_ms)
+    contents = re.findall('<li><a href="#([^"]*)">([^<]*)</a>', text)
+    assert contents == re.findall('<section id="([^"]*)"><h2>([^<]*)<', text)
+    assert [name for name, _ in contents] == ["findings", "open", "transactions", "partitions", "pictures"]
+    quiet = str(golden("compacted"))
+    assert '<a href="#findings">' not in page(quiet, audit_directory(quiet, 0), 0)
+
+
+def finding(rule: str, path: str, found: str = "nothing", offset: int | None = None) -> Finding:
+    known = BY_NAME[rule]
+    return Finding(rule, known.severity, Where(path, "orders", 0, None, offset), "it", found, known.advice)
+
+
+def test_a_finding_names_its_partition_and_file_once() -> None:
+    log = "/data/orders-0/00000000000000000000.log"
+    text = findings_section([finding("log-unreadable", log, f"{log}: Permission denied")], "/data")
+    (row,) = re.findall("<tbody>(.*?)</tbody>", text)
+    assert re.findall("<td[^>]*>(.*?)</td>", row) == [
+        "<bdi>orders-0</bdi>",
+        "<bdi>00000000000000000000.log</bdi>",
+        "it",
+        "Permission denied",
+    ]
+    around = findings_section([finding("checkpoint-offset", "/data/recovery-point-offset-checkpoint")], "/data")
+    assert re.findall("<bdi>(.*?)</bdi>", around) == ["orders-0", "recovery-point-offset-checkpoint"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "command"),
+    [
+        ("transaction-hanging", "orders-0", "logstore txns explain '/my data/orders-0'"),
+        ("marker-late", "orders-0", "logstore txns explain '/my data/orders-0'"),
+        ("log-crc", "orders-0/x.log", "logstore salvage '/my data/orders-0' --dry-run"),
+        ("time-index", "orders-0/x.timeindex", "logstore repair '/my data/orders-0' --dry-run"),
+        ("offsets-lost", "orders-0/x.log", "logstore diff '/my data/orders-0' …/orders-0"),
+        ("sequence-duplicate", "orders-0/x.log", "logstore dump '/my data/orders-0' --offset 7"),
+        ("checkpoint-offset", "recovery-point-offset-checkpoint", "logstore diff '/my data/orders-0' …/orders-0"),
+        ("chain-ahead", "orders-0", "logstore groups '/my data'"),
+        ("partition-metadata", "orders-0", "logstore topics '/my data'"),
+    ],
+)
+def test_each_finding_has_a_next_command(rule: str, path: str, command: str) -> None:
+    assert next_command(finding(rule, f"/my data/{path}", offset=7), "/my data") == command
+    assert f"<code>{command.replace(chr(39), '&#x27;')}</code>" in findings_section(
+        [finding(rule, f"/my data/{path}", offset=7)], "/my data"
+    )
+
+
+def test_next_commands_are_commands_of_the_command_line() -> None:
+    for rule in BY_NAME:
+        command = shlex.split(next_command(finding(rule, "/data/orders-0/x.log", offset=7), "/data"))
+        context = click.Context(logstore)
+        verb = logstore.get_command(context, command[1])
+        if isinstance(verb, click.Group):
+            verb = verb.get_command(context, command[2])
+        assert command[0] == "logstore"
+        assert verb is not None
+        options = {option for one in verb.params for option in one.opts}
+        assert command[1] == "dump" or {word for word in command if word.startswith("--")} <= options
+
+
+@pytest.mark.parametrize("name", ["plain", "my data", "it's", "$(x) `x`", "\x1b[31m\n\u202e", "\udcff\\", "'\x9b'"])
+def test_a_shell_gets_the_path_that_was_quoted(name: str) -> None:
+    command = f"printf %s {shell_quoted(name)}"
+    assert command.isprintable()
+    assert subprocess.run(["bash", "-c", command], capture_output=True, check=True).stdout == os.fsencode(name)
+
+
+def verdict_of(root: Path, now_ms: int) -> str:
+    return re.findall('<div class="verdict (.*?)</div>', page(str(root), audit_directory(str(root), now_ms), now_ms))[0]
+
+
+@pytest.mark.parametrize("make", [clean, *chain.from_iterable(FAULTS.values())], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("wait_ms", [0, 10 * TIMEOUT_MS])
+def test_what_blocks_readers_is_never_under_a_green_headline(
+    make: Callable[[], Story], wait_ms: int, tmp_path: Path
+) -> None:
+    story = make()
+    root, now_ms = story.write(tmp_path / "data"), story.now_ms + wait_ms
+    audited = audit_directory(str(root), now_ms)
+    overdue = [one for one in audited.transactions.open if one.age_ms > TIMEOUT_MS]
+    is_green = verdict_of(root, now_ms).startswith("fine")
+    assert is_green == (not audited.findings and not overdue)
+
+
+def test_a_transaction_is_in_order_within_its_timeout_and_no_longer(golden: Golden) -> None:
+    root, late_ms = golden("demo"), AFTER_GOLDEN_MS + 600_000
+    young, late = verdict_of(root, AFTER_GOLDEN_MS), verdict_of(root, late_ms)
+    assert young.startswith('fine"><strong>Nothing is wrong.')
+    assert "2 open transactions (none overdue)" in young
+    assert not audit_directory(str(root), late_ms).findings  # no broker runs that could have aborted it
+    assert late.startswith('warning"><strong>read_committed consumers are held back.')
+    assert "2 open transactions (2 overdue)" in late
+
+
+def test_no_control_of_a_terminal_or_of_direction_gets_onto_the_page(tmp_path: Path) -> None:
+    controls = [*map(chr, (*range(0x20), *range(0x7F, 0xA0))), *"\u061c\u200e\u200f\u2028\u2029"]
+    controls += map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xE0001))
+    story, name = hanging_unknown(), "".join(one for one in controls if one not in "\0/")
+    story.state(f"id{''.join(controls)}", (55, 0), ONGOING, [AT_A])
+    root = story.write(tmp_path / name[:60] / name[60:])
+    properties = name.encode("unicode_escape").decode().replace("\\x", "\\u00")
+    (root / "meta.properties").write_text(f"version=1\nnode.id=1\ncluster.id=c{properties}\n")
+    text = page(str(root), audit_directory(str(root), story.now_ms), story.now_ms)
+    assert "\\u202e" in text
+    assert "\\xe2\\x80\\xae" in text  # of a path, in commands
+    assert not {one for one in controls if one != "\n" and one in text}
+    assert all(
+        "\n" not in words for words in re.findall("<bdi>(.*?)</bdi>|<code>(.*?)</code>", text) for words in words
+    )
+
+
+def test_only_the_pages_own_script_may_run(golden: Golden) -> None:
+    root = str(golden("demo"))
+    text = page(root, audit_directory(root, 0), 0)
+    (script,) = re.findall("<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in text
+    assert not re.search(r"fetch|XMLHttp|WebSocket|import|https?:|localStorage|innerHTML|eval", script)
 
 
 def test_many_places_of_a_rule_are_folded_and_some_are_left_out(tmp_path: Path) -> None:
@@ -134,6 +281,24 @@ def test_a_timeline_keeps_what_waits_longest_and_tells_what_it_leaves_out() -> N
     assert "Shown are 30 of 1,505 transactions, of 30 producers" in text
     timeless = Placed("t-0", PartitionTransaction(1, 0, 0, 0, -1, -1, 1))
     assert "tell no time" in timeline([timeless], {})
+
+
+def test_a_time_axis_leaves_out_outliers_and_says_so() -> None:
+    def transaction(number: int, time: int) -> Placed:
+        return Placed(
+            "t-0", PartitionTransaction(number, 0, number, number, time, time, 1, number, 0, 0, True, time + 9)
+        )
+
+    usual = [transaction(number, 1_700_000_000_000 + 1000 * number) for number in range(20)]
+    whole = timeline(usual, {})
+    assert "cut" not in whole
+    text = timeline([*usual, transaction(20, 1000), transaction(21, 2_000_000_000_000)], {})
+    outline_of(text)
+    assert "From 2023-11-14 22:13:20.000Z on, for 19 s." in text
+    assert "<b>The axis is cut</b>: 1 transaction began before, from 1970-01-01 00:00:01.000Z on; " in text
+    assert "1 transaction ended later, up to 2033-05-18 03:33:20.009Z. They are drawn at its ends." in text
+    assert text.count('x="0%"') == 2  # the first, and the one before
+    assert time_axis(19_009) in text
 
 
 def test_timestamps_of_any_size_are_drawn() -> None:
