@@ -14,8 +14,8 @@ import click
 
 from logstore import layout
 
-from .audit_options import Row, listing
-from .tables import print_table
+from .rows import RowField, RowType, print_rows
+from .verbs import Verb
 
 _PACKAGES = (
     *("logstore-kafka", "numpy", "numba", "llvmlite", "xxhash", "click", "cramjam", "isal", "zstandard"),
@@ -24,13 +24,29 @@ _PACKAGES = (
 _OPTIONAL = {"pyspark": "needed for Spark only", "pyarrow": "needed for Arrow, Parquet and Spark only"}
 
 
-_COLUMNS = ("what", "found", "note")
+COMPONENT = RowType(
+    "component",
+    "What logstore runs on.",
+    (
+        RowField("what", "string", "its name", "what"),
+        RowField("found", "string", "its version, or what it is", "found"),
+        RowField("note", "string", "where it is, or what it is needed for", "note"),
+    ),
+)
+FORMAT = RowType(
+    "format",
+    "A format of Kafka's files.",
+    (
+        RowField("name", "string", "its name", "name"),
+        RowField("about", "string", "what it is", "what it is"),
+        RowField("page", "string", "what its bytes mean"),
+    ),
+)
 
 
-@click.command("doctor")
+@click.command("doctor", cls=Verb, prints=[COMPONENT], example="logstore doctor --compile")
 @click.option("--compile", "compiles", is_flag=True, help="Compile the kernels for this machine first.")
-@listing(_COLUMNS, lambda row: tuple(row.values()))
-def doctor(compiles: bool) -> tuple[list[Row], int]:
+def doctor(compiles: bool, form: str) -> int:
     """Say what logstore runs on: versions, the library of kernels and where it is, processor, Java."""
     if compiles:
         from logstore.jit import library
@@ -39,7 +55,8 @@ def doctor(compiles: bool) -> tuple[list[Row], int]:
     rows = [("python", platform.python_version(), platform.platform())]
     rows += [(name, *_version(name)) for name in _PACKAGES]
     rows += [("kernels", *_kernels()), ("processor", *_processor()), ("java", *_java())]
-    return [dict(zip(_COLUMNS, row, strict=True)) for row in rows], 0
+    print_rows(COMPONENT, [dict(zip(("what", "found", "note"), row, strict=True)) for row in rows], form)
+    return 0
 
 
 def _version(name: str) -> tuple[str, str]:
@@ -79,19 +96,22 @@ def _java() -> tuple[str, str]:
     return answer.stderr.partition("\n")[0] or "does not run", path
 
 
-@click.command("formats")
+@click.command("formats", cls=Verb, prints=[FORMAT], example="logstore formats time_index")
 @click.argument("name", required=False)
-def formats(name: str | None) -> None:
+def formats(name: str | None, form: str) -> int:
     """Print what the bytes of Kafka's files mean: the page of the format NAME, or the list of all."""
     names = sorted(module.name for module in pkgutil.iter_modules(layout.__path__))
-    if name is None:
-        print_table(("name", "what it is"), [(one, _page(one).partition("\n")[0]) for one in names])
-        return
-    if name not in names:
+    if name is not None and name not in names:
         close = get_close_matches(name, names, n=1)
         hint = f"Did you mean {close[0]}?" if close else "`logstore formats` lists them."
         raise click.UsageError(f"There is no format {name!r}. {hint}")
-    click.echo(_page(name))
+    pages = {one: _page(one) for one in names if name in (None, one)}
+    if name is not None and form == "table":
+        click.echo(pages[name])
+        return 0
+    rows = [{"name": one, "about": page.partition("\n")[0], "page": page} for one, page in pages.items()]
+    print_rows(FORMAT, rows, form)
+    return 0
 
 
 def _page(name: str) -> str:

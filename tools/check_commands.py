@@ -2,79 +2,113 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
-from .audit_options import (
-    code_of,
-    directory_argument,
-    form_option,
-    now_option,
-    print_rows,
-    tell,
-    time_or_clock,
-    told_errors,
-)
+from logstore.disk.names import absolute_path
+
 from .paths import data_directory, input_paths
+from .rows import PARTITION, PATH, PLACE_BY_PATH, TOPIC, Row, RowField, RowType, members, print_row, print_rows
 from .tables import print_table
+from .verbs import Verb, code_of, now_option, path_argument, paths_argument, time_or_clock
 
 if TYPE_CHECKING:
+    from logstore.audit.directory_audit import AuditedDirectory
     from logstore.audit.finding import Finding
     from logstore.audit.verify import PartitionFacts
 
-_SIZE_NAMES = ("segments", "batches", "bytes", "logEndOffset")
 
+def _where(row: Row) -> str:
+    return row["path"] or f"{row['topic']}-{row['partition']}"
+
+
+FINDING = RowType(
+    "finding",
+    "Something that is wrong. `logstore audit --explain RULE` says more.",
+    (
+        RowField("severity", "string", "error or warning", "severity"),
+        RowField("rule", "string", "name of the rule that is broken", "rule"),
+        TOPIC._replace(type="string?"),
+        PARTITION._replace(type="integer?"),
+        RowField(
+            "path",
+            "string?",
+            "file or directory",
+            "where",
+            _where,
+        ),
+        RowField("position", "integer?", "byte in the file", "byte"),
+        RowField("offset", "integer?", "Kafka offset", "offset"),
+        RowField("expected", "string", "what should be there", "expected"),
+        RowField("found", "string", "what is there", "found"),
+        RowField("advice", "string", "what to do"),
+    ),
+)
+VERIFIED = RowType(
+    "verified",
+    "A partition that was looked at.",
+    (
+        *PLACE_BY_PATH,
+        RowField("segmentCount", "integer", "how many segments", "segments", is_minor=True),
+        RowField("batchCount", "integer", "good batches", "batches", is_minor=True),
+        RowField("size", "integer", "bytes of the log", "bytes"),
+        RowField("logEndOffset", "integer", "behind its last batch", "log end offset"),
+        RowField("findingCount", "integer", "how many findings", "findings"),
+    ),
+)
+AUDITED = RowType(
+    "audited",
+    "What was looked at.",
+    (
+        PATH,
+        RowField("partitionCount", "integer", "how many partitions"),
+        RowField("size", "integer", "bytes of their logs"),
+        RowField("batchCount", "integer", "good batches"),
+        RowField("transactionCount", "integer", "transactions, counted once in each of their partitions"),
+        RowField("groupOffsetCount", "integer", "offsets that groups have committed"),
+        RowField("notAsked", "array", "objects of what cannot be known: `rule`, `partitionCount`, `reason`"),
+    ),
+)
+REPORTED = RowType(
+    "reported",
+    "A page that was written.",
+    (PATH, RowField("file", "string", "the page"), RowField("findingCount", "integer", "how many findings")),
+)
 
 _checksums_option = click.option(
     "--checksums-only", is_flag=True, help="Trust records whose batch has the right checksum: do not decode them."
 )
 
 
-@click.command("verify")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@click.command("verify", cls=Verb, prints=[VERIFIED, FINDING], example="logstore verify '/var/lib/kafka/data/orders-*'")
+@paths_argument(input_paths)
 @_checksums_option
-@form_option
-def verify(paths: tuple[str, ...], checksums_only: bool, form: str) -> None:
-    """Prove that what lies in PATH is what a broker wrote: every batch, and every file beside the log.
+def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> int:
+    """Prove that partitions are what a broker wrote: every batch, and every file beside the log.
 
-    A PATH is a data directory, the directory of one partition, or a glob of such. Nothing is changed, and a broker may
-    be running. The exit code is 1 if something is wrong.
+    Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
     """
-    from logstore.audit.finding import as_json
     from logstore.audit.verify import PartitionFacts, verify_directory, verify_partition_directory
 
     partitions: list[PartitionFacts] = []
     findings: list[Finding] = []
-    with told_errors():
-        for path, is_partition in input_paths(paths, tell):
-            check = verify_partition_directory if is_partition else verify_directory
-            found = check(path, decodes=not checksums_only)
-            partitions.extend([found] if isinstance(found, PartitionFacts) else found.partitions)
-            findings.extend(found.findings)
-    if form == "json":
-        verified = [
-            {"path": one.partition.files.path} | dict(zip(_SIZE_NAMES, _sizes(one), strict=True)) for one in partitions
-        ]
-        click.echo(json.dumps({"partitions": verified, "findings": [as_json(finding) for finding in findings]}))
-        sys.exit(code_of(findings))
-    if form == "table":
+    for path, is_partition in paths:
+        check = verify_partition_directory if is_partition else verify_directory
+        found = check(path, decodes=not checksums_only)
+        partitions.extend([found] if isinstance(found, PartitionFacts) else found.partitions)
+        findings.extend(found.findings)
+    if form != "csv":
         told = set(findings)
-        rows = [
-            (one.partition.files.path, *_sizes(one), sum(finding in told for finding in one.findings))
-            for one in partitions
-        ]
-        print_table(("partition", "segments", "batches", "bytes", "log end offset", "findings"), rows)
-    _end(findings, form)
+        print_rows(VERIFIED, [_verified(one, told) for one in partitions], form)
+    return _print_findings(findings, form)
 
 
-def _sizes(one: PartitionFacts) -> tuple[int, int, int, int]:
-    return one.size.segment_count, one.size.batch_count, one.size.size, one.size.log_end_offset
+def _verified(one: PartitionFacts, told: set[Finding]) -> Row:
+    return members(one.partition.files, one.size) | {"findingCount": sum(finding in told for finding in one.findings)}
 
 
 def _explain(context: click.Context, _: click.Parameter, name: str | None) -> None:
@@ -95,10 +129,9 @@ def _explain(context: click.Context, _: click.Parameter, name: str | None) -> No
     context.exit()
 
 
-@click.command("audit")
-@directory_argument
+@click.command("audit", cls=Verb, prints=[AUDITED, FINDING], example="logstore audit /var/lib/kafka/data")
+@path_argument("directory", data_directory)
 @now_option
-@form_option
 @_checksums_option
 @click.option("--spark", "master", metavar="MASTER", help="As a job of this Spark master, such as local[*].")
 @click.option(
@@ -109,91 +142,92 @@ def _explain(context: click.Context, _: click.Parameter, name: str | None) -> No
     callback=_explain,
     help="Say what a finding of this name means, and what to do; look at nothing.",
 )
-def audit(directory: str, now: int | None, form: str, checksums_only: bool, master: str | None) -> None:
-    """Check a data DIRECTORY: its bytes, its side files, its transactions, its groups.
+def audit(directory: str, now: int | None, form: str, checksums_only: bool, master: str | None) -> int:
+    """Check a data directory: its bytes, its side files, its transactions, its groups.
 
     Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
     """
-    with told_errors():
-        summary, findings = _audited(data_directory(directory), time_or_clock(now), master, not checksums_only)
-    if form == "table":
-        click.echo(summary)
-    _end(findings, form)
-
-
-def _audited(directory: str, now_ms: int, master: str | None, decodes: bool) -> tuple[str, Sequence[Finding]]:
-    """Return what was looked at and what was not asked, a line each, and what was found."""
     if master is None:
         from logstore.audit.directory_audit import audit_directory, follow_all
 
-        audited = audit_directory(directory, now_ms, partial(follow_all, decodes=decodes))
+        audited = audit_directory(directory, time_or_clock(now), partial(follow_all, decodes=not checksums_only))
     else:
         from spark_dumps.session import audit_with_spark
 
-        audited = audit_with_spark(master, directory, now_ms, decodes=decodes)
-    partitions = audited.partitions
-    batch_count = sum(one.size.batch_count for one in partitions)
-    size = sum(one.size.size for one in partitions)
-    transaction_count = sum(len(history.table) for history in audited.transactions.histories.values())
-    summary = (
-        f"{len(partitions)} partitions, {size} bytes, {batch_count} batches, {transaction_count} parts of "
-        f"transactions, {len(audited.groups.commits)} group offsets"
-    )
-    unasked = [
-        f"not asked: {rule} in {count} partitions: {reason}"
-        for (rule, reason), count in sorted(audited.unasked.items())
-    ]
-    return "\n".join([summary, *unasked]), audited.findings
+        audited = audit_with_spark(master, directory, time_or_clock(now), decodes=not checksums_only)
+    row = _audited(directory, audited)
+    if form == "jsonl":
+        print_row(AUDITED, row, form)
+    elif form == "table":
+        click.echo(
+            f"{row['partitionCount']} partitions, {row['size']} bytes, {row['batchCount']} batches, "
+            f"{row['transactionCount']} parts of transactions, {row['groupOffsetCount']} group offsets"
+        )
+        for one in row["notAsked"]:
+            click.echo(f"not asked: {one['rule']} in {one['partitionCount']} partitions: {one['reason']}")
+    return _print_findings(audited.findings, form)
 
 
-@click.command("report")
-@directory_argument
+def _audited(directory: str, audited: AuditedDirectory) -> Row:
+    unasked = sorted(audited.unasked.items())
+    return {
+        "path": directory,
+        "partitionCount": len(audited.partitions),
+        "size": sum(one.size.size for one in audited.partitions),
+        "batchCount": sum(one.size.batch_count for one in audited.partitions),
+        "transactionCount": sum(len(history.table) for history in audited.transactions.histories.values()),
+        "groupOffsetCount": len(audited.groups.commits),
+        "notAsked": [{"rule": rule, "partitionCount": count, "reason": reason} for (rule, reason), count in unasked],
+    }
+
+
+@click.command(
+    "report", cls=Verb, prints=[REPORTED], example="logstore report /var/lib/kafka/data --output report.html"
+)
+@path_argument("directory", data_directory)
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The HTML file to write.")
 @now_option
-def report(directory: str, output: str, now: int | None) -> None:
-    """Write one HTML page about a data DIRECTORY: findings with advice, offsets, transactions, segments, in pictures.
+def report(directory: str, output: str, now: int | None, form: str) -> int:
+    """Write one HTML page about a data directory: findings with advice, offsets, transactions, segments, in pictures.
 
     It asks what `logstore audit` asks, and exits as that does. The page needs no network and holds no record.
     """
     from logstore.audit.directory_audit import audit_directory
-    from logstore.disk.names import absolute_path
     from logstore.disk.seam import SEAM
 
     from .report import page
 
     now_ms = time_or_clock(now)
-    with told_errors():
-        path = absolute_path(data_directory(directory))
-        audited = audit_directory(path, now_ms)
-        content = page(path, audited, now_ms).encode()
-        descriptor = SEAM.create(output)
-        try:
-            SEAM.write(descriptor, content)
-        finally:
-            SEAM.close(descriptor)
-    click.echo(f"{output}: {len(audited.findings)} findings")
-    sys.exit(code_of(audited.findings))
+    path = absolute_path(directory)
+    audited = audit_directory(path, now_ms)
+    content = page(path, audited, now_ms).encode()
+    descriptor = SEAM.create(output)
+    try:
+        SEAM.write(descriptor, content)
+    finally:
+        SEAM.close(descriptor)
+    count = len(audited.findings)
+    if form == "table":
+        click.echo(f"{output}: {count} findings")
+    else:
+        print_row(REPORTED, {"path": directory, "file": output, "findingCount": count}, form)
+    return code_of(audited.findings)
 
 
-def _end(findings: Sequence[Finding], form: str) -> NoReturn:
-    """Print the findings, in a table errors first or a line if there are none, and exit."""
-    from logstore.audit.finding import as_json
-
+def _print_findings(findings: Sequence[Finding], form: str) -> int:
+    """Print the findings, in a table errors first or a line if there are none; return the exit code."""
     if form != "table":
-        print_rows([as_json(finding) for finding in findings], form)
+        print_rows(FINDING, map(_finding, findings), form)
     elif not findings:
         click.echo("\nno findings")
     else:
         ordered = sorted(findings, key=lambda finding: finding.severity.value)
         click.echo()
-        print_table(("severity", "rule", "where", "byte", "offset", "expected", "found"), map(_row, ordered))
+        print_rows(FINDING, map(_finding, ordered), form)
         click.echo()
         print_table(("rule", "what to do"), sorted({finding.rule: finding.advice for finding in ordered}.items()))
-    sys.exit(code_of(findings))
+    return code_of(findings)
 
 
-def _row(finding: Finding) -> tuple[str, str, str, int | None, int | None, str, str]:
-    where = finding.where
-    name = where.path or f"{where.topic}-{where.partition}"
-    place = (name, where.position, where.offset)
-    return finding.severity.value, finding.rule, *place, finding.expected, finding.found
+def _finding(finding: Finding) -> Row:
+    return members(finding, finding.where) | {"severity": finding.severity.value}

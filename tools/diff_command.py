@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -11,38 +10,64 @@ import click
 from logstore.errors import UsageError
 from logstore.layout.file_names import parse_partition_directory
 
-from .audit_options import form_option, print_object, told_errors
 from .paths import partition_directory
+from .rows import Row, RowField, RowType, json_name, members, print_row
 from .tables import print_table
+from .verbs import FINDINGS, Verb, path_argument
 
 if TYPE_CHECKING:
     from logstore.audit.replica_diff import Difference, DifferencePlace
 
+DIFFERENCE = RowType(
+    "difference",
+    "How two replicas compare.",
+    (
+        RowField("startOffset", "integer", "compared from here on; below, one has nothing, or it is compacted"),
+        RowField("endOffset", "integer", "both have the same batches up to here; exclusive"),
+        RowField("batchCount", "integer", "batches up to there"),
+        RowField("isSame", "boolean", "whether both end there"),
+        RowField("isShorter", "boolean", "whether one of them ends there"),
+        RowField("fields", "array", "names of the fields of the header in which the next batches differ"),
+        RowField("first", "array", "the next batch of each, null if there is none: `path`, `position`, `header`"),
+    ),
+)
 
-@click.command("diff")
-@click.argument("replica", type=click.Path(exists=True, file_okay=False))
-@click.argument("other", type=click.Path(exists=True, file_okay=False))
+
+@click.command(
+    "diff", cls=Verb, prints=[DIFFERENCE], example="logstore diff /var/lib/kafka/data/orders-0 /mnt/other/data/orders-0"
+)
+@path_argument("replica", partition_directory)
+@path_argument("other", partition_directory)
 @click.option("--force", is_flag=True, help="Compare what two partitions have by their names, too.")
-@form_option
-def command(replica: str, other: str, force: bool, form: str) -> None:
-    """Compare two replicas of a partition, REPLICA and OTHER, up to the first batch that is not the same.
+def command(replica: str, other: str, force: bool, form: str) -> int:
+    """Compare two replicas of a partition up to the first batch that is not the same.
 
     What is missing in one of them below its log start, or compacted, is not compared. The exit code is 1 if they
     differ; one that is only shorter, as a follower's that has not caught up, does not differ.
     """
-    from logstore.audit.replica_diff import as_json, compare
+    from logstore.audit.replica_diff import compare
 
-    with told_errors():
-        for path in (replica, other):
-            partition_directory(path)
-        if not force:
-            _require_same_partition(replica, other)
-        difference = compare(replica, other)
-    if form != "table":
-        print_object(as_json(difference), form)
-    else:
+    if not force:
+        _require_same_partition(replica, other)
+    difference = compare(replica, other)
+    if form == "table":
         _print(replica, other, difference)
-    sys.exit(0 if difference.is_same or difference.is_shorter else 1)
+    else:
+        print_row(DIFFERENCE, _difference(difference), form)
+    return 0 if difference.is_same or difference.is_shorter else FINDINGS
+
+
+def _difference(difference: Difference) -> Row:
+    return members(difference) | {
+        "isSame": difference.is_same,
+        "isShorter": difference.is_shorter,
+        "fields": list(map(json_name, difference.fields)),
+        "first": [place and members(place) | {"header": _header(place)} for place in difference.first],
+    }
+
+
+def _header(place: DifferencePlace) -> Row:
+    return {json_name(name): value for name, value in place.header.items()}
 
 
 def _require_same_partition(replica: str, other: str) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
-from .audit_options import Row, directory_argument, exit_code_of, listing, tell, told_unreadable
+from logstore.disk.names import file_name
+from logstore.errors import DataDirectoryError
+
 from .paths import data_directory, input_paths, partition_in
-from .timestamps import utc_text
+from .rows import PLACE, PLACE_BY_PATH, TOPIC, Row, RowField, RowType, members, print_rows, unless_missing
+from .verbs import Verb, exit_code_of, path_argument, paths_argument, told_unreadable
 
 if TYPE_CHECKING:
     from logstore.audit.evidence import Cluster
@@ -18,39 +20,90 @@ if TYPE_CHECKING:
     from logstore.audit.groups import GroupLag
     from logstore.audit.partition import Partition
 
-_GROUP_COLUMNS = ("group", "partition", "committed offset", "lag", "records to read", "producer id", "committed at")
-_TOPIC_COLUMNS = ("topic", "topic id", "partitions here", "of all", "segments", "bytes", "configuration")
-_PRODUCER_COLUMNS = (
-    *("partition", "producer id", "epoch", "transactional id", "last sequence", "last offset", "last written"),
-    *("coordinator epoch", "open since offset"),
+
+def _record_lag(row: Row) -> str | None:
+    return None if row["recordLag"] is None else f"{'' if row['recordLagIsExact'] else '≥ '}{row['recordLag']}"
+
+
+def _config_text(row: Row) -> str | None:
+    return " ".join(f"{name}={value}" for name, value in sorted(row["config"].items())) or None
+
+
+GROUP = RowType(
+    "group",
+    "A committed offset of a group.",
+    (
+        RowField("group", "string", "id of the group", "group"),
+        *PLACE[:2],
+        RowField("offset", "integer", "the committed offset: the next one to read", "committed offset"),
+        RowField("lag", "integer?", "offsets up to the end of the log; null without the partition", "lag"),
+        RowField("recordLag", "integer?", "records that are still to be read", "records to read", _record_lag),
+        RowField("recordLagIsExact", "boolean", "false: recordLag is the least that it can be"),
+        RowField("producerId", "integer?", "of the transaction that committed it", "producer id", is_minor=True),
+        RowField("commitTimestamp", "time?", "when it was committed", "committed at", is_minor=True),
+    ),
 )
-_SEGMENT_COLUMNS = (
-    *("partition", "base offset", "end offset", "bytes", "batches", "records", "control", "transactional", "damaged"),
-    *("first time", "largest time", ".index", ".timeindex", ".txnindex", "codecs"),
+TOPIC_ROW = RowType(
+    "topic",
+    "A topic.",
+    (
+        TOPIC._replace(heading="topic"),
+        RowField("topicId", "string?", "its id", "topic id", is_minor=True),
+        RowField(
+            "partitions",
+            "array",
+            "numbers of the partitions here",
+            "partitions here",
+            lambda row: len(row["partitions"]),
+        ),
+        RowField("partitionCount", "integer?", "of all partitions, as the metadata says", "of all"),
+        RowField("segmentCount", "integer", "how many segments", "segments"),
+        RowField("size", "integer", "bytes of its logs", "bytes"),
+        RowField("config", "object", "configurations of the topic", "configuration", _config_text, is_minor=True),
+    ),
+)
+PRODUCER = RowType(
+    "producer",
+    "What a log knows of a producer.",
+    (
+        *PLACE,
+        RowField("producerId", "integer", "its id", "producer id"),
+        RowField("producerEpoch", "integer", "its epoch", "epoch"),
+        RowField("transactionalId", "string?", "its transactional id", "transactional id"),
+        RowField("lastSequence", "integer?", "sequence of its last record", "last sequence", is_minor=True),
+        RowField("lastOffset", "integer?", "offset of its last record", "last offset"),
+        RowField("lastTimestamp", "time?", "of its last batch", "last written", is_minor=True),
+        RowField("coordinatorEpoch", "integer?", "of its last marker", "coordinator epoch", is_minor=True),
+        RowField("currentTxnFirstOffset", "integer?", "where its open transaction begins", "open since offset"),
+    ),
+)
+SEGMENT = RowType(
+    "segment",
+    "A segment of a log.",
+    (
+        *PLACE_BY_PATH,
+        RowField("baseOffset", "integer", "first offset that it may hold", "base offset"),
+        RowField("endOffset", "integer", "behind its last batch; the base offset without one", "end offset"),
+        RowField("size", "integer", "bytes of the log", "bytes"),
+        RowField("batchCount", "integer", "good batches", "batches"),
+        RowField("recordCount", "integer", "with those of markers; an entry of magic 0 or 1 is one", "records"),
+        RowField("controlCount", "integer", "batches with a marker", "control", is_minor=True),
+        RowField("transactionalCount", "integer", "batches of transactions", "transactional", is_minor=True),
+        RowField("damagedSize", "integer", "bytes that are no good batch", "damaged"),
+        RowField("firstTimestamp", "time?", "of its first batch", "first time", is_minor=True),
+        RowField("largestTimestamp", "time?", "largest of its batches", "largest time", is_minor=True),
+        RowField("offsetEntries", "integer?", "entries of .index; null without the file", ".index", is_minor=True),
+        RowField("timeEntries", "integer?", "entries of .timeindex", ".timeindex", is_minor=True),
+        RowField("abortedEntries", "integer?", "entries of .txnindex", ".txnindex", is_minor=True),
+        RowField("codecs", "array", "of its batches", "codecs", lambda row: " ".join(row["codecs"]), is_minor=True),
+    ),
 )
 
 
-def _group_cells(lag: Row) -> tuple[Any, ...]:
-    records = None if lag["recordLag"] is None else f"{'' if lag['recordLagIsExact'] else '≥ '}{lag['recordLag']}"
-    partition = f"{lag['topic']}-{lag['partition']}"
-    committed_at = utc_text(lag["commitTimestamp"])
-    return lag["group"], partition, lag["offset"], lag["lag"], records, lag["producerId"], committed_at
-
-
-def _cells(**shown: Callable[[Any], Any]) -> Callable[[Row], list[Any]]:
-    """Return what makes the cells of a row: its values, some of them shown in a way of their own."""
-    return lambda row: [shown[name](value) if name in shown else value for name, value in row.items()]
-
-
-def _config_text(config: dict[str, str]) -> str | None:
-    return " ".join(f"{name}={value}" for name, value in sorted(config.items())) or None
-
-
-@click.command("groups")
-@directory_argument
-@listing(_GROUP_COLUMNS, _group_cells)
-def groups(directory: str) -> tuple[list[Row], int]:
-    """List the committed offsets of all groups in a data DIRECTORY, and how far each is behind.
+@click.command("groups", cls=Verb, prints=[GROUP], example="logstore groups /var/lib/kafka/data")
+@path_argument("directory", data_directory)
+def groups(directory: str, form: str) -> int:
+    """List the committed offsets of all groups in a data directory, and how far each is behind.
 
     Lag counts offsets, as other tools do: markers and aborted records let it stay above 0 for ever. Beside it stand the
     records that a read_committed consumer still gets; ≥ where the cleaner has thinned out the batch it stands in.
@@ -58,29 +111,23 @@ def groups(directory: str) -> tuple[list[Row], int]:
     from logstore.audit.directory_audit import read_groups
     from logstore.audit.groups import group_lags
 
-    found, findings = read_groups(data_directory(directory))
-    return [_group(lag) for lag in group_lags(found)], exit_code_of(directory, findings)
+    found, findings = read_groups(directory)
+    print_rows(GROUP, map(_group, group_lags(found)), form)
+    return exit_code_of(directory, findings)
 
 
 def _group(lag: GroupLag) -> Row:
-    return {
+    return members(lag, lag.commit) | {
         "group": lag.group_id,
-        "topic": lag.topic,
-        "partition": lag.partition,
-        "offset": lag.commit.offset,
-        "lag": lag.lag,
-        "recordLag": lag.record_lag,
         "recordLagIsExact": lag.is_exact,
-        "producerId": lag.commit.producer_id,
-        "commitTimestamp": lag.commit.commit_timestamp,
+        "producerId": unless_missing(lag.commit.producer_id),
     }
 
 
-@click.command("topics")
-@directory_argument
-@listing(_TOPIC_COLUMNS, _cells(config=_config_text, partitions=len))
-def topics(directory: str) -> tuple[list[Row], int]:
-    """List the topics of a data DIRECTORY: ids, partitions, sizes, and what was configured.
+@click.command("topics", cls=Verb, prints=[TOPIC_ROW], example="logstore topics /var/lib/kafka/data")
+@path_argument("directory", data_directory)
+def topics(directory: str, form: str) -> int:
+    """List the topics of a data directory: ids, partitions, sizes, and what was configured.
 
     Ids and configurations are of `__cluster_metadata`; without it the ids are those of `partition.metadata`.
     """
@@ -88,14 +135,14 @@ def topics(directory: str) -> tuple[list[Row], int]:
     from logstore.audit.partition import open_partitions
     from logstore.audit.rules import ask
 
-    partitions = open_partitions(data_directory(directory))
+    partitions = open_partitions(directory)
     cluster = Cluster(directory)
     known = [] if cluster.image is None else cluster.image.topics
     by_topic: dict[str, list[Partition]] = {name: [] for name in known}
     for partition in partitions:
         by_topic.setdefault(partition.files.topic, []).append(partition)
-    rows = [_topic(name, found, cluster) for name, found in sorted(by_topic.items())]
-    return rows, exit_code_of(directory, [finding for bad in cluster.unreadable for finding in ask(bad)])
+    print_rows(TOPIC_ROW, [_topic(name, found, cluster) for name, found in sorted(by_topic.items())], form)
+    return exit_code_of(directory, [finding for bad in cluster.unreadable for finding in ask(bad)])
 
 
 def _topic(name: str, partitions: list[Partition], cluster: Cluster) -> Row:
@@ -111,25 +158,32 @@ def _topic(name: str, partitions: list[Partition], cluster: Cluster) -> Row:
         "topicId": next(local_ids, None) if topic is None else topic.topic_id,
         "partitions": [one.files.partition for one in partitions],
         "partitionCount": None if topic is None else len(topic.partitions),
-        "segments": len(logs),
-        "bytes": sum(unless_gone(segment_size, log) or 0 for log in logs),
+        "segmentCount": len(logs),
+        "size": sum(unless_gone(segment_size, log) or 0 for log in logs),
         "config": {} if cluster.image is None else cluster.image.topic_config(name),
     }
 
 
-@click.command("producers")
-@click.argument("path", type=click.Path())
-@listing(_PRODUCER_COLUMNS, _cells(lastTimestamp=utc_text))
-def producers(path: str) -> tuple[list[Row], int]:
-    """List the producers of PATH, a data directory or one of its partitions, as the logs themselves tell them."""
+@click.command("producers", cls=Verb, prints=[PRODUCER], example="logstore producers /var/lib/kafka/data/orders-0")
+@paths_argument(partition_in)
+def producers(paths: list[tuple[str, str | None]], form: str) -> int:
+    """List the producers of data directories or partitions, as the logs themselves tell them."""
     from logstore.audit.directory_audit import read_coordinators
     from logstore.audit.partition import open_partitions
 
-    root, only = partition_in(path)
-    log, findings = read_coordinators(root)
-    looked_at = [partition for partition in open_partitions(root) if only in (None, partition.name)]
-    rows = [producer for partition in looked_at for producer in _producers(partition, log)]
-    return rows, exit_code_of(root, findings)
+    rows: list[Row] = []
+    code = 0
+    for root, only in paths:
+        log, findings = read_coordinators(root)
+        for partition in open_partitions(root):
+            if only in (None, file_name(partition.files.path)):
+                try:
+                    rows += _producers(partition, log)
+                except DataDirectoryError as error:
+                    code = max(code, told_unreadable([error]))
+        code = max(code, exit_code_of(root, findings))
+    print_rows(PRODUCER, rows, form)
+    return code
 
 
 def _producers(partition: Partition, log: CoordinatorLog) -> Iterator[Row]:
@@ -142,40 +196,42 @@ def _producers(partition: Partition, log: CoordinatorLog) -> Iterator[Row]:
     follow(evidence, [facts])
     for producer in sorted(facts.state, key=lambda one: one.producer_id):
         last = producer.batches[-1] if producer.batches else None
-        yield {
-            "partition": partition.name,
-            "producerId": producer.producer_id,
-            "producerEpoch": producer.producer_epoch,
+        yield members(partition.files, producer) | {
             "transactionalId": log.owners.get(producer.producer_id),
             "lastSequence": None if last is None else last.last_sequence,
             "lastOffset": None if last is None else last.last_offset,
-            "lastTimestamp": producer.last_timestamp,
-            "coordinatorEpoch": producer.coordinator_epoch,
-            "currentTxnFirstOffset": producer.current_txn_first_offset,
+            "coordinatorEpoch": unless_missing(producer.coordinator_epoch),
         }
 
 
-@click.command("segments")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
-@listing(_SEGMENT_COLUMNS, _cells(first_timestamp=utc_text, largest_timestamp=utc_text, codecs=" ".join))
-def segments(paths: tuple[str, ...]) -> tuple[list[Row], int]:
-    """List the segments of each PATH, a data directory, a partition or a glob: offsets, sizes, times, index entries."""
-    from logstore.audit.evidence import Evidence
-    from logstore.audit.log_pass import follow
+@click.command("segments", cls=Verb, prints=[SEGMENT], example="logstore segments '/var/lib/kafka/data/orders-*'")
+@paths_argument(input_paths)
+def segments(paths: list[tuple[str, bool]], form: str) -> int:
+    """List the segments of data directories or partitions: offsets, sizes, times, index entries."""
     from logstore.audit.partition import open_partition, open_partitions
-    from logstore.audit.segment_table import SegmentTable
 
     rows: list[Row] = []
     code = 0
-    for path, is_partition in input_paths(paths, tell):
+    for path, is_partition in paths:
         for partition in [open_partition(path)] if is_partition else open_partitions(path):
-            table = SegmentTable()
-            follow(Evidence(partition), [table])
-            for row in table.rows:
-                values = dataclasses.asdict(row) | {"codecs": sorted(row.codecs)}
-                rows.append({"partition": partition.files.path, **values})
+            try:
+                rows += _segments(partition)
+            except DataDirectoryError as error:
+                code = max(code, told_unreadable([error]))
             if is_partition:
                 code = max(code, told_unreadable(partition.files.errors))
         if not is_partition:
             code = max(code, exit_code_of(path))
-    return rows, code
+    print_rows(SEGMENT, rows, form)
+    return code
+
+
+def _segments(partition: Partition) -> Iterator[Row]:
+    from logstore.audit.evidence import Evidence
+    from logstore.audit.log_pass import follow
+    from logstore.audit.segment_table import SegmentTable
+
+    table = SegmentTable()
+    follow(Evidence(partition), [table])
+    for row in table.rows:
+        yield members(partition.files, row) | {"codecs": sorted(row.codecs)}

@@ -28,23 +28,39 @@ _WILDCARDS = "*?["
 _UNNAMED = PartitionDirectory("", 0, DirectoryKind.LIVE)  # what a directory with segments is taken for
 
 
-def input_paths(words: Iterable[str], note: Note) -> list[tuple[str, bool]]:
-    """Return the partitions and data directories that `words` name, and which are partitions.
+def input_paths(word: str, note: Note) -> list[tuple[str, bool]]:
+    """Return the partitions and data directories that a word names, and which are partitions.
 
-    A glob means all it matches.
+    A file stands for the partition it is in, and a glob means all it matches but other files.
 
     Raises:
         UsageError: a word that names neither.
     """
-    found: list[tuple[str, bool]] = []
-    for word in words:
-        matches = [word]
-        if _is_glob(word):
-            matches = [path for path in _glob(word, note) if os.path.isdir(path)]
-        if not matches:
-            raise _no_match("directory", word)
-        found += [(path, is_partition(path)) for path in matches]
-    return found
+    paths = [word]
+    if _is_glob(word):
+        paths = [path for path in _glob(word, note) if os.path.isdir(path) or _partition_of(path) is not None]
+    if not paths:
+        raise _no_match("directory", word)
+    found = {_partition_of(path) or path: None for path in paths}
+    return [(path, is_partition(path)) for path in found]
+
+
+def _partition_of(path: str) -> str | None:
+    """Return the partition that a file is in; None for anything else."""
+    around = os.path.dirname(path) or os.curdir
+    if not os.path.isfile(path):
+        return None
+    try:
+        return around if is_partition(around) else None
+    except UsageError:
+        return None
+
+
+def _only(word: str, note: Note) -> tuple[str, bool]:
+    found = input_paths(word, note)
+    if len(found) > 1:
+        raise UsageError("The pattern matches several", path=word, expected="one", found=len(found))
+    return found[0]
 
 
 def is_partition(path: str) -> bool:
@@ -100,40 +116,46 @@ def _require_inside(path: str) -> None:
         )
 
 
-def data_directory(path: str) -> str:
-    """Return `path`, which is to be a data directory; UsageError if it is none."""
-    if is_partition(path):
+def data_directory(word: str, note: Note) -> str:
+    """Return the data directory that a word names.
+
+    Raises:
+        UsageError: it names a partition, or several, or neither.
+    """
+    path, is_one = _only(word, note)
+    if is_one:
         raise UsageError(
             "This is a partition, not a data directory", path=path, advice=f"did you mean {_parent_of(path)}?"
         )
     return path
 
 
-def partition_directory(path: str) -> str:
-    """Return `path`, which must be the directory of a partition with nothing in it that cannot be listed.
+def partition_directory(word: str, note: Note) -> str:
+    """Return the partition that a word names, with nothing in it that cannot be listed.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it names a data directory, or several, or neither.
         DataDirectoryError: a file that is not followed, or cannot be read.
     """
-    if not is_partition(path):
+    path, is_one = _only(word, note)
+    if not is_one:
+        names = [file_name(one.path) for one in list_data_directory(path).partitions]
         raise UsageError(
-            "This is a data directory, not a partition", path=path, advice="name one of the directories in it"
+            "This is a data directory, not a partition",
+            path=path,
+            advice=f"did you mean {os.path.join(path, names[0])}?" if names else None,
         )
     for error in list_partition_directory(path).errors:
         raise error
     return path
 
 
-def partition_in(path: str) -> tuple[str, str | None]:
-    """Return the data directory that `path` is or is in, and in the second case the name of the partition's directory.
-
-    Raises:
-        UsageError: it is neither a data directory nor a partition.
-    """
-    if is_partition(path):
-        return _parent_of(path), os.path.basename(os.path.abspath(path))
-    return os.path.abspath(path), None
+def partition_in(word: str, note: Note) -> list[tuple[str, str | None]]:
+    """Return the data directories that a word names or names a partition of, with the name of that one's directory."""
+    return [
+        (_parent_of(path), file_name(os.path.abspath(path))) if is_one else (os.path.abspath(path), None)
+        for path, is_one in input_paths(word, note)
+    ]
 
 
 def require_accessible(path: str, *, writes: bool) -> None:

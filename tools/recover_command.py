@@ -2,29 +2,85 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from logstore.disk.names import absolute_path, parent
 
-from .audit_options import (
-    FINDINGS,
-    dry_run_option,
-    form_option,
-    now_option,
-    print_object,
-    time_or_clock,
-    told_errors,
-    yes_option,
-)
 from .losses import loss_sizes, losses, require_consent
 from .paths import partition_directory
+from .rows import PARTITION, PATH, TOPIC, Row, RowField, RowType, members, print_row
+from .timestamps import iso_text
+from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, time_or_clock, told_errors, yes_option
+
+if TYPE_CHECKING:
+    from logstore.folds.producer_state import ProducerEntry
+    from logstore.log.config import LogConfig
+    from logstore.log.load.recovered import RecoveredLog
 
 
-@click.command("recover")
-@click.argument("directory", type=click.Path(file_okay=False))
+def _topic_config(context: click.Context, _: click.Parameter, texts: Sequence[str]) -> LogConfig:
+    """Return the configuration that NAME=VALUE, each, give a topic."""
+    from logstore.log.config import parse_config
+
+    for text in texts:
+        if "=" not in text:
+            raise click.UsageError(f"--config {text}: expected NAME=VALUE")
+    with told_errors(context):
+        return parse_config(dict(text.split("=", 1) for text in texts))
+
+
+LOSS = RowType(
+    "loss",
+    "What a recovery would remove although it can be read.",
+    (
+        PATH,
+        RowField("wasClean", "boolean", "whether the last broker ended in order"),
+        RowField("removedBatches", "integer", "readable batches behind the first damage"),
+        RowField("removedBytes", "integer", "their size"),
+    ),
+)
+RECOVERED = RowType(
+    "recovered",
+    "A partition as a recovery left it.",
+    (
+        TOPIC,
+        PARTITION,
+        PATH,
+        RowField("topicId", "string?", "of partition.metadata"),
+        RowField("logStartOffset", "integer", "where the log starts"),
+        RowField("logEndOffset", "integer", "behind its last batch"),
+        RowField("lastStableOffset", "integer", "read_committed consumers get what is below"),
+        RowField("highWatermark", "integer", "the end of the log, as nothing is replicated"),
+        RowField("recoveryPoint", "integer", "first offset that is not known to be on the disk"),
+        RowField(
+            "segments",
+            "array",
+            "objects: `baseOffset`, `size`, `nextOffset` (null if its index leads nowhere), `indexEntryCount`, "
+            "`timeIndexEntryCount`, `abortedTransactions` (how many)",
+        ),
+        RowField("leaderEpochs", "array", "objects: `epoch`, `startOffset`"),
+        RowField(
+            "producers",
+            "array",
+            "objects: `producerId`, `producerEpoch`, `lastSequence`, `lastTimestamp`, `coordinatorEpoch`, "
+            "`currentTxnFirstOffset`",
+        ),
+        RowField("repairs", "array", "objects: `file`, `action`, `reason`"),
+    ),
+)
+
+
+@click.command(
+    "recover",
+    cls=Verb,
+    prints=[LOSS, RECOVERED],
+    error_code=FINDINGS,
+    example="logstore recover /var/lib/kafka/data/orders-0 --dry-run",
+)
+@path_argument("directory", partition_directory)
 @click.option(
     "--clean/--unclean",
     "was_clean",
@@ -36,22 +92,27 @@ from .paths import partition_directory
 )
 @click.option("--log-start", type=int, help="Offset at which the log starts  [default: the checkpoint's]")
 @now_option
-@click.option("--config", multiple=True, metavar="NAME=VALUE", help="A configuration of the topic; may be repeated.")
+@click.option(
+    "--config",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_topic_config,
+    help="A configuration of the topic; may be repeated.",
+)
 @yes_option
 @dry_run_option
-@form_option
 def command(
     directory: str,
     was_clean: bool | None,
     recovery_point: int | None,
     log_start: int | None,
     now: int | None,
-    config: Sequence[str],
+    config: LogConfig,
     yes: bool,
     dry_run: bool,
     form: str,
-) -> None:
-    """Repair the partition DIRECTORY in place, as a broker does that starts, and print what it holds.
+) -> int:
+    """Repair a partition in place, as a broker does that starts, and print what it holds.
 
     The directory must not be in use. What is not told by options is taken from the data directory around it: its
     marker of a clean shutdown and its checkpoints, which stay as they are. Behind the first damage a broker removes all
@@ -59,40 +120,42 @@ def command(
     """
     from logstore.audit.partition import open_partition
     from logstore.disk.lock import data_directory_lock
-    from logstore.log.config import parse_config
     from logstore.log.load.loader import LoadSettings
     from logstore.log.load.recover import recover_partition
-    from logstore.log.load.recovered import as_json
 
-    with told_errors(FINDINGS):
-        topic_config = parse_config(dict(_pair(text) for text in config))
-        path = absolute_path(partition_directory(directory))
-        around = open_partition(path).surroundings
-        settings = LoadSettings(
-            was_clean=around.was_closed if was_clean is None else was_clean,
-            recovery_point=(around.recovery_point or 0) if recovery_point is None else recovery_point,
-            log_start_offset=(around.log_start_offset or 0) if log_start is None else log_start,
-            now_ms=time_or_clock(now),
-            config=topic_config,
-        )
-        lost = losses(path, was_clean=settings.was_clean, recovery_point=settings.recovery_point)
-        if not dry_run:
-            require_consent({path: lost} if lost and not yes else {})
-            with data_directory_lock(parent(path)):
-                recovered = recover_partition(path, settings)
+    path = absolute_path(directory)
+    around = open_partition(path).surroundings
+    settings = LoadSettings(
+        was_clean=around.was_closed if was_clean is None else was_clean,
+        recovery_point=(around.recovery_point or 0) if recovery_point is None else recovery_point,
+        log_start_offset=(around.log_start_offset or 0) if log_start is None else log_start,
+        now_ms=time_or_clock(now),
+        config=config,
+    )
+    lost = losses(path, was_clean=settings.was_clean, recovery_point=settings.recovery_point)
     if dry_run:
-        removed = dict(zip(("removedBatches", "removedBytes"), loss_sizes(lost), strict=True))
-        print_object({"path": path, "wasClean": settings.was_clean, **removed}, form)
-        sys.exit(FINDINGS if lost else 0)
-    values = as_json(recovered)
-    if form == "table":
-        names = ("epoch", "startOffset")
-        values["leaderEpochs"] = [dict(zip(names, entry, strict=True)) for entry in values["leaderEpochs"]]
-    print_object(values, form)
+        batch_count, size = loss_sizes(lost)
+        row = {"path": path, "wasClean": settings.was_clean, "removedBatches": batch_count, "removedBytes": size}
+        print_row(LOSS, row, form)
+        return FINDINGS if lost else 0
+    require_consent({path: lost} if lost and not yes else {})
+    with data_directory_lock(parent(path)):
+        recovered = recover_partition(path, settings)
+    print_row(RECOVERED, _recovered(recovered), form)
+    return 0
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise click.UsageError(f"--config {text}: expected NAME=VALUE")
-    return name, value
+def _recovered(log: RecoveredLog) -> Row:
+    return members(log) | {
+        "segments": [members(one) | {"abortedTransactions": len(one.aborted_transactions)} for one in log.segments],
+        "leaderEpochs": [{"epoch": epoch, "startOffset": offset} for epoch, offset in log.leader_epochs],
+        "producers": [_producer(producer) for producer in log.producers],
+        "repairs": [members(repair) for repair in log.repairs],
+    }
+
+
+def _producer(producer: ProducerEntry) -> Row:
+    last = producer.batches[-1].last_sequence if producer.batches else None
+    members_of_json = members(producer) | {"lastTimestamp": iso_text(producer.last_timestamp), "lastSequence": last}
+    del members_of_json["batches"]
+    return members_of_json

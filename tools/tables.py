@@ -1,17 +1,20 @@
-"""Tables for people: a line a row, never broken; on a terminal that is too narrow for that, a line a cell."""
+"""Tables for people: a line a row, never broken.
+
+A terminal that is too narrow goes without minor columns, and if that does not do, it gets a line for each cell.
+"""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 _GAP = "  "
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], minor: Collection[str | None] = ()) -> None:
     """Print the rows on standard output, below the names of the columns.
 
     None is a dash, and numbers stand at the right. What a terminal would obey, as a line end, stands as its escape.
@@ -19,18 +22,38 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     Args:
         columns: names.
         rows: values, as many as there are columns.
+        minor: names of columns that a narrow terminal goes without, the last ones first.
     """
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     texts = [[name, *map(_text, column)] for name, column in zip(columns, values, strict=True)]
     widths = [max(map(_width, column)) for column in texts]
-    if sys.stdout.isatty() and sum(widths) + len(_GAP) * (len(widths) - 1) > shutil.get_terminal_size().columns:
-        _print_cells(texts, max(map(_width, columns)))
-        return
-    cells = [
-        _justified(column, width, is_right=bool(found) and all(isinstance(value, int | None) for value in found))
-        for column, width, found in zip(texts, widths, values, strict=True)
-    ]
+    shown = list(range(len(columns)))
+    if sys.stdout.isatty():
+        room = shutil.get_terminal_size().columns
+        shown = _that_fit(widths, [number for number in shown if columns[number] in minor], room)
+        if not shown:
+            _print_cells(texts, max(map(_width, columns)))
+            return
+    cells = [_justified(texts[number], widths[number], is_right=_are_numbers(values[number])) for number in shown]
     sys.stdout.write("".join([f"{_GAP.join(row).rstrip()}\n" for row in zip(*cells, strict=True)]))
+    left_out = [name for number, name in enumerate(columns) if number not in shown]
+    if left_out:
+        sys.stdout.write(f"\nno room for {', '.join(left_out)}: make the terminal wider, or take --format csv\n")
+
+
+def _that_fit(widths: Sequence[int], minor: list[int], room: int) -> list[int]:
+    """Return the numbers of the columns that have room beside each other, going without minor ones; [] if none do."""
+    shown = list(range(len(widths)))
+    left_out = list(minor)
+    while sum(widths[number] for number in shown) + len(_GAP) * (len(shown) - 1) > room:
+        if not left_out:
+            return []
+        shown.remove(left_out.pop())
+    return shown
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return bool(values) and all(isinstance(value, int | None) for value in values)
 
 
 def _print_cells(texts: list[list[str]], name_width: int) -> None:
@@ -43,7 +66,11 @@ def _print_cells(texts: list[list[str]], name_width: int) -> None:
 
 
 def _text(value: Any) -> str:
-    text = "-" if value is None else str(value)
+    return "-" if value is None else visible(str(value))
+
+
+def visible(text: str) -> str:
+    """Return the text with escapes in the place of what a terminal would obey."""
     if text.isprintable():
         return text
     return "".join([one if one.isprintable() else one.encode("unicode_escape").decode() for one in text])

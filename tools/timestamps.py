@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1)
 
 
-def utc_text(timestamp_ms: int) -> str:
-    """Return the time in UTC to the millisecond; a number that is no time in the years 1 to 9999 as it is.
+def iso_text(timestamp_ms: int | None) -> str | None:
+    """Return the time in UTC to the millisecond; None for no time; what is not in the years 1 to 9999 as the number.
 
-    >>> utc_text(1700000000020), utc_text(-1), utc_text(2**62)
-    ('2023-11-14 22:13:20.020', '-', '4611686018427387904')
+    >>> iso_text(1700000000020), iso_text(-1), iso_text(2**62)
+    ('2023-11-14T22:13:20.020Z', None, '4611686018427387904')
     """
-    if timestamp_ms == -1:
-        return "-"
+    if timestamp_ms is None or timestamp_ms == -1:
+        return None
     try:
         moment = _EPOCH + timedelta(milliseconds=timestamp_ms)
     except OverflowError:
         return str(timestamp_ms)
-    return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{moment.microsecond // 1000:03}"
+    return moment.isoformat(timespec="milliseconds") + "Z"
+
+
+def utc_text(timestamp_ms: int) -> str:
+    """Return the time as a page shows it that says that its times are UTC.
+
+    >>> utc_text(1700000000020), utc_text(-1)
+    ('2023-11-14 22:13:20.020', '-')
+    """
+    return (iso_text(timestamp_ms) or "-").replace("T", " ").removesuffix("Z")
 
 
 def duration(milliseconds: int) -> str:

@@ -2,32 +2,63 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
-from logstore.errors import DataDirectoryError
+from logstore.disk.names import child
+from logstore.errors import DataDirectoryError, UsageError
 
-from .audit_options import (
-    FINDINGS,
-    exit_code_of,
-    form_option,
-    now_option,
-    print_object,
-    print_rows,
-    time_or_clock,
-    told_errors,
-)
-from .paths import partition_in
-from .timestamps import duration
+from .paths import Note, partition_directory, partition_in
+from .rows import PLACE, Row, RowField, RowType, members, print_row, print_rows
+from .timestamps import duration, iso_text
+from .verbs import FINDINGS, Verb, exit_code_of, now_option, path_argument, paths_argument, time_or_clock
 
 if TYPE_CHECKING:
     from logstore.audit.open_transactions import Explanation, OpenTransaction, Transactions
 
-_COLUMNS = (
-    *("partition", "transactional id", "producer id", "epoch", "first offset", "last offset", "records", "age"),
-    *("coordinator", "verdict"),
+
+def _state(row: Row) -> str | None:
+    return None if row["coordinator"] is None else str(row["coordinator"]["state"])
+
+
+TRANSACTION = RowType(
+    "transaction",
+    "An open transaction in a partition.",
+    (
+        *PLACE[:2],
+        RowField("transactionalId", "string?", "of its producer", "transactional id"),
+        RowField("producerId", "integer", "of its producer", "producer id", is_minor=True),
+        RowField("producerEpoch", "integer", "of its producer", "epoch", is_minor=True),
+        RowField("firstOffset", "integer", "of its first record", "first offset"),
+        RowField("lastOffset", "integer", "of its last record", "last offset", is_minor=True),
+        RowField("recordCount", "integer", "how many records", "records", is_minor=True),
+        RowField("ageMs", "integer", "since its first record", "age", lambda row: duration(row["ageMs"])),
+        RowField(
+            "coordinator",
+            "object?",
+            "what `__transaction_state` says: `partition` and `offset` of the record, `state`, `producerEpoch`, "
+            "`transactionTimeoutMs`, `transactionStartTime`, `partitions`",
+            "coordinator",
+            _state,
+            is_minor=True,
+        ),
+        RowField("verdict", "string", "what becomes of it", "verdict"),
+    ),
+)
+EXPLANATION = RowType(
+    "explanation",
+    "Why read_committed consumers of a partition get no further.",
+    (
+        *PLACE,
+        RowField("lastStableOffset", "integer", "they get what is below"),
+        RowField("logEndOffset", "integer", "behind the last record"),
+        RowField("openCount", "integer", "how many transactions are open"),
+        RowField("why", "string", "the reason"),
+        RowField("missing", "string?", "the marker that they wait for"),
+        RowField("advice", "string?", "what to do"),
+        RowField("blocking", "object?", "the transaction that they wait for, as a row of type transaction"),
+    ),
 )
 
 
@@ -36,71 +67,108 @@ def command() -> None:
     """Transactions of a data directory, with no broker: which are open, which hang, and why readers wait."""
 
 
-@command.command("list")
-@click.argument("path", type=click.Path())
-@now_option
-@form_option
-def list_(path: str, now: int | None, form: str) -> None:
-    """List the open transactions of PATH, a data directory or one of its partitions, and what becomes of each."""
-    _list(path, now, form, only_hanging=False)
+_paths = paths_argument(partition_in)
 
 
-@command.command()
-@click.argument("path", type=click.Path())
+@command.command("list", cls=Verb, prints=[TRANSACTION], example="logstore txns list /var/lib/kafka/data")
+@_paths
 @now_option
-@form_option
-def hanging(path: str, now: int | None, form: str) -> None:
+def list_(paths: list[tuple[str, str | None]], now: int | None, form: str) -> int:
+    """List the open transactions of data directories or partitions, and what becomes of each."""
+    return _list(paths, now, form, only_hanging=False)[1]
+
+
+@command.command(cls=Verb, prints=[TRANSACTION], example="logstore txns hanging /var/lib/kafka/data")
+@_paths
+@now_option
+def hanging(paths: list[tuple[str, str | None]], now: int | None, form: str) -> int:
     """List those that no coordinator is going to end. The exit code is 1 if there are any."""
-    _list(path, now, form, only_hanging=True)
+    count, code = _list(paths, now, form, only_hanging=True)
+    return max(code, FINDINGS if count else 0)
 
 
-@command.command()
-@click.argument("path", type=click.Path())
+def _one_partition(word: str, note: Note) -> tuple[str, str | None]:
+    return partition_in(partition_directory(word, note), note)[0]
+
+
+@command.command(cls=Verb, prints=[EXPLANATION], example="logstore txns explain /var/lib/kafka/data/orders-0")
+@path_argument("path", _one_partition)
 @now_option
-@form_option
-def explain(path: str, now: int | None, form: str) -> None:
-    """Say why read_committed consumers of PATH, the directory of a partition, get no further.
+def explain(path: tuple[str, str], now: int | None, form: str) -> int:
+    """Say why read_committed consumers of a partition get no further.
 
     The exit code is 1 if they wait for a transaction.
     """
-    from logstore.audit.open_transactions import Explanation, explanation_json
+    from logstore.audit.open_transactions import Explanation
 
-    transactions, code = _read(path, now)
+    transactions, code = _read(*path, now)
     if len(transactions.histories) != 1:
-        raise click.UsageError(f"{path} is not the directory of one partition")
+        raise UsageError("This is not the directory of one partition", path=path[1])
     (history,) = transactions.histories.values()
     explanation = Explanation(history, transactions.open)
-    if form != "table":
-        print_object(explanation_json(explanation), form)
-    else:
+    if form == "table":
         _print_explanation(explanation)
-    sys.exit(max(code, 0 if explanation.blocking is None else FINDINGS))
+    else:
+        print_row(EXPLANATION, _explanation(explanation), form)
+    return max(code, 0 if explanation.blocking is None else FINDINGS)
 
 
-def _read(path: str, now: int | None) -> tuple[Transactions, int]:
+def _read(root: str, only: str | None, now: int | None) -> tuple[Transactions, int]:
     """Return the transactions, and the exit code of what could not be looked at."""
     from logstore.audit.directory_audit import read_transactions
 
-    with told_errors():
-        root, only = partition_in(path)
-        transactions, findings = read_transactions(root, time_or_clock(now), only)
-        if only is not None and not transactions.histories:
-            raise DataDirectoryError("The partition cannot be looked at", path=path)
-        return transactions, exit_code_of(root, findings)
+    transactions, findings = read_transactions(root, time_or_clock(now), only)
+    if only is not None and not transactions.histories:
+        raise DataDirectoryError("The partition cannot be looked at", path=child(root, only))
+    return transactions, exit_code_of(root, findings)
 
 
-def _list(path: str, now: int | None, form: str, *, only_hanging: bool) -> NoReturn:
-    """Print the open transactions, or those that hang, and exit: with FINDINGS if hanging ones were asked for."""
-    from logstore.audit.open_transactions import Verdict, transaction_json
+def _list(paths: list[tuple[str, str | None]], now: int | None, form: str, *, only_hanging: bool) -> tuple[int, int]:
+    """Print the open transactions, or those that hang; return their number and the exit code."""
+    from logstore.audit.open_transactions import Verdict
 
-    transactions, code = _read(path, now)
     bad = (Verdict.HANGING, Verdict.MARKER_MISSING)
-    found = [one for one in transactions.open if not only_hanging or one.verdict in bad]
+    found: list[OpenTransaction] = []
+    code = 0
+    for root, only in paths:
+        transactions, code_of_one = _read(root, only, now)
+        found += [one for one in transactions.open if not only_hanging or one.verdict in bad]
+        code = max(code, code_of_one)
     if found or form != "table":
-        print_rows([transaction_json(one) for one in found], form, _COLUMNS, map(_row, found))
+        print_rows(TRANSACTION, map(_transaction, found), form)
     else:
         click.echo("none")
-    sys.exit(max(code, FINDINGS if only_hanging and found else 0))
+    return len(found), code
+
+
+def _transaction(one: OpenTransaction) -> Row:
+    return members(one.where, one.transaction, one) | {"coordinator": _coordinator(one), "verdict": one.verdict.value}
+
+
+def _coordinator(one: OpenTransaction) -> Row | None:
+    entry = one.coordinator
+    return entry and {
+        "partition": f"__transaction_state-{entry.partition}",
+        "offset": entry.offset,
+        "state": entry.metadata.state.name,
+        "producerEpoch": entry.metadata.producer_epoch,
+        "transactionTimeoutMs": entry.metadata.transaction_timeout_ms,
+        "transactionStartTime": iso_text(entry.metadata.start_timestamp_ms),
+        "partitions": [f"{topic}-{number}" for topic, number in entry.metadata.partitions],
+    }
+
+
+def _explanation(explanation: Explanation) -> Row:
+    history, blocking = explanation.history, explanation.blocking
+    return members(history.partition.files) | {
+        "lastStableOffset": history.last_stable_offset,
+        "logEndOffset": history.log_end_offset,
+        "openCount": len(explanation.open),
+        "why": explanation.why,
+        "missing": explanation.missing,
+        "advice": explanation.advice,
+        "blocking": blocking and TRANSACTION.plain(_transaction(blocking)),
+    }
 
 
 def _print_explanation(explanation: Explanation) -> None:
@@ -137,11 +205,3 @@ def _print_explanation(explanation: Explanation) -> None:
         click.echo(f"  {name:<17} {value}")
     if len(explanation.open) > 1:
         click.echo(f"\nBehind it {len(explanation.open) - 1} more transactions are open, see `logstore txns list`.")
-
-
-def _row(one: OpenTransaction) -> tuple[Any, ...]:
-    transaction = one.transaction
-    producer = (one.transactional_id, transaction.producer_id, transaction.producer_epoch)
-    offsets = (transaction.first_offset, transaction.last_offset, transaction.record_count)
-    state = None if one.coordinator is None else one.coordinator.metadata.state.name
-    return one.name, *producer, *offsets, duration(one.age_ms), state, one.verdict.value

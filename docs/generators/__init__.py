@@ -15,7 +15,7 @@ REFERENCE = Path(__file__).parents[1] / "reference"
 
 def pages() -> dict[Path, Callable[[], str]]:
     """Return the text of each generated page, by its path."""
-    from . import api, benchmarks, commands, configurations, errors, findings
+    from . import api, benchmarks, commands, configurations, errors, findings, rows
 
     makers = {
         "api": api.page,
@@ -23,5 +23,6 @@ def pages() -> dict[Path, Callable[[], str]]:
         "configurations": configurations.page,
         "errors": errors.page,
         "findings": findings.page,
+        "rows": rows.page,
     }
     return {REFERENCE / f"{name}.md": make for name, make in makers.items()} | benchmarks.pages()

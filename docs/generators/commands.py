@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import click
 
-from logstore_tools.audit_options import FINDINGS, UNREADABLE
 from logstore_tools.commands import COMMANDS, logstore
 from logstore_tools.dump.command import help_page
+from logstore_tools.verbs import FINDINGS, UNREADABLE
 
 from .markdown import table
 

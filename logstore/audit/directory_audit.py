@@ -95,7 +95,8 @@ def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[
         only: the name of the one partition whose transactions are asked for; None for all.
 
     Raises:
-        DataDirectoryError: `path` is missing, unreadable, or no directory; a segment cannot be read.
+        DataDirectoryError: `path` is missing, unreadable, or no directory; the only partition that is asked for
+            cannot be read.
     """
 
     def read() -> tuple[Transactions, list[Finding], list[Finding]]:
@@ -116,19 +117,19 @@ def read_groups(path: str) -> tuple[Groups, list[Finding]]:
     """Read only the groups of the data directory at `path`, and findings about records that do not parse.
 
     Raises:
-        DataDirectoryError: `path` is missing, unreadable, or no directory; a segment cannot be read.
+        DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
     cluster = Cluster(path)
     partitions = _live(path, cluster)
-    wanted = [one for one in partitions if one.partition.files.topic == consumer_offsets.TOPIC]
-    return _groups(partitions, cluster), [finding for one in wanted for finding in one.findings]
+    told = [one for one in partitions if one.error or one.partition.files.topic == consumer_offsets.TOPIC]
+    return _groups(partitions, cluster), [finding for one in told for finding in one.findings]
 
 
 def read_coordinators(path: str) -> tuple[CoordinatorLog, list[Finding]]:
     """Read only `__transaction_state` of the data directory at `path`, and findings about records that do not parse.
 
     Raises:
-        DataDirectoryError: `path` is missing, unreadable, or no directory; a segment cannot be read.
+        DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
     partitions = _live(path, Cluster(path), {transaction_state.TOPIC}, "")
     log = CoordinatorLog([one.states for one in partitions])
@@ -141,14 +142,17 @@ def _counts(partition: Partition, cluster: Cluster) -> bool:
 
 
 def _live(path: str, cluster: Cluster, topics: Collection[str] = (), only: str | None = None) -> list[PartitionFacts]:
-    """Follow the live partitions, those of `topics` and the one that is called `only`; all if it is None."""
+    """Follow the live partitions, those of `topics` and the one that is called `only`; all if it is None.
+
+    One that cannot be read is a finding, and an error if it is the only one that is asked for.
+    """
     wanted = [
         one
         for one in open_partitions(path)
         if _counts(one, cluster) and (only in (None, one.name) or one.files.topic in topics)
     ]
     found = [verify_partition(one, cluster, Asked.NOTHING) for one in wanted]
-    for error in [one.error for one in found if one.error is not None]:
+    for error in [one.error for one in found if one.error is not None and one.partition.name == only]:
         raise error
     return found
 
@@ -191,4 +195,4 @@ def _whole_from(evidence: Evidence) -> int:
 def _groups(partitions: Sequence[PartitionFacts], cluster: Cluster) -> Groups:
     commits = {target: found for one in partitions for target, found in one.commits.items()}
     unknown = frozenset(target for target in commits if cluster.has_partition(*target[1:]) is Known.NO)
-    return Groups(commits, unknown, {one.partition.key: one.ranges for one in partitions})
+    return Groups(commits, unknown, {one.partition.key: one.ranges for one in partitions if one.error is None})

@@ -111,16 +111,3 @@ def rule(severity: Severity, advice: str) -> Callable[[Callable[[Any], Iterator[
         return Rule(check.__name__.replace("_", "-"), severity, about, advice, (needs,), check)
 
     return decorate
-
-
-def as_json(finding: Finding) -> dict[str, Any]:
-    """`finding` in plain values; of the place only what applies."""
-    where = {name: value for name, value in finding.where._asdict().items() if value is not None}
-    return {
-        "rule": finding.rule,
-        "severity": finding.severity.value,
-        "where": where,
-        "expected": finding.expected,
-        "found": finding.found,
-        "advice": finding.advice,
-    }

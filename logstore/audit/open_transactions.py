@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..topics.transaction_state import TransactionMetadata, TransactionState
 from .facts.coordinators import PREPARED, CoordinatorLog
@@ -184,51 +184,6 @@ class Explanation(NamedTuple):
             return None
         producer_id = self.blocking.transaction.producer_id
         return f"a COMMIT or ABORT marker of producer {producer_id} in {self.blocking.name}"
-
-
-def transaction_json(one: OpenTransaction) -> dict[str, Any]:
-    """An open transaction in plain values, named as Kafka names them."""
-    transaction, entry = one.transaction, one.coordinator
-    found: dict[str, Any] = {
-        "topic": one.where.topic,
-        "partition": one.where.partition,
-        "producerId": transaction.producer_id,
-        "producerEpoch": transaction.producer_epoch,
-        "transactionalId": one.transactional_id,
-        "firstOffset": transaction.first_offset,
-        "lastOffset": transaction.last_offset,
-        "records": transaction.record_count,
-        "ageMs": one.age_ms,
-        "verdict": one.verdict.value,
-        "coordinator": None,
-    }
-    if entry is not None:
-        metadata = entry.metadata
-        found["coordinator"] = {
-            "partition": f"__transaction_state-{entry.partition}",
-            "offset": entry.offset,
-            "state": metadata.state.name,
-            "producerEpoch": metadata.producer_epoch,
-            "transactionTimeoutMs": metadata.transaction_timeout_ms,
-            "transactionStartTimeMs": metadata.start_timestamp_ms,
-            "partitions": [f"{topic}-{number}" for topic, number in metadata.partitions],
-        }
-    return found
-
-
-def explanation_json(explanation: Explanation) -> dict[str, Any]:
-    """The answer in plain values."""
-    blocking = explanation.blocking
-    return {
-        "partition": explanation.history.partition.name,
-        "lastStableOffset": explanation.history.last_stable_offset,
-        "logEndOffset": explanation.history.log_end_offset,
-        "openTransactions": len(explanation.open),
-        "why": explanation.why,
-        "missing": explanation.missing,
-        "advice": explanation.advice,
-        "blocking": None if blocking is None else transaction_json(blocking),
-    }
 
 
 _ABORT = (

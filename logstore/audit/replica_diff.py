@@ -9,7 +9,7 @@ Where one of them has been compacted they need not agree, and are not compared.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -125,16 +125,3 @@ def _header(block: _Block, row: int) -> dict[str, int]:
 
 def _place(block: _Block | None, row: int) -> DifferencePlace | None:
     return None if block is None else DifferencePlace(block.path, int(block.positions[row]), _header(block, row))
-
-
-def as_json(difference: Difference) -> dict[str, Any]:
-    """`difference` in plain values."""
-    return {
-        "comparedFrom": difference.start_offset,
-        "sameUpTo": difference.end_offset,
-        "sameBatches": difference.batch_count,
-        "isSame": difference.is_same,
-        "isShorter": difference.is_shorter,
-        "fields": list(difference.fields),
-        "first": [None if place is None else place._asdict() for place in difference.first],
-    }

@@ -21,7 +21,8 @@ def test_twenty_faults_are_reported_as_exactly_these_twenty(tmp_path: Path) -> N
 
 def test_the_command_line_reports_exactly_these_twenty(tmp_path: Path) -> None:
     planted, now_ms = twenty_faults(tmp_path)
-    done = CliRunner().invoke(command, [str(tmp_path), "--now", str(now_ms), "--format", "json"])
+    done = CliRunner().invoke(command, [str(tmp_path), "--now", str(now_ms), "--format", "jsonl"])
     assert done.exit_code == 1
-    found = [(one["rule"], f"{one['where']['topic']}-{one['where']['partition']}") for one in json.loads(done.output)]
+    _, *findings = map(json.loads, done.output.splitlines())
+    found = [(one["rule"], f"{one['topic']}-{one['partition']}") for one in findings]
     assert sorted(found) == sorted(planted.items())

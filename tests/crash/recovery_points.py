@@ -11,12 +11,12 @@ from logstore.disk.seam import Seam
 from logstore.errors import LogstoreError
 from logstore.layout.file_names import LOG_SUFFIX, segment_file_name
 from logstore.log.load.recover import recover_partition
-from logstore.log.load.recovered import as_json
 from tests.crash.lossy_disk import LossyDisk
 from tests.crash.points import DRAWS, Point
 from tests.recovery.cases import NOW_MS, Case, damaged_cases
 from tests.recovery.comparison import Answer, described, files
 from tests.support.dice import Dice
+from tests.support.recovered_json import as_json
 from tests.support.seams import UnsyncedSeam
 
 SMALL = {"segment.index.bytes": "65536", "index.interval.bytes": "100"}

@@ -141,10 +141,10 @@ class Observers:
 
     def _groups(self) -> dict[str, dict[str, int]]:
         """Committed offsets as `logstore groups` tells them."""
-        result = CliRunner().invoke(command_line, ["groups", "--format", "json", str(self.root)])
+        result = CliRunner().invoke(command_line, ["groups", "--format", "jsonl", str(self.root)])
         assert result.exit_code == 0, result.output
         told: dict[str, dict[str, int]] = {}
-        for row in json.loads(result.output):
+        for row in map(json.loads, result.output.splitlines()):
             told.setdefault(row["group"], {})[f"{row['topic']}-{row['partition']}"] = row["offset"]
         return told
 

@@ -20,10 +20,11 @@ from logstore.log.append.request import AppendInfo
 from logstore.log.config import parse_config
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
-from logstore.log.load.recovered import RecoveredLog, as_json, describe_segment
+from logstore.log.load.recovered import RecoveredLog, describe_segment
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.workloads import Step
 from tests.recovery.comparison import UnsyncedSeam
+from tests.support.recovered_json import as_json
 
 Answer = dict[str, Any]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from logstore.errors import LogstoreError
 from logstore.log.load.recover import recover_partition
-from logstore.log.load.recovered import as_json
 from tests.recovery.cases import Case
+from tests.support.recovered_json import as_json
 from tests.support.seams import UnsyncedSeam
 
 Answer = dict[str, Any]

@@ -74,12 +74,12 @@ def test_twenty_faults_are_these_twenty_in_spark(tmp_path: Path, load: Load) -> 
 @pytest.mark.long  # as does the README
 def test_the_command_line_audits_with_spark(spark: object, golden: Golden, tmp_path: Path) -> None:
     path = damaged(golden("transactions"), tmp_path / "damaged")
-    words = ["audit", str(path), "--now", str(NOW_MS), "--format", "json"]
+    words = ["audit", str(path), "--now", str(NOW_MS), "--format", "jsonl"]
     program = Path(sys.executable).with_name("logstore")
     alone, with_spark = (
         subprocess.run([program, *words, *more], capture_output=True, text=True, check=False)
         for more in ([], ["--spark", "local[1]"])
     )
     assert (alone.returncode, with_spark.returncode) == (1, 1), with_spark.stderr
-    found, expected = (json.loads(done.stdout) for done in (with_spark, alone))
+    found, expected = (list(map(json.loads, done.stdout.splitlines())) for done in (with_spark, alone))
     assert sorted(found, key=str) == sorted(expected, key=str)

@@ -188,8 +188,8 @@ def test_txns_prints_lists_and_explanations(tmp_path: Path) -> None:
     root = story.write(tmp_path)
     now = ["--now", str(story.now_ms + SOON_MS)]
     runner = CliRunner()
-    listed = runner.invoke(txns_command, ["list", str(root), *now, "--format", "json"])
-    assert [one["verdict"] for one in json.loads(listed.output)] == ["hanging"]
+    listed = runner.invoke(txns_command, ["list", str(root), *now, "--format", "jsonl"])
+    assert [json.loads(line)["verdict"] for line in listed.output.splitlines()] == ["hanging"]
     hanging = runner.invoke(txns_command, ["hanging", str(root), *now])
     assert (hanging.exit_code, "hanging" in hanging.output) == (1, True)
     explained = runner.invoke(txns_command, ["explain", str(root / A), *now])
@@ -207,9 +207,9 @@ def test_audit_prints_and_exits_with_what_it_found(tmp_path: Path) -> None:
     clean_root = clean().write(tmp_path / "clean")
     assert runner.invoke(audit_command, [str(clean_root), *now]).exit_code == 0
     dirty_root = hanging_unknown().write(tmp_path / "dirty")
-    found = runner.invoke(audit_command, [str(dirty_root), *now, "--format", "json"])
+    found = runner.invoke(audit_command, [str(dirty_root), *now, "--format", "jsonl"])
     assert found.exit_code == 1
-    assert [finding["rule"] for finding in json.loads(found.output)] == ["transaction-hanging"]
+    assert [json.loads(line).get("rule") for line in found.output.splitlines()] == [None, "transaction-hanging"]
 
 
 def test_every_rule_has_a_fault() -> None:

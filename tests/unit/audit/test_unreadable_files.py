@@ -16,9 +16,9 @@ import pytest
 from click.testing import CliRunner
 
 from logstore.audit.directory_audit import audit_directory
-from logstore_tools.audit_options import UNREADABLE
 from logstore_tools.check_commands import audit, verify
 from logstore_tools.takeover_commands import import_, promote
+from logstore_tools.verbs import UNREADABLE
 from tests.support.golden import WRITTEN, Golden
 from tests.support.sampling import IS_LONG
 

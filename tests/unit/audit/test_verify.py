@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from logstore.audit.finding import Finding, Severity, as_json
+from logstore.audit.finding import Finding, Severity
 from logstore.audit.partition import open_partition
 from logstore.audit.verify import verify_directory, verify_partition
 from logstore_tools.check_commands import verify as command
@@ -111,21 +111,28 @@ def test_the_command_prints_and_exits_with_what_it_found(copied: Callable[[str],
     dirty = runner.invoke(command, [str(root / ROLLED)])
     assert dirty.exit_code == 1
     assert "log-crc" in dirty.output
-    asked = runner.invoke(command, [f"{root}/roll*", "--format", "json"])
-    assert [finding["rule"] for finding in json.loads(asked.output)["findings"]] == ["log-crc"]
+    asked = runner.invoke(command, [f"{root}/roll*", "--format", "jsonl"])
+    assert [row.get("rule") for row in map(json.loads, asked.output.splitlines())] == [None, "log-crc"]
     assert runner.invoke(command, [str(root / "nowhere")]).exit_code == 2
     assert runner.invoke(command, []).exit_code == 2
 
 
-def test_a_finding_in_json_has_what_applies(copied: Callable[[str], Path]) -> None:
+def test_a_finding_in_json_has_its_place(copied: Callable[[str], Path]) -> None:
     root = copied("transactions")
     FAULTS["log-crc"][0](root)
     (finding,) = findings_of(root)
     assert finding.severity is Severity.ERROR
-    assert as_json(finding)["where"] == {
-        "path": f"{root}/{ROLLED}/00000000000000000016.log",
+    row = json.loads(CliRunner().invoke(command, [str(root), "--format", "jsonl"]).output.splitlines()[-1])
+    assert row == {
+        "type": "finding",
+        "severity": "error",
+        "rule": "log-crc",
         "topic": "rolled",
         "partition": 0,
+        "path": f"{root}/{ROLLED}/00000000000000000016.log",
         "position": finding.where.position,
         "offset": finding.where.offset,
+        "expected": finding.expected,
+        "found": finding.found,
+        "advice": finding.advice,
     }

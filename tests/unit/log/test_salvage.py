@@ -181,7 +181,7 @@ def test_salvage_runs_dry_unless_it_has_a_destination(damaged: Callable[[Plant],
     runner = CliRunner()
     dry = runner.invoke(salvage_command, [str(source)])
     assert (dry.exit_code, "Nothing was written" in dry.output) == (1, True)
-    planned = json.loads(runner.invoke(salvage_command, [str(source), "--format", "json"]).output)
+    planned = json.loads(runner.invoke(salvage_command, [str(source), "--format", "jsonl"]).output)
     assert [piece["problem"] is None for piece in planned["pieces"]].count(False) == 1
     (tmp_path / "new").mkdir()
     written = runner.invoke(salvage_command, [str(source), str(tmp_path / "new" / ROLLED)])

@@ -52,7 +52,7 @@ def test_the_version_has_a_short_option() -> None:
     [
         ("logstore se", {"segments"}),
         ("logstore groups --for", {"--format"}),
-        ("logstore groups --format js", {"json", "jsonl"}),
+        ("logstore groups --format js", {"jsonl"}),
         ("logstore dump --pri", {"--print-data-log"}),
     ],
 )

@@ -237,12 +237,12 @@ def test_the_command_takes_what_it_is_not_told_from_the_data_directory(rolled: P
     parent = rolled.parent
     (parent / "log-start-offset-checkpoint").write_text("0\n1\nrolled 0 20\n")
     (parent / "recovery-point-offset-checkpoint").write_text("0\n1\nrolled 0 65\n")
-    done = CliRunner().invoke(command, [str(rolled), "--now", str(NOW_MS), "--format", "json"])
+    done = CliRunner().invoke(command, [str(rolled), "--now", str(NOW_MS), "--format", "jsonl"])
     assert done.exit_code == 0
     found = json.loads(done.stdout)
     assert (found["logStartOffset"], found["logEndOffset"], found["recoveryPoint"]) == (20, 76, 65)
     (parent / ".kafka_cleanshutdown").touch()
-    done = CliRunner().invoke(command, [str(rolled), "--now", str(NOW_MS), "--format", "json"])
+    done = CliRunner().invoke(command, [str(rolled), "--now", str(NOW_MS), "--format", "jsonl"])
     assert json.loads(done.stdout)["recoveryPoint"] == 76
 
 
@@ -260,7 +260,7 @@ def test_the_command_removes_readable_batches_only_if_told_so(rolled: Path) -> N
     content[70] ^= 1  # in the first batch, so that all behind it goes
     log.write_bytes(content)
     before = {path.name: path.read_bytes() for path in rolled.iterdir()}
-    arguments = [str(rolled), "--unclean", "--now", str(NOW_MS), "--format", "json"]
+    arguments = [str(rolled), "--unclean", "--now", str(NOW_MS), "--format", "jsonl"]
     dry = CliRunner().invoke(command, [*arguments, "--dry-run"])
     assert dry.exit_code == 1
     assert json.loads(dry.stdout)["removedBatches"] > 1

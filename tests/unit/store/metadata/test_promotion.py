@@ -35,7 +35,7 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 def as_told(*args: str) -> dict[str, Any]:
-    result = call(*args, "--format", "json")
+    result = call(*args, "--format", "jsonl")
     assert result.exit_code == 0, result.output
     told: dict[str, Any] = json.loads(result.output)
     return told

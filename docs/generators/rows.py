@@ -1,0 +1,51 @@
+"""The page of the rows: the schema of each type, as the verbs that print it have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from logstore_tools.commands import logstore
+from logstore_tools.rows import RowType
+from logstore_tools.verbs import Verb
+
+from .markdown import table
+
+_HEAD = """\
+# Rows of the commands
+
+Written by `python -m docs.generators` from the schemas that the commands print by; do not edit.
+
+`--format jsonl` prints a JSON object a line. It begins with `type`, the name of its schema, and has all members of that
+in their order. `--format csv` has the same members as columns, with their names in the first line, and lists and
+objects as JSON; where a command prints rows of several types, those of the last one. Times are ISO 8601 in UTC to the
+millisecond, and a time beyond the years 1 to 9999 is its number of milliseconds. `?` is a member that may be missing:
+null in JSON, empty in CSV. `logstore dump` has other formats, see [Dump](../how-to/dump.md#for-programs).
+"""
+
+
+def verbs(group: click.Group = logstore, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Verb]]:
+    """Yield each command that prints rows, behind the words that call it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from verbs(command, (*words, name))
+        elif isinstance(command, Verb):
+            yield (*words, name), command
+
+
+def page() -> str:
+    """Return the page."""
+    printed: dict[str, tuple[RowType, list[str]]] = {}
+    for words, verb in verbs():
+        for of in verb.prints:
+            printed.setdefault(of.name, (of, []))[1].append(f"`logstore {' '.join(words)}`")
+    return _HEAD + "".join(_section(of, calls) for _, (of, calls) in sorted(printed.items()))
+
+
+def _section(of: RowType, calls: list[str]) -> str:
+    members = [(f"`{field.name}`", field.type, field.about) for field in of.fields]
+    about = f"{of.about} Printed by {', '.join(calls)}."
+    return f"\n## {of.name}\n\n{about}\n\n{table(['member', 'type', 'what it is'], members)}"

@@ -1,0 +1,99 @@
+"""Every verb has an example that runs, and prints what its schema says and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from docs.generators.rows import verbs
+from logstore_tools.rows import RowType
+from logstore_tools.verbs import Verb
+from tests.support.golden import Golden
+
+VERBS = dict(verbs())
+TYPES = {
+    "string": str,
+    "integer": int,
+    "boolean": bool,
+    "time": str,
+    "array": list,
+    "object": dict,
+}
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+@pytest.fixture
+def data(golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data directory and a replica of it, beside which commands write."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("data", "other"):
+        shutil.copytree(golden("demo"), tmp_path / name)
+    for name in ("rescued", "repaired", "shown"):
+        (tmp_path / name).mkdir()
+    return tmp_path / "data"
+
+
+def example_of(verb: Verb, data: Path) -> list[str]:
+    """The words of the example behind `logstore`, about `data`."""
+    text = verb.example.replace("/var/lib/kafka/data", str(data)).replace("/mnt/other/data", str(data.parent / "other"))
+    program, *words = shlex.split(text.replace("/mnt", str(data.parent)))
+    assert program == "logstore"
+    return words
+
+
+def assert_fits(row: dict[str, Any], of: RowType) -> None:
+    assert list(row) == ["type", *(field.name for field in of.fields)]
+    for field in of.fields:
+        value, kind = row[field.name], field.type.removesuffix("?")
+        assert (value is None) <= field.type.endswith("?"), field.name
+        assert value is None or type(value) is TYPES[kind], field.name
+        assert kind != "time" or value is None or TIME.fullmatch(value), field.name
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_the_example_of_the_help_runs(words: tuple[str, ...], data: Path) -> None:
+    runner = CliRunner()
+    verb = VERBS[words]
+    text = runner.invoke(verb, ["--help"]).stdout
+    assert text.endswith(f"\nExample:\n  {verb.example}\n")
+    assert verb.example.startswith(f"logstore {' '.join(words)} ")
+    result = runner.invoke(verb, example_of(verb, data)[len(words) :], catch_exceptions=False)
+    assert (result.exit_code in (0, 1), bool(result.stdout)) == (True, True), result.stderr
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_rows_are_as_the_schema_says(words: tuple[str, ...], data: Path) -> None:
+    verb = VERBS[words]
+    types = {of.name: of for of in verb.prints}
+    arguments = example_of(verb, data)[len(words) :]
+    (data / "orders-0" / f"{0:020d}.timeindex").write_bytes(bytes(11))  # a finding
+    result = CliRunner().invoke(verb, [*arguments, "--format", "jsonl"], catch_exceptions=False)
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert rows or words == ("txns", "hanging")
+    for row in rows:
+        assert_fits(row, types[row["type"]])
+    table = CliRunner().invoke(verb, [*arguments, "--format", "table"]).stdout
+    assert '{"' not in table
+
+
+def test_a_type_of_row_has_one_schema() -> None:
+    types = {id(of): of for verb in VERBS.values() for of in verb.prints}.values()
+    assert len({of.name for of in types}) == len(types)
+    for of in types:
+        assert len({field.name for field in of.fields}) == len(of.fields)
+        assert {field.type.removesuffix("?") for field in of.fields} <= TYPES.keys()
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_a_misspelled_option_gets_a_suggestion(words: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(VERBS[words], ["--frmat", "csv"])
+    assert (result.exit_code, "Did you mean" in result.stderr and "'--format'" in result.stderr) == (2, True), (
+        result.stderr
+    )
