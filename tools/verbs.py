@@ -134,8 +134,8 @@ def told_errors(context: click.Context) -> Iterator[None]:
         raise click.UsageError(visible(str(error)), context) from error
     except LogstoreError as error:
         tell(error)
-        is_verb = isinstance(context.command, Verb) and not is_refused(error)
-        sys.exit(context.command.error_code if is_verb else UNREADABLE)
+        verb = context.command
+        sys.exit(verb.error_code if isinstance(verb, Verb) and not is_refused(error) else UNREADABLE)
 
 
 def tell(error: LogstoreError | Finding) -> None:

@@ -123,15 +123,20 @@ def verify_partition(
     try:
         size = follow(evidence, followers, ask)
     except DataDirectoryError as error:
-        evidence.give_up()
-        unreadable, size = error, PassSize(log_end_offset=partition.first_offset, is_end_known=False)
-        ask(Breach.of("log-unreadable", partition.where(), error, "what can be read"))
+        unreadable, size = error, _given_up(evidence, error, ask)
     if (cleaned := swap.without_copies()) is not None:
         facts = verify_partition(cleaned, cluster, asked, decodes=decodes)
         facts.transactions.evidence.unasked.add(BESIDE_MERGED)
         return facts
     told = partition, size, tuple(findings), transactions, ranges
     return PartitionFacts(*told, records.states, records.commits, records.bad_count, unreadable)
+
+
+def _given_up(evidence: Evidence, error: DataDirectoryError, ask: Ask) -> PassSize:
+    """Tell of a log that cannot be read to its end; return what is known of its size."""
+    evidence.give_up()
+    ask(Breach.of("log-unreadable", evidence.partition.where(), error, "what can be read"))
+    return PassSize(log_end_offset=evidence.partition.first_offset, is_end_known=False)
 
 
 def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
