@@ -71,7 +71,7 @@ PRODUCER = RowType(
         RowField("producerEpoch", "integer", "its epoch", "epoch"),
         RowField("transactionalId", "string?", "its transactional id", "transactional id"),
         RowField("lastSequence", "integer?", "sequence of its last record", "last sequence", is_minor=True),
-        RowField("lastOffset", "integer?", "offset of its last record", "last offset"),
+        RowField("lastOffset", "integer?", "offset of its last record", "last offset", is_minor=True),
         RowField("lastTimestamp", "time?", "of its last batch", "last written", is_minor=True),
         RowField("coordinatorEpoch", "integer?", "of its last marker", "coordinator epoch", is_minor=True),
         RowField("currentTxnFirstOffset", "integer?", "where its open transaction begins", "open since offset"),
@@ -86,7 +86,9 @@ SEGMENT = RowType(
         RowField("endOffset", "integer", "behind its last batch; the base offset without one", "end offset"),
         RowField("size", "integer", "bytes of the log", "bytes"),
         RowField("batchCount", "integer", "good batches", "batches"),
-        RowField("recordCount", "integer", "with those of markers; an entry of magic 0 or 1 is one", "records"),
+        RowField(
+            "recordCount", "integer", "with those of markers; magic 0 and 1: of entries", "records", is_minor=True
+        ),
         RowField("controlCount", "integer", "batches with a marker", "control", is_minor=True),
         RowField("transactionalCount", "integer", "batches of transactions", "transactional", is_minor=True),
         RowField("damagedSize", "integer", "bytes that are no good batch", "damaged"),

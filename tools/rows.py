@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .tables import print_table, visible
@@ -47,12 +47,15 @@ class RowType(NamedTuple):
     about: str
     fields: tuple[RowField, ...]
 
-    def plain(self, row: Row) -> Row:
-        """Return the members of the type out of a row, whose times are milliseconds."""
-        return {
-            field.name: iso_text(row[field.name]) if field.type.startswith("time") else row[field.name]
-            for field in self.fields
-        }
+    def plain(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the members of the type out of rows, whose times are milliseconds."""
+        names = [field.name for field in self.fields]
+        times = [field.name for field in self.fields if field.type.startswith("time")]
+        for row in rows:
+            found = {name: row[name] for name in names}
+            for name in times:
+                found[name] = iso_text(found[name])
+            yield found
 
 
 TOPIC = RowField("topic", "string", "name of the topic")
@@ -89,7 +92,7 @@ def unless_missing(number: int | None) -> int | None:
 
 def print_rows(of: RowType, rows: Iterable[Row], form: str) -> None:
     """Print rows of a type in one of FORMATS; a table has the fields with a heading."""
-    plain = map(of.plain, rows)
+    plain = of.plain(rows)
     if form == "jsonl":
         sys.stdout.writelines(f"{json.dumps({'type': of.name} | row)}\n" for row in plain)
     elif form == "csv":
@@ -108,7 +111,7 @@ def print_row(of: RowType, row: Row, form: str) -> None:
     if form != "table":
         print_rows(of, [row], form)
         return
-    for name, value in of.plain(row).items():
+    for name, value in next(of.plain([row])).items():
         if value is not None:
             values = value if isinstance(value, list) else []
             count = len(value) if isinstance(value, list) else visible(_members(value, ", "))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -25,20 +26,21 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], minor: Co
         minor: names of columns that a narrow terminal goes without, the last ones first.
     """
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
-    texts = [[name, *map(_text, column)] for name, column in zip(columns, values, strict=True)]
-    widths = [max(map(_width, column)) for column in texts]
+    texts = [_texts([name, *column]) for name, column in zip(columns, values, strict=True)]
+    widths = [max(_widths(column)) for column in texts]
     shown = list(range(len(columns)))
+    room = shutil.get_terminal_size().columns
     if sys.stdout.isatty():
-        room = shutil.get_terminal_size().columns
         shown = _that_fit(widths, [number for number in shown if columns[number] in minor], room)
         if not shown:
-            _print_cells(texts, max(map(_width, columns)))
+            _print_cells(texts, max(_widths(columns)))
             return
     cells = [_justified(texts[number], widths[number], is_right=_are_numbers(values[number])) for number in shown]
     sys.stdout.write("".join([f"{_GAP.join(row).rstrip()}\n" for row in zip(*cells, strict=True)]))
     left_out = [name for number, name in enumerate(columns) if number not in shown]
     if left_out:
-        sys.stdout.write(f"\nno room for {', '.join(left_out)}: make the terminal wider, or take --format csv\n")
+        note = f"no room for {', '.join(left_out)}: make the terminal wider, or take --format csv"
+        sys.stdout.write(f"\n{textwrap.fill(note, room)}\n")
 
 
 def _that_fit(widths: Sequence[int], minor: list[int], room: int) -> list[int]:
@@ -65,8 +67,10 @@ def _print_cells(texts: list[list[str]], name_width: int) -> None:
         sys.stdout.write("".join(lines) + "\n")
 
 
-def _text(value: Any) -> str:
-    return "-" if value is None else visible(str(value))
+def _texts(values: Iterable[Any]) -> list[str]:
+    """Return the texts of a column; mostly all of them are printable, which is asked once."""
+    texts = ["-" if value is None else str(value) for value in values]
+    return texts if "".join(texts).isprintable() else list(map(visible, texts))
 
 
 def visible(text: str) -> str:
@@ -76,16 +80,18 @@ def visible(text: str) -> str:
     return "".join([one if one.isprintable() else one.encode("unicode_escape").decode() for one in text])
 
 
+def _widths(texts: Sequence[str]) -> list[int]:
+    """Return how many columns of a terminal each text takes."""
+    return list(map(len if "".join(texts).isascii() else _width, texts))
+
+
 def _width(text: str) -> int:
-    """Return how many columns of a terminal the text takes."""
-    if text.isascii():
-        return len(text)
     return sum(
         0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in ("W", "F") else 1 for one in text
     )
 
 
 def _justified(texts: list[str], width: int, *, is_right: bool) -> list[str]:
-    blanks = [" " * (width - _width(text)) for text in texts]
+    blanks = [" " * (width - taken) for taken in _widths(texts)]
     pairs = zip(texts, blanks, strict=True)
     return [blank + text for text, blank in pairs] if is_right else [text + blank for text, blank in pairs]

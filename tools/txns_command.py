@@ -167,7 +167,7 @@ def _explanation(explanation: Explanation) -> Row:
         "why": explanation.why,
         "missing": explanation.missing,
         "advice": explanation.advice,
-        "blocking": blocking and TRANSACTION.plain(_transaction(blocking)),
+        "blocking": blocking and next(TRANSACTION.plain([_transaction(blocking)])),
     }
 
 

@@ -69,7 +69,8 @@ def help_page(name: str) -> str:
 
 
 def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
-    options = DumpOptions(argv)
+    # what Kafka's tool dies of is what the other commands have for help
+    options = DumpOptions(["--help"] if argv == ["-h"] else argv)
     code = _answer(options, argv, stdout, stderr)
     if code is not None:
         return code

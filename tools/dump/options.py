@@ -227,6 +227,7 @@ class DumpOptions:
     def format(self) -> str:
         """One of FORMATS; UsageError for another one, or without what it needs."""
         name = self.text("format", "text") or ""
+        name = "json" if name == "jsonl" else name  # as the other commands call it
         if name not in FORMATS:
             raise UsageError("Unknown format", expected=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}", found=repr(name))
         if name in ("arrow", "parquet"):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,11 @@ import pytest
 from click.testing import CliRunner
 
 from docs.generators.rows import verbs
+from logstore_tools import tables
+from logstore_tools.dump.command import help_page
 from logstore_tools.rows import RowType
 from logstore_tools.verbs import Verb
+from tests.conformance.dumping import answer
 from tests.support.golden import Golden
 
 VERBS = dict(verbs())
@@ -66,6 +72,31 @@ def test_the_example_of_the_help_runs(words: tuple[str, ...], data: Path) -> Non
     assert verb.example.startswith(f"logstore {' '.join(words)} ")
     result = runner.invoke(verb, example_of(verb, data)[len(words) :], catch_exceptions=False)
     assert (result.exit_code in (0, 1), bool(result.stdout)) == (True, True), result.stderr
+
+
+def test_the_example_of_the_dump_runs(data: Path) -> None:
+    text = help_page("own_help.txt").partition("\nExample:\n  logstore dump ")[2]
+    code, printed, errors = answer(shlex.split(text.replace("/var/lib/kafka/data", str(data))))
+    assert (code, "| offset: 10 " in printed, errors) == (0, True, "")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    "words", [("topics",), ("segments",), ("groups",), ("producers",), ("verify",), ("txns", "list")]
+)
+def test_tables_fit_a_terminal(words: tuple[str, ...], data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(tables.shutil, "get_terminal_size", lambda: os.terminal_size((80, 24)))
+    with pytest.raises(SystemExit):
+        VERBS[words].main([data.name])
+    lines = terminal.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines[0].split()) > 3  # names of columns, not a line for each cell
 
 
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)

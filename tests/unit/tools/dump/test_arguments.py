@@ -22,7 +22,12 @@ def test_the_answer_is_kafkas(rule: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert [(argv, answer(argv)) for argv, _ in ANSWERS[rule]] == ANSWERS[rule]
 
 
-@pytest.mark.parametrize("argv", [["-help"], ["-help=5"], ["--help=x"], ["x", "--help"], ["--files", "x", "--help"]])
+NO_FILES = [["-h"], ["-help"], ["-help=5"], ["--help=x"]]
+
+
+@pytest.mark.parametrize("argv", [*NO_FILES, ["x", "--help"], ["--files", "x", "--help"]])
+    "argv", [["-h"], ["-help"], ["-help=5"], ["--help=x"], ["x", "--help"], ["--files", "x", "--help"]]
+)
 def test_help_is_asked_for_in_many_ways(argv: list[str]) -> None:
     assert answer(argv) == answer(["--help"])
     assert answer(argv)[0] == 1

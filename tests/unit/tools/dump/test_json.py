@@ -41,6 +41,11 @@ def records_of(*records: Rec, flags: int = 0, options: tuple[str, ...] = ("--pri
     return found[1:]
 
 
+def test_jsonl_is_the_same(golden: Golden) -> None:
+    paths = ["--files", str(golden("demo") / "orders-0" / LOG), "--print-data-log"]
+    assert answer(["--format", "jsonl", *paths]) == answer(["--format", "json", *paths])
+
+
 def test_null_is_not_empty() -> None:
     null, empty = records_of(Rec(None, None), Rec(b"", b"", offset_delta=1))
     assert (null["key"], null["value"], null["keySize"], null["valueSize"]) == (None, None, -1, -1)
