@@ -26,8 +26,6 @@ NO_FILES = [["-h"], ["-help"], ["-help=5"], ["--help=x"]]
 
 
 @pytest.mark.parametrize("argv", [*NO_FILES, ["x", "--help"], ["--files", "x", "--help"]])
-    "argv", [["-h"], ["-help"], ["-help=5"], ["--help=x"], ["x", "--help"], ["--files", "x", "--help"]]
-)
 def test_help_is_asked_for_in_many_ways(argv: list[str]) -> None:
     assert answer(argv) == answer(["--help"])
     assert answer(argv)[0] == 1
