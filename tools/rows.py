@@ -1,8 +1,8 @@
 """What verbs print: rows of named types, as a table for people, as CSV, or as JSON, an object a line.
 
-Each type of row has a schema, of which the reference is written. In JSON an object begins with the name of its type; in
-CSV the names of the fields stand in the first line, and lists and objects are JSON. Times are ISO 8601 in UTC, and what
-is missing is null in JSON, empty in CSV, and a dash in a table.
+Each type of row has a schema, of which the reference is written. In JSON an object begins with the name of its type. In
+CSV the names of the fields stand in the first line, lists and objects are JSON, and what a terminal would obey is
+escaped. Times are ISO 8601 in UTC, and what is missing is null in JSON, empty in CSV, and a dash in a table.
 """
 
 from __future__ import annotations
@@ -119,7 +119,9 @@ def print_row(of: RowType, row: Row, form: str) -> None:
 
 
 def _csv_cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict) else value
+    if isinstance(value, list | dict):
+        return json.dumps(value)
+    return visible(value) if isinstance(value, str) else value
 
 
 def _members(value: Any, separator: str) -> str:

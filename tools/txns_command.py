@@ -11,6 +11,7 @@ from logstore.errors import DataDirectoryError, UsageError
 
 from .paths import Note, partition_directory, partition_in
 from .rows import PLACE, Row, RowField, RowType, members, print_row, print_rows
+from .tables import visible
 from .timestamps import duration, iso_text
 from .verbs import FINDINGS, Verb, exit_code_of, now_option, path_argument, paths_argument, time_or_clock
 
@@ -202,6 +203,6 @@ def _print_explanation(explanation: Explanation) -> None:
             ("", f"at offset {entry.offset} of __transaction_state-{entry.partition}"),
         ]
     for name, value in rows:
-        click.echo(f"  {name:<17} {value}")
+        click.echo(f"  {name:<17} {visible(str(value))}")
     if len(explanation.open) > 1:
         click.echo(f"\nBehind it {len(explanation.open) - 1} more transactions are open, see `logstore txns list`.")

@@ -18,10 +18,11 @@ _HEAD = """\
 Written by `python -m docs.generators` from the schemas that the commands print by; do not edit.
 
 `--format jsonl` prints a JSON object a line. It begins with `type`, the name of its schema, and has all members of that
-in their order. `--format csv` has the same members as columns, with their names in the first line, and lists and
-objects as JSON; where a command prints rows of several types, those of the last one. Times are ISO 8601 in UTC to the
-millisecond, and a time beyond the years 1 to 9999 is its number of milliseconds. `?` is a member that may be missing:
-null in JSON, empty in CSV. `logstore dump` has other formats, see [Dump](../how-to/dump.md#for-programs).
+in their order. `--format csv` has the same members as columns, with their names in the first line, lists and objects as
+JSON, and escapes for what a terminal would obey; where a command prints rows of several types, those of the last one.
+Times are ISO 8601 in UTC to the millisecond; one beyond the years 1 to 9999 is its number of milliseconds. `?` is a
+member that may be missing: null in JSON, empty in CSV. `logstore dump` has other formats, see
+[Dump](../how-to/dump.md#for-programs).
 """
 
 

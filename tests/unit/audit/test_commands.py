@@ -279,6 +279,19 @@ def test_a_link_that_is_not_followed_is_told_with_exit_code_3(words: list[str], 
     assert "is not followed" in result.output
 
 
+def test_what_a_pattern_leaves_out_is_told_with_exit_code_3(golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("demo"), tmp_path / "data")
+    (root / "orders-1").symlink_to(shutil.copytree(root / "orders-0", tmp_path / "orders-1"))
+    result = CliRunner().invoke(logstore, ["segments", f"{root}/orders-*"])
+    assert (result.exit_code, "orders-0" in result.stdout, "is not followed" in result.stderr) == (3, True, True)
+
+
+@pytest.mark.parametrize("words", [["topics"], ["txns", "explain"], ["salvage"]], ids=" ".join)
+def test_a_pattern_that_names_several_is_refused_where_one_is_asked(words: list[str], golden: Golden) -> None:
+    result = CliRunner().invoke(logstore, [*words, f"{golden('demo')}/*s-0"])
+    assert (result.exit_code, "The pattern matches several" in result.stderr) == (2, True), result.stderr
+
+
 @pytest.mark.parametrize("words", [["segments"], ["diff"], ["salvage"], ["repair"], ["sample"]], ids=" ".join)
 def test_a_segment_elsewhere_is_told_of_a_partition(words: list[str], golden: Golden, tmp_path: Path) -> None:
     """A link that leads out of the data directory is not followed: a copy without its segment would be no copy."""
