@@ -12,6 +12,7 @@ import click
 from logstore.disk.names import absolute_path
 
 from .paths import data_directory, input_paths
+from .progress import Progress
 from .rows import PARTITION, PATH, PLACE_BY_PATH, TOPIC, Row, RowField, RowType, members, print_row, print_rows
 from .tables import print_table
 from .verbs import Verb, code_of, now_option, path_argument, paths_argument, time_or_clock
@@ -96,11 +97,14 @@ def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> in
 
     partitions: list[PartitionFacts] = []
     findings: list[Finding] = []
-    for path, is_partition in paths:
-        check = verify_partition_directory if is_partition else verify_directory
-        found = check(path, decodes=not checksums_only)
-        partitions.extend([found] if isinstance(found, PartitionFacts) else found.partitions)
-        findings.extend(found.findings)
+    with Progress("verify") as progress:
+        progress.partition_count = sum(is_partition for _, is_partition in paths)
+        for path, is_partition in paths:
+            check = verify_partition_directory if is_partition else partial(verify_directory, each=progress.each)
+            found = check(path, decodes=not checksums_only)
+            progress.advance(int(is_partition))
+            partitions.extend([found] if isinstance(found, PartitionFacts) else found.partitions)
+            findings.extend(found.findings)
     if form != "csv":
         told = set(findings)
         print_rows(VERIFIED, [_verified(one, told) for one in partitions], form)
@@ -150,7 +154,9 @@ def audit(directory: str, now: int | None, form: str, checksums_only: bool, mast
     if master is None:
         from logstore.audit.directory_audit import audit_directory, follow_all
 
-        audited = audit_directory(directory, time_or_clock(now), partial(follow_all, decodes=not checksums_only))
+        with Progress("audit") as progress:
+            follow = partial(follow_all, decodes=not checksums_only, each=progress.each)
+            audited = audit_directory(directory, time_or_clock(now), follow)
     else:
         from spark_dumps.session import audit_with_spark
 
@@ -192,20 +198,21 @@ def report(directory: str, output: str, now: int | None, form: str) -> int:
 
     It asks what `logstore audit` asks, and exits as that does. The page needs no network and holds no record.
     """
-    from logstore.audit.directory_audit import audit_directory
+    from logstore.audit.directory_audit import audit_directory, follow_all
     from logstore.disk.seam import SEAM
 
     from .report import page
 
     now_ms = time_or_clock(now)
     path = absolute_path(directory)
-    audited = audit_directory(path, now_ms)
-    content = page(path, audited, now_ms).encode()
-    descriptor = SEAM.create(output)
-    try:
-        SEAM.write(descriptor, content)
-    finally:
-        SEAM.close(descriptor)
+    with Progress("report") as progress:
+        audited = audit_directory(path, now_ms, partial(follow_all, each=progress.each))
+        content = page(path, audited, now_ms).encode()
+        descriptor = SEAM.create(output)
+        try:
+            SEAM.write(descriptor, content)
+        finally:
+            SEAM.close(descriptor)
     count = len(audited.findings)
     if form == "table":
         click.echo(f"{output}: {count} findings")

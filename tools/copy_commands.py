@@ -12,6 +12,7 @@ import click
 from logstore.layout.file_names import parse_partition_directory
 
 from .paths import partition_directory
+from .progress import Progress
 from .rows import PATH, Row, RowField, RowType, members, print_row
 from .tables import print_table
 from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, time_or_clock
@@ -98,14 +99,15 @@ def _copy(
     from logstore.audit.partition import open_partition
     from logstore.log.salvage import salvage as salvaging
 
-    pieces = salvaging.plan_salvage(source)
-    lost = salvaging.losses(pieces) if is_repair else []
-    if lost:
-        destination = None
-    if destination is not None:
-        destination = _new_directory(source, destination)
-        settings = _settings(now, log_start_offset=open_partition(source).first_offset)
-        salvaging.salvage(source, destination, settings, pieces=pieces)
+    with Progress("repair" if is_repair else "salvage"):
+        pieces = salvaging.plan_salvage(source)
+        lost = salvaging.losses(pieces) if is_repair else []
+        if lost:
+            destination = None
+        if destination is not None:
+            destination = _new_directory(source, destination)
+            settings = _settings(now, log_start_offset=open_partition(source).first_offset)
+            salvaging.salvage(source, destination, settings, pieces=pieces)
     row = {
         "path": source,
         "destination": destination,

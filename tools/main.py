@@ -51,7 +51,9 @@ def _forget_stdout() -> None:
 
 def _end(number: int, frame: object) -> NoReturn:
     """End as an interrupted command does, so that what is half done is taken back, with a shell's code for SIGTERM."""
-    sys.stderr.write("logstore: terminated\n")
+    from .progress import ERASE
+
+    sys.stderr.write(f"{ERASE if sys.stderr.isatty() else ''}logstore: terminated\n")
     sys.exit(143)
 
 

@@ -20,7 +20,7 @@ from .open_transactions import Transactions, judged
 from .partition import Partition, open_partitions
 from .rules.transactions import VERDICTS
 from .stable_reading import read_until_stable
-from .verify import Asked, PartitionFacts, VerifiedDirectory, found_in, verify_partition
+from .verify import Asked, Each, PartitionFacts, VerifiedDirectory, found_in, verify_partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,11 @@ class AuditedDirectory(VerifiedDirectory):
 FollowAll = Callable[[list[Partition], Cluster], Sequence[PartitionFacts]]
 
 
-def follow_all(partitions: list[Partition], cluster: Cluster, *, decodes: bool = True) -> Sequence[PartitionFacts]:
-    """Ask every rule about a partition alone of each of them; `decodes` as of `verify_partition`."""
-    return [verify_partition(one, cluster, Asked.EVERYTHING, decodes=decodes) for one in partitions]
+def follow_all(
+    partitions: list[Partition], cluster: Cluster, *, decodes: bool = True, each: Each = iter
+) -> Sequence[PartitionFacts]:
+    """Ask every rule about a partition alone of each of them; `decodes` and `each` as of `verify_directory`."""
+    return [verify_partition(one, cluster, Asked.EVERYTHING, decodes=decodes) for one in each(partitions)]
 
 
 def audit_directory(path: str, now_ms: int, follow: FollowAll = follow_all) -> AuditedDirectory:

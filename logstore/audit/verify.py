@@ -10,7 +10,7 @@ Nothing is written, and a broker may be running.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -37,6 +37,8 @@ from .finding import Finding
 from .log_pass import PassSize, follow
 from .partition import Partition, open_partition, open_partitions, unless_gone
 from .stable_reading import read_until_stable
+
+Each = Callable[[list[Partition]], Iterable[Partition]]
 
 
 class Asked(IntEnum):
@@ -152,13 +154,14 @@ def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
                 ask(BadBytes(partition, path, piece))
 
 
-def verify_directory(path: str, *, decodes: bool = True) -> VerifiedDirectory:
+def verify_directory(path: str, *, decodes: bool = True, each: Each = iter) -> VerifiedDirectory:
     """Verify all partitions of the data directory at `path`, and its checkpoints.
 
     Where something is wrong while the directory changes, all is read again, see `stable_reading`.
 
     Args:
         decodes: as of `verify_partition`.
+        each: goes over the partitions, telling how far that is maybe.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
@@ -166,7 +169,7 @@ def verify_directory(path: str, *, decodes: bool = True) -> VerifiedDirectory:
 
     def read() -> VerifiedDirectory:
         cluster = Cluster(path)
-        partitions = tuple(verify_partition(one, cluster, decodes=decodes) for one in open_partitions(path))
+        partitions = tuple(verify_partition(one, cluster, decodes=decodes) for one in each(open_partitions(path)))
         return VerifiedDirectory(partitions, found_in(path, partitions, cluster))
 
     found, findings = read_until_stable(path, read, lambda one: one.findings)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import stat
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
@@ -177,22 +179,31 @@ def _dump_all(
 def _dump_in_workers(
     paths: list[str], options: DumpOptions, stdout: BinaryIO, stderr: TextIO, findings: Findings, input_size: int
 ) -> None:
-    from .jobs import Progress, run_jobs
+    from ..progress import Progress
+    from .jobs import run_jobs
 
-    progress = Progress(stderr, stdout, input_size)
+    stream = stderr if _is_file(stdout) else io.StringIO()  # a pipe may lead to a pager, on the same terminal
+    with (
+        Progress("dump", input_size, stream) as progress,
+        closing(run_jobs(paths, partial(_dump_file, options), progress.advance)) as jobs,
+    ):
+        for job in jobs:
+            for array, size in job.buffers():
+                stdout.write(array[:size])
+            for line in job.immediate_lines:
+                progress.clear()
+                findings.immediate(line)
+            if job.error is not None:
+                raise job.error
+            findings.merge(job.findings)
+
+
+def _is_file(stdout: BinaryIO) -> bool:
+    """Whether the dump goes into a file, and not before somebody's eyes."""
     try:
-        with closing(run_jobs(paths, partial(_dump_file, options), progress.advance)) as jobs:
-            for job in jobs:
-                for array, size in job.buffers():
-                    stdout.write(array[:size])
-                for line in job.immediate_lines:
-                    progress.clear()
-                    findings.immediate(line)
-                if job.error is not None:
-                    raise job.error
-                findings.merge(job.findings)
-    finally:
-        progress.clear()
+        return stat.S_ISREG(os.fstat(stdout.fileno()).st_mode)
+    except OSError:
+        return False  # no descriptor
 
 
 def _dump_file(options: DumpOptions, path: str, out: Output, findings: Findings) -> None:
