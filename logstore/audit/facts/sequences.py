@@ -96,11 +96,16 @@ class Sequences(Follower):
 def _follow_markers(columns: Int64Array, is_first: BoolArray, is_known: BoolArray) -> None:
     """Fill in which sequence comes behind a marker: 0 with a new epoch, else that behind the data before it.
 
-    Then the offset is that data's: the cleaner may have taken batches between it and the marker.
+    The offset is that data's: the cleaner may have taken batches between it and the marker, of a new epoch too.
     """
     is_marker = (columns[_IS_MARKER] != 0) & ~is_known
     is_new_epoch = np.concatenate([[True], columns[_EPOCH, 1:] != columns[_EPOCH, :-1]])
     columns[_NEXT, is_marker] = np.where(is_first[is_marker], ANY, 0)
-    is_same = is_marker & ~is_first & ~is_new_epoch
-    sources = np.maximum.accumulate(np.where(is_same, 0, np.arange(is_same.size)))
-    columns[_NEXT], columns[_OFFSET] = columns[_NEXT, sources], columns[_OFFSET, sources]
+    is_behind = is_marker & ~is_first
+    columns[_OFFSET] = _carried(columns[_OFFSET], is_behind)
+    columns[_NEXT] = _carried(columns[_NEXT], is_behind & ~is_new_epoch)
+
+
+def _carried(column: Int64Array, is_carried: BoolArray) -> Int64Array:
+    """Return the column with values that are taken over from the row before."""
+    return column[np.maximum.accumulate(np.where(is_carried, 0, np.arange(column.size)))]

@@ -417,6 +417,22 @@ def test_a_producer_that_expired_may_go_on_anywhere(tmp_path: Path) -> None:
     assert findings(root, story) == []
 
 
+def test_the_cleaner_may_take_the_data_before_a_marker_of_a_new_epoch(tmp_path: Path) -> None:
+    story = Story()
+    story.make_topic("orders", policy="compact")
+    story.data(A, (9, 0), 0)
+    story.marker(A, (9, 0))
+    story.plain(A)
+    data_offset = story.end(A)
+    story.data(A, (9, 1), 0)
+    story.marker(A, (9, 1))
+    story.data(A, (9, 1), 1)
+    story.batches[A] = [batch for batch in story.batches[A] if batch.base_offset != data_offset]
+    assert "sequence-gap" not in findings(story.write(tmp_path / "cleaned"), story)
+    story.data(A, (9, 1), 3)
+    assert "sequence-gap" in findings(story.write(tmp_path / "lost"), story)
+
+
 def test_an_index_in_use_may_have_only_entries_that_were_cut_off(tmp_path: Path) -> None:
     story = clean()
     root = story.write(tmp_path)
