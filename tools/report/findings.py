@@ -97,7 +97,9 @@ def _place(finding: Finding, root: str) -> tuple[object, ...]:
     directory, path = partition_directory_name(where, root), path_within(where.path or "", root)
     file = path.removeprefix(f"{directory}/") if path != directory else ""
     words = [
-        told.replace(f"{where.path}: ", "").replace(f"{root}/", "") if where.path else told
+        told.replace(f" [{where.path}]", "").replace(f"{where.path}: ", "").replace(f"{root}/", "")
+        if where.path
+        else told
         for told in (finding.expected, finding.found)
     ]
     names = [name_text(name) if name else None for name in (directory, file)]

@@ -131,6 +131,11 @@ def test_a_finding_names_its_partition_and_file_once() -> None:
     ]
     around = findings_section([finding("checkpoint-offset", "/data/recovery-point-offset-checkpoint")], "/data")
     assert re.findall("<bdi>(.*?)</bdi>", around) == ["orders-0", "recovery-point-offset-checkpoint"]
+    checkpoint = "/data/cleaner-offset-checkpoint"
+    malformed = findings_section(
+        [finding("checkpoint-format", checkpoint, f"Malformed line in file [{checkpoint}]: x")], "/data"
+    )
+    assert "Malformed line in file: x" in malformed
 
 
 @pytest.mark.parametrize(
@@ -199,6 +204,16 @@ def test_a_transaction_is_in_order_within_its_timeout_and_no_longer(golden: Gold
     assert not audit_directory(str(root), late_ms).findings  # no broker runs that could have aborted it
     assert late.startswith('warning"><strong>read_committed consumers are held back.')
     assert "2 open transactions (2 overdue)" in late
+
+
+def test_what_was_not_asked_is_said_beside_the_headline(tmp_path: Path) -> None:
+    story = clean()
+    story.plain("orders-0", offset=story.end("orders-0") + 3)
+    root = story.write(tmp_path / "data")
+    (root / "cleaner-offset-checkpoint").unlink()
+    text = page(str(root), audit_directory(str(root), story.now_ms), story.now_ms)
+    words = "Not asked: offsets-lost in 1 partition: cleaner-offset-checkpoint is missing or unreadable."
+    assert f'<p class="note">{words}</p>' in text
 
 
 def test_no_control_of_a_terminal_or_of_direction_gets_onto_the_page(tmp_path: Path) -> None:
