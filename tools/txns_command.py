@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from logstore.disk.names import child
-from logstore.errors import DataDirectoryError, UsageError
+from logstore.errors import DataDirectoryError
 
 from .paths import Note, partition_directory, partition_in
 from .rows import PLACE, Row, RowField, RowType, members, print_row, print_rows
@@ -76,7 +76,7 @@ _paths = paths_argument(partition_in)
 @now_option
 def list_(paths: list[tuple[str, str | None]], now: int | None, form: str) -> int:
     """List the open transactions of data directories or partitions, and what becomes of each."""
-    return _list(paths, now, form, only_hanging=False)[1]
+    return _list(paths, now, form, only_hanging=False)
 
 
 @command.command(cls=Verb, prints=[TRANSACTION], example="logstore txns hanging /var/lib/kafka/data")
@@ -84,8 +84,7 @@ def list_(paths: list[tuple[str, str | None]], now: int | None, form: str) -> in
 @now_option
 def hanging(paths: list[tuple[str, str | None]], now: int | None, form: str) -> int:
     """List those that no coordinator is going to end. The exit code is 1 if there are any."""
-    count, code = _list(paths, now, form, only_hanging=True)
-    return max(code, FINDINGS if count else 0)
+    return _list(paths, now, form, only_hanging=True)
 
 
 def _one_partition(word: str, note: Note) -> tuple[str, str | None]:
@@ -103,8 +102,6 @@ def explain(path: tuple[str, str], now: int | None, form: str) -> int:
     from logstore.audit.open_transactions import Explanation
 
     transactions, code = _read(*path, now)
-    if len(transactions.histories) != 1:
-        raise UsageError("This is not the directory of one partition", path=path[1])
     (history,) = transactions.histories.values()
     explanation = Explanation(history, transactions.open)
     if form == "table":
@@ -124,8 +121,8 @@ def _read(root: str, only: str | None, now: int | None) -> tuple[Transactions, i
     return transactions, exit_code_of(root, findings)
 
 
-def _list(paths: list[tuple[str, str | None]], now: int | None, form: str, *, only_hanging: bool) -> tuple[int, int]:
-    """Print the open transactions, or those that hang; return their number and the exit code."""
+def _list(paths: list[tuple[str, str | None]], now: int | None, form: str, *, only_hanging: bool) -> int:
+    """Print the open transactions, or those that hang; return the exit code: FINDINGS if it was these, and there are."""
     from logstore.audit.open_transactions import Verdict
 
     bad = (Verdict.HANGING, Verdict.MARKER_MISSING)
@@ -139,7 +136,7 @@ def _list(paths: list[tuple[str, str | None]], now: int | None, form: str, *, on
         print_rows(TRANSACTION, map(_transaction, found), form)
     else:
         click.echo("none")
-    return len(found), code
+    return max(code, FINDINGS if only_hanging and found else 0)
 
 
 def _transaction(one: OpenTransaction) -> Row:
