@@ -122,7 +122,7 @@ def _read(root: str, only: str | None, now: int | None) -> tuple[Transactions, i
 
 
 def _list(paths: list[tuple[str, str | None]], now: int | None, form: str, *, only_hanging: bool) -> int:
-    """Print the open transactions, or those that hang; return the exit code: FINDINGS if it was these, and there are."""
+    """Print the open transactions, or those that hang; return the exit code: FINDINGS if there are such."""
     from logstore.audit.open_transactions import Verdict
 
     bad = (Verdict.HANGING, Verdict.MARKER_MISSING)
