@@ -84,6 +84,7 @@ def test_a_store_becomes_a_brokers_and_a_stores_again(oracle: Oracle, tmp_path: 
         assert committed(store, "ledger", 0)[-2:] == ["7:again", "9:fresh"]
 
 
+@pytest.mark.long
 def test_a_crashed_store_a_killed_broker_and_what_is_left_of_it_are_taken_over(oracle: Oracle, tmp_path: Path) -> None:
     root = tmp_path / "data"
     store = logstore.open(root)

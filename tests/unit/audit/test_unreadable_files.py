@@ -22,6 +22,7 @@ from logstore_tools.verbs import UNREADABLE
 from tests.support.golden import WRITTEN, Golden
 from tests.support.sampling import IS_LONG
 
+SAMPLE = ("killed", "transactions")
 FEW = 6 if IS_LONG else 1  # of each kind of file
 
 
@@ -56,7 +57,9 @@ def refused(path: Path) -> Iterator[list[str]]:
         yield paths
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize(
+    "name", [name if name in SAMPLE else pytest.param(name, marks=pytest.mark.long) for name in WRITTEN]
+)
 def test_only_the_refusal_is_found(golden: Golden, name: str) -> None:
     root = golden(name)
     before = audit_directory(str(root), 0).findings
