@@ -36,13 +36,16 @@ def input_paths(word: str, note: Note) -> list[tuple[str, bool]]:
     Raises:
         UsageError: a word that names neither.
     """
-    paths = [word]
-    if _is_glob(word):
-        paths = [path for path in _glob(word, note) if os.path.isdir(path) or _partition_of(path) is not None]
-    if not paths:
+    is_glob, found = _is_glob(word), dict[str, bool]()
+    for path in _glob(word, note) if is_glob else [word]:
+        around = _partition_of(path)
+        if around is not None:
+            found[around] = True
+        elif path not in found and (os.path.isdir(path) or not is_glob):
+            found[path] = is_partition(path)
+    if not found:
         raise _no_match("directory", word)
-    found = {_partition_of(path) or path: None for path in paths}
-    return [(path, is_partition(path)) for path in found]
+    return list(found.items())
 
 
 def _partition_of(path: str) -> str | None:

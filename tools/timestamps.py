@@ -22,15 +22,6 @@ def iso_text(timestamp_ms: int | None) -> str | None:
     return moment.isoformat(timespec="milliseconds") + "Z"
 
 
-def utc_text(timestamp_ms: int) -> str:
-    """Return the time as a page shows it that says that its times are UTC.
-
-    >>> utc_text(1700000000020), utc_text(-1)
-    ('2023-11-14 22:13:20.020', '-')
-    """
-    return (iso_text(timestamp_ms) or "-").replace("T", " ").removesuffix("Z")
-
-
 def duration(milliseconds: int) -> str:
     """Return a span of time in words.
 

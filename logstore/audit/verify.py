@@ -137,7 +137,7 @@ def verify_partition(
 def _given_up(evidence: Evidence, error: DataDirectoryError, ask: Ask) -> PassSize:
     """Tell of a log that cannot be read to its end; return what is known of its size."""
     evidence.give_up()
-    ask(Breach.of("log-unreadable", evidence.partition.where(), error, "what can be read"))
+    ask(Breach.unreadable(evidence.partition.where(), error))
     return PassSize(log_end_offset=evidence.partition.first_offset, is_end_known=False)
 
 
@@ -146,7 +146,7 @@ def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
     try:
         snapshot = unless_gone(MappedFile, path)
     except DataDirectoryError as error:
-        ask(Breach.of("log-unreadable", partition.where(path), error, "what can be read"))
+        ask(Breach.unreadable(partition.where(path), error))
         return
     with snapshot or nullcontext():
         for piece in walk(snapshot, 0) if snapshot else ():

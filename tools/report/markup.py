@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from ..timestamps import utc_text
+from ..timestamps import iso_text
 
 TEXT_LENGTH_MAX = 300
 PROSE_LENGTH_MAX = 2000  # a command with the name of a topic in it must be whole
@@ -74,8 +74,7 @@ def time_text(timestamp_ms: int) -> str:
     >>> time_text(1700000000020), time_text(-1), time_text(2**62)
     ('2023-11-14 22:13:20.020Z', '-', '4611686018427387904')
     """
-    words = utc_text(timestamp_ms)
-    return f"{words}Z" if words[-4:-3] == "." else words
+    return (iso_text(timestamp_ms) or "-").replace("T", " ")
 
 
 def count_of(count: int, noun: str) -> str:

@@ -35,10 +35,20 @@ class Breach(NamedTuple):
 
         What the system refuses to read breaks no rule of Kafka: it is a breach of `log-unreadable`.
         """
+        if is_refused(error):
+            return cls.unreadable(where, error)
+        return cls._of(rule, where, error, expected)
+
+    @classmethod
+    def unreadable(cls, where: Where, error: LogstoreError) -> Breach:
+        """Make one of a file or directory that cannot be read, whose path the system may tell."""
+        path = getattr(error.__cause__, "filename", None) or where.path
+        return cls._of("log-unreadable", where._replace(path=path), error, "what can be read")
+
+    @classmethod
+    def _of(cls, rule: str, where: Where, error: LogstoreError, expected: object) -> Breach:
         path = where.path if error.path is None else str(error.path)
         cause = error.__cause__
-        if isinstance(cause, OSError) and is_refused(error):
-            rule, expected, path = "log-unreadable", "what can be read", cause.filename or path
         reason = cause.strerror if isinstance(cause, OSError) else error.message  # Kafka's message may be a path alone
         found = reason or error.message or error.found or type(error).__name__
         place = where._replace(path=path, position=error.position, offset=error.offset)

@@ -54,7 +54,7 @@ class IndexFacts(Follower):
             is_zero = self._read(segment)
         except DataDirectoryError as error:
             self._is_refused = True
-            self._ask(Breach.of("log-unreadable", self.evidence.partition.where(), error, "what can be read"))
+            self._ask(Breach.unreadable(self.evidence.partition.where(), error))
         # zeros of a preallocated file read as the base offset, which is nowhere but at the beginning
         is_base = self.offsets == segment.base_offset
         later = np.flatnonzero(is_base[1:])

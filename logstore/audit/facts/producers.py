@@ -16,7 +16,6 @@ from ...columns.batch_table import Int64Array
 from ...disk.directory import SegmentFiles
 from ...disk.mapped import segment_size
 from ...disk.side_files import read_producer_snapshot, read_transaction_index
-from ...disk.system_errors import is_refused
 from ...errors import CorruptIndexError, CorruptSnapshotError, DataDirectoryError, LogstoreError
 from ...folds import aborted_transactions, producer_update
 from ...folds.aborted_transactions import AbortedTransactions
@@ -214,14 +213,16 @@ class ProducerFacts(Follower):
         return self._is_lost or self._evidence.has_damage
 
     def _read(self, path: str) -> ProducerSnapshot | None:
+        where = self._partition.where(path)
         try:
             return unless_gone(read_producer_snapshot, path)
-        except (CorruptSnapshotError, DataDirectoryError) as error:
-            is_torn = not self._partition.surroundings.was_closed and not unless_gone(segment_size, path)
-            if is_refused(error) or not is_torn:  # a broker may be killed between making the file and writing to it
-                where = self._partition.where(path)
-                self._ask(Breach.of("snapshot-format", where, error, "a snapshot with its checksum"))
-            return None
+        except DataDirectoryError as error:
+            self._ask(Breach.unreadable(where, error))
+        except CorruptSnapshotError as error:
+            if not self._partition.surroundings.was_closed and not unless_gone(segment_size, path):
+                return None  # a broker was killed between making the file and writing to it
+            self._ask(Breach.of("snapshot-format", where, error, "a snapshot with its checksum"))
+        return None
 
 
 def _rows(snapshot: ProducerSnapshot) -> dict[int, SnapshotRow]:
