@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 from logstore import __version__
 
 from .dump.options import KAFKA_OPTIONS, OWN_OPTIONS
-from .main import dump_program
+from .main import HELP_SETTINGS, dump_program
 
 LOOK, CHECK, MEND, MOVE = "Look", "Check", "Mend", "Move"
 #: by name: the group it stands in, where it is, and what it does
@@ -89,7 +89,7 @@ class _Commands(click.Group):
                 formatter.write_dl([(name, about) for name, (of, _, about) in COMMANDS.items() if of == group])
 
 
-@click.command(cls=_Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=_Commands, invoke_without_command=True, context_settings=HELP_SETTINGS)
 @click.version_option(__version__, "-V", "--version")
 @click.pass_context
 def logstore(ctx: click.Context) -> None:

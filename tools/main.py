@@ -11,6 +11,8 @@ from typing import NoReturn
 # numpy starts a thread a processor for linear algebra, which nothing here does: a fifth of a small dump's time
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+HELP_SETTINGS = {"help_option_names": ["-h", "--help"]}  # of every command, whoever calls it
+
 
 def main() -> None:
     """Entry point of the console script."""

@@ -9,6 +9,7 @@ import click
 from logstore.disk.names import child
 from logstore.errors import DataDirectoryError
 
+from .main import HELP_SETTINGS
 from .paths import Note, partition_directory, partition_in
 from .rows import PLACE, Row, RowField, RowType, members, print_row, print_rows
 from .tables import visible
@@ -63,7 +64,7 @@ EXPLANATION = RowType(
 )
 
 
-@click.group("txns")
+@click.group("txns", context_settings=HELP_SETTINGS)
 def command() -> None:
     """Transactions of a data directory, with no broker: which are open, which hang, and why readers wait."""
 

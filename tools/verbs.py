@@ -17,6 +17,7 @@ from logstore import clock
 from logstore.disk.system_errors import is_refused
 from logstore.errors import LogstoreError, UsageError
 
+from .main import HELP_SETTINGS
 from .paths import Note, unlisted
 from .rows import FORMATS, RowType
 from .tables import visible
@@ -54,6 +55,7 @@ class Verb(click.Command):
         self, *args: Any, example: str, prints: Sequence[RowType], error_code: int = UNREADABLE, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
+        self.context_settings = HELP_SETTINGS
         self.example = example
         self.prints = prints
         self.error_code = error_code
