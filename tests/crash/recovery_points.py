@@ -44,6 +44,7 @@ CASES = [
     case(6, "transactions/rolled-0", ("offset", f"{LOG.format(65)}:5000000000", "")),
     case(7, "transactions/rolled-0", ("damage", f"repeat-batch:{LOG.format(16)}", "7")),
     case(8, "compacted/tombstones-kept-0", ("remove", f"{BASE.format('00')}.index", ""), ("snapshot", "121", "8")),
+    case(9, "compacted/tombstones-kept-0", ("remove", f"{BASE.format(65)}.index", "")),
 ]
 
 

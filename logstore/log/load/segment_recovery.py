@@ -193,10 +193,13 @@ def _invalid_batch(segment: LogSegment, table: BatchTable, row: int) -> CorruptR
 
 
 def _write_indexes(segment: LogSegment, scan: _Scan) -> None:
-    directory, reason = segment.directory, "made anew from the log"
     offset_index, time_index = segment.set_indexes(scan.indexes)
-    directory.replace(segment.file_name(OFFSET_INDEX_SUFFIX), offset_index, reason)
-    directory.replace(segment.file_name(TIME_INDEX_SUFFIX), time_index, reason)
+    contents = {OFFSET_INDEX_SUFFIX: offset_index, TIME_INDEX_SUFFIX: time_index}
     if scan.aborted.entry_count or segment.has(TRANSACTION_INDEX_SUFFIX):
-        directory.replace(segment.file_name(TRANSACTION_INDEX_SUFFIX), scan.aborted.to_bytes(), reason)
+        contents[TRANSACTION_INDEX_SUFFIX] = scan.aborted.to_bytes()
+    if not segment.has(OFFSET_INDEX_SUFFIX):
+        # A missing offset index comes last: after a crash before it, the next load finds it missing again.
+        contents[OFFSET_INDEX_SUFFIX] = contents.pop(OFFSET_INDEX_SUFFIX)
+    for kind, content in contents.items():
+        segment.directory.replace(segment.file_name(kind), content, "made anew from the log")
     segment.read_transaction_index()
