@@ -70,7 +70,8 @@ snapshot_format = Rule(
 def snapshot_state(facts: SnapshotFacts) -> Iterator[Broken]:
     """A `.snapshot` does not hold the producers that the log had."""
     place = facts.partition.where(facts.partition.files.producer_snapshots[facts.offset], offset=facts.offset)
-    survivors = [row for row in facts.stored.values() if row.current_txn_first_offset == NONE]
+    # not those of transactions: while one is open its producer stays, and a marker sets the timestamp alone
+    survivors = [row for row in facts.stored.values() if row.current_txn_first_offset == row.coordinator_epoch == NONE]
     for producer_id, row in facts.live.items():
         found = facts.stored.get(producer_id)
         if facts.known_from and row.last_offset < facts.known_from:
@@ -99,7 +100,7 @@ def _agrees(row: SnapshotRow, found: SnapshotRow, known_from: int) -> bool:
 
 
 def _may_have_expired(row: SnapshotRow, survivors: list[SnapshotRow]) -> bool:
-    """One whose last write is newer in time and in the log than that of a producer that is still there cannot have."""
+    """One whose last write is newer in time and in the log than that of a survivor cannot have."""
     if row.current_txn_first_offset != NONE:
         return False
     return not any(

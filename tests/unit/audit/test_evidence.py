@@ -31,7 +31,7 @@ from tests.support.audit_story_faults import (
     hanging_unknown,
     lost_between,
 )
-from tests.support.encoder import Batch
+from tests.support.encoder import TRANSACTIONAL, Batch
 
 CLEANER = "cleaner-offset-checkpoint"
 STRAY = "orders-0.0123456789abcdef0123456789abcdef-stray"
@@ -282,6 +282,24 @@ def test_a_state_may_be_made_anew_from_a_log_start_that_no_checkpoint_has(tmp_pa
     (root / ".kafka_cleanshutdown").unlink()
     path.write_bytes(snapshot((9, 0, 1, 2, 0, written_ms, -1, 2), (8, 0, 0, 1, 0, written_ms - 1000, -1, -1)))
     assert "snapshot-state" in findings(root, story)  # it knows of what was before
+
+
+@pytest.mark.parametrize(("survivor_flags", "is_told"), [(TRANSACTIONAL, False), (0, True)])
+def test_a_producer_may_expire_beside_an_older_one_whose_transaction_was_open(
+    survivor_flags: int, is_told: bool, tmp_path: Path
+) -> None:
+    """Producer 9, of a clock ahead, expired while 8 was open; a state made anew since has only 8, from a snapshot."""
+    story = Story()
+    story.data(A, (8, 0), 0, flags=survivor_flags)
+    written_ms = story.now_ms
+    story.data(A, (9, 0), 0, flags=0)
+    story.batches[A][-1] = replace(story.batches[A][-1], max_timestamp=written_ms + 5000)
+    if survivor_flags:
+        story.marker(A, (8, 0))
+    row = (8, 0, 0, 0, 0, *((story.now_ms, 0) if survivor_flags else (written_ms, -1)), -1)
+    root = story.write(tmp_path)
+    (root / A / f"{story.end(A):020d}.snapshot").write_bytes(snapshot(row))
+    assert ("snapshot-state" in findings(root, story)) == is_told
 
 
 @pytest.mark.parametrize(
