@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
+import numpy as np
+
 from ..codec import checked_level
 from ..errors import UsageError
+from ..kernels.scan import batches as scan
 from ..layout import batch as layout
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE, NO_TIMESTAMP
 from ..layout.record import SEQUENCE_MAX
 from ..model import Codec, TimestampType
+from .batch_table import BoolArray, Int64Array
 from .build_errors import refused
 
 NO_EPOCH = -1
@@ -117,3 +121,11 @@ def producer_problem(
     if producer_epoch == NO_EPOCH:
         return "Invalid negative producer epoch"
     return "Invalid negative sequence number used" if base_sequence < 0 and not is_control else None
+
+
+def has_producer_problem(matrix: Int64Array) -> BoolArray:
+    """Return which batches of a table's matrix `producer_problem` has something to say of."""
+    is_transactional = matrix[scan.ATTRIBUTES] & layout.TRANSACTIONAL_FLAG != 0
+    is_control = matrix[scan.ATTRIBUTES] & layout.CONTROL_FLAG != 0
+    is_incomplete = (matrix[scan.PRODUCER_EPOCH] == NO_EPOCH) | (matrix[scan.BASE_SEQUENCE] < 0) & ~is_control
+    return np.where(matrix[scan.PRODUCER_ID] == NO_PRODUCER_ID, is_transactional, is_incomplete)

@@ -11,16 +11,15 @@ import numpy as np
 from ..errors import UsageError
 from ..kernels.scan import batches as scan
 from ..layout.batch import (
-    CODEC_MASK,
+    ALL_FLAGS,
     CONTROL_FLAG,
     DELETE_HORIZON_FLAG,
     HEADER_SIZE,
     LOG_APPEND_TIME_FLAG,
-    NO_PRODUCER_ID,
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
 )
-from .batch_fields import NO_EPOCH, BatchFields
+from .batch_fields import BatchFields, has_producer_problem
 from .batch_table import BatchTable, BoolArray, ByteArray, Int64Array
 from .header_columns import columns_of_table
 from .record_building import BuiltBatches, encode_measured, with_headers
@@ -28,7 +27,6 @@ from .record_encoding import RecordEncoder
 from .record_table import RecordTable
 
 AS_IT_WAS = -1  # keep the delete horizon of the batch
-_KEPT_FLAGS = CODEC_MASK | LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG
 
 
 def rebuild_batches(
@@ -91,7 +89,7 @@ def _headers(table: BatchTable, rows: Int64Array, delete_horizons_ms: Int64Array
     matrix = np.ascontiguousarray(table.matrix[:, rows])
     is_set = delete_horizons_ms != AS_IT_WAS
     matrix[scan.BASE_TIMESTAMP] = np.where(is_set, delete_horizons_ms, matrix[scan.BASE_TIMESTAMP])
-    attributes = matrix[scan.ATTRIBUTES] & _KEPT_FLAGS | np.where(is_set, DELETE_HORIZON_FLAG, 0)
+    attributes = matrix[scan.ATTRIBUTES] & ALL_FLAGS | np.where(is_set, DELETE_HORIZON_FLAG, 0)
     # as in Kafka, a horizon before 1970 is none
     attributes &= np.where(matrix[scan.BASE_TIMESTAMP] < 0, ~DELETE_HORIZON_FLAG, -1)
     matrix[scan.ATTRIBUTES] = attributes
@@ -101,15 +99,11 @@ def _headers(table: BatchTable, rows: Int64Array, delete_horizons_ms: Int64Array
 
 def _require_builder_takes(matrix: Int64Array) -> None:
     """Raise UsageError for a batch with producer fields that `MemoryRecordsBuilder.validateProducerState` refuses."""
-    is_transactional = matrix[scan.ATTRIBUTES] & TRANSACTIONAL_FLAG != 0
-    is_control = matrix[scan.ATTRIBUTES] & CONTROL_FLAG != 0
-    has_producer = matrix[scan.PRODUCER_ID] != NO_PRODUCER_ID
-    is_incomplete = (matrix[scan.PRODUCER_EPOCH] == NO_EPOCH) | (matrix[scan.BASE_SEQUENCE] < 0) & ~is_control
-    for column in np.flatnonzero(np.where(has_producer, is_incomplete, is_transactional))[:1].tolist():
+    for column in np.flatnonzero(has_producer_problem(matrix))[:1].tolist():
         BatchFields(
             producer_id=int(matrix[scan.PRODUCER_ID, column]),
             producer_epoch=int(matrix[scan.PRODUCER_EPOCH, column]),
             base_sequence=int(matrix[scan.BASE_SEQUENCE, column]),
-            is_transactional=bool(is_transactional[column]),
-            is_control=bool(is_control[column]),
+            is_transactional=bool(matrix[scan.ATTRIBUTES, column] & TRANSACTIONAL_FLAG),
+            is_control=bool(matrix[scan.ATTRIBUTES, column] & CONTROL_FLAG),
         )

@@ -46,6 +46,21 @@ def follows_on_its_producer(segment: Segment, row: int) -> bool:
     return segment.is_producers(row) and segment.get(row, "base_sequence") > 0
 
 
+def is_never_cleaned(segment: Segment, row: int) -> bool:
+    return segment.is_data(row) and segment.log.parent.name != "kept-0"
+
+
+def is_only_record_of_marker(segment: Segment, row: int) -> bool:
+    return segment.is_marker(row) and segment.get(row, "record_count") == 1
+
+
+def is_ended(segment: Segment, row: int) -> bool:
+    """Data of a transaction whose marker is the next batch of its producer."""
+    rows = range(row + 1, len(segment.batches))
+    behind = (one for one in rows if segment.get(one, "producer_id") == segment.get(row, "producer_id"))
+    return segment.is_transactional_data(row) and segment.is_marker(next(behind, row))
+
+
 def header(
     field: str,
     changes: dict[str, Callable[[int], int]],
@@ -117,6 +132,15 @@ header(
     suits=follows_on_its_producer,
     is_at_batch=False,
 )
+OF_EPOCHS = OF_PRODUCERS | {"producer-epoch-back"}
+header("attributes", by(0x80, 0x4000), "log-header", suits=Segment.is_data)
+header("attributes", {"with a horizon": lambda old: old | 0x40}, "log-delete-horizon", suits=is_never_cleaned)
+header("base_sequence", to(-1, -5), "log-header", also=OF_PRODUCERS, suits=Segment.is_producers)
+header("base_sequence", {"of a marker": lambda old: 5}, "log-header", suits=is_only_record_of_marker)
+header("producer_id", to(-2), "log-header", also=OF_PRODUCERS, suits=Segment.is_producers)
+header("producer_id", to(-1), "log-header", also=OF_PRODUCERS, suits=Segment.is_transactional_data)
+header("producer_epoch", to(-1), "log-header", also=OF_EPOCHS, suits=Segment.is_producers)
+header("producer_epoch", by(1000), "producer-epoch-back", also=OF_PRODUCERS, suits=is_ended, is_at_batch=False)
 
 
 @kind("log-crc", also=OF_TAILS)

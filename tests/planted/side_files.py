@@ -131,6 +131,12 @@ def snapshot(name: str, change: Callable[[Planter, Rows], Rows]) -> None:
     register(f"snapshot {name}", plant, ["snapshot-state"])
 
 
+def without_open(planter: Planter, rows: Rows) -> Rows:
+    """One of no transaction may have expired."""
+    gone = planter.one_of(row for row in rows if row[-1] >= 0)
+    return [row for row in rows if row is not gone]
+
+
 def snapshot_bytes(name: str, change: Callable[[Planter, bytes], bytes]) -> None:
     def plant(planter: Planter) -> Planted:
         path = planter.file("*.snapshot", SNAPSHOT_HEAD + SNAPSHOT_ENTRY.size)
@@ -164,6 +170,7 @@ for column, name in enumerate(SNAPSHOT_FIELDS):
         if (name, delta) != ("coordinator epoch", -1):
             snapshot(f"{name} {delta:+} off", field(column, delta))
 snapshot("with a producer more", lambda planter, rows: [*rows, [999, 0, 0, max(row[3] for row in rows), 0, 0, -1, -1]])
+snapshot("without a producer of a transaction", without_open)
 snapshot("with a producer twice", lambda planter, rows: [*rows, rows[0]])
 snapshot_bytes("with a wrong checksum", lambda planter, data: data[:2] + bytes(4) + data[6:])
 snapshot_bytes("of version 7", lambda planter, data: b"\x00\x07" + data[2:])

@@ -107,6 +107,7 @@ FAULTS: dict[str, list[Plant]] = {
     "log-tail": [append(f"{ROLLED}/{LAST}.log", b"torn" * 9), append(f"{ROLLED}/{FIRST}.log", bytes(500))],
     "log-magic": [in_log(SECOND, 0, MAGIC, b"\x03", keeps_crc=True)],
     "log-codec": [in_log(SECOND, 0, ATTRIBUTES, b"\x00\x17")],
+    "log-delete-horizon": [in_log(SECOND, 0, ATTRIBUTES, b"\x00\x50")],
     "log-record-count": [in_log(SECOND, 0, RECORD_COUNT, struct.pack(">i", 99))],
     "orphan-index": [write(f"{ROLLED}/00000000000000000007.index", b"")],
     "directory-entry": [
@@ -212,5 +213,12 @@ PLAIN_FAULTS: dict[str, list[list[Batch]]] = {
     ],
     "log-offset-range": [other(2, base_offset=5), other(2, base_offset=1 << 40)],
     "log-leader-epoch": [other(0, leader_epoch=1)],
+    "log-header": [
+        other(2, flags=0x80),
+        other(2, producer_id=-2),
+        other(2, producer_id=7, producer_epoch=0),
+        other(2, producer_id=7, base_sequence=0),
+        other(2, flags=TRANSACTIONAL),
+    ],
     "log-marker": [other(2, flags=TRANSACTIONAL | CONTROL, producer_id=7, producer_epoch=0)],
 }

@@ -96,6 +96,13 @@ def old_epoch() -> Story:
     return story
 
 
+def marker_of_an_old_epoch() -> Story:
+    story = clean()
+    story.data(A, (8, 3), 0)
+    story.marker(A, (8, 2))
+    return story
+
+
 def fenced() -> Story:
     story = clean()
     story.data(A, PAY, 3, flags=0)
@@ -337,7 +344,7 @@ def bad_records() -> Story:
 FAULTS: dict[str, list[Callable[[], Story]]] = {
     "sequence-gap": [gap, gap_after_bump],
     "sequence-duplicate": [duplicate],
-    "producer-epoch-back": [old_epoch],
+    "producer-epoch-back": [old_epoch, marker_of_an_old_epoch],
     "producer-fenced": [fenced],
     "producer-outside": [outside],
     "transaction-hanging": [hanging_unknown, hanging_not_claimed, hanging_of_the_past],

@@ -20,15 +20,16 @@ _EPOCH, _NEXT, _OFFSET, _IS_MARKER, _IS_TRANSACTIONAL = range(5)
 
 
 class FollowingBatches:
-    """Data of producers that wrote before: columns of a row each, in the order of producers.
+    """Data and markers of producers that wrote before: columns of a row each, in the order of producers.
 
     Attributes:
         rows: int64, numbers of the batches; `producer_ids`, `epochs` and `sequences` are theirs.
+        is_marker: which end a transaction.
         epoch_before, is_after_marker: of the producer's last batch; whether that was a marker.
         expected: the sequence that has to come: 0 with a new epoch; ANY if it is not known.
         distance: how far each is ahead of that sequence; 0 where that is not known.
         is_repeated: which of those that are far ahead are rather behind, with the same epoch.
-        is_outside: which are of no transaction, while the producer's last batch was of one, or ended it.
+        is_outside: which data is of no transaction, while the producer's last batch was of one, or ended it.
     """
 
     def __init__(self, batches: AuditedBatches, rows: Int64Array, before: Int64Array) -> None:
@@ -36,13 +37,14 @@ class FollowingBatches:
         self.batches, self.rows, table, evidence = batches, rows, batches.table, batches.evidence
         self.producer_ids, self.epochs = table.producer_id[rows], table.producer_epoch[rows]
         self.sequences = table.column(fields.BASE_SEQUENCE)[rows]
+        self.is_marker: BoolArray = (table.attributes[rows] & CONTROL_FLAG) != 0
         self.epoch_before: Int64Array = before[_EPOCH]
         self.is_after_marker: BoolArray = before[_IS_MARKER] != 0
-        is_outside = ~batches.is_transactional[rows] & (before[_IS_TRANSACTIONAL] != 0)
+        is_outside = ~batches.is_transactional[rows] & ~self.is_marker & (before[_IS_TRANSACTIONAL] != 0)
         self.is_outside: BoolArray = is_outside & (self.epochs >= self.epoch_before)
         self.expected = np.where(self.epochs > self.epoch_before, 0, before[_NEXT])
         is_known = (self.epochs >= self.epoch_before) & (self.epoch_before != NO_EPOCH) & (self.sequences >= 0)
-        is_known &= (self.expected != ANY) & (before[_OFFSET] >= evidence.cleaned_up_to)
+        is_known &= (self.expected != ANY) & ~self.is_marker & (before[_OFFSET] >= evidence.cleaned_up_to)
         self.distance: Int64Array = np.where(is_known, (self.sequences - self.expected) % SEQUENCE_COUNT, 0)
         for index in np.flatnonzero(self.distance).tolist():
             last_offset, offset = int(before[_OFFSET, index]), int(batches.base[rows[index]])
@@ -86,7 +88,7 @@ class Sequences(Follower):
         for index in np.flatnonzero(np.append(is_first[1:], True)).tolist():
             self._last[int(ids[index])] = columns[:, index].tolist()
         # batches of the group coordinator have sequence 0 each
-        is_asked = ~is_first & ~is_known & (columns[_IS_MARKER] == 0)
+        is_asked = ~is_first & ~is_known
         if is_asked.any() and batches.partition.files.topic != consumer_offsets.TOPIC:
             here = rows[order[is_asked] - len(known)]
             before = columns[:, np.flatnonzero(is_asked) - 1]

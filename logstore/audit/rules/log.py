@@ -6,12 +6,24 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, MAGIC_V2, NO_PRODUCER_ID
+from ...columns.batch_fields import NO_EPOCH, has_producer_problem
+from ...kernels.scan import batches as fields
+from ...layout.batch import (
+    ALL_FLAGS,
+    CODEC_MASK,
+    CONTROL_FLAG,
+    DELETE_HORIZON_FLAG,
+    HEADER_SIZE,
+    MAGIC_V2,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+)
 from ...layout.file_names import METADATA_TOPIC
 from ...model import Codec
 from ..evidence import Known
 from ..facts.batches import AuditedBatches, BadBytes
 from ..facts.offsets import Holes
+from ..facts.transactions import read_markers
 from ..finding import Broken, Rule, Severity, rule
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
@@ -78,6 +90,38 @@ def log_offset_range(batches: AuditedBatches) -> Iterator[Broken]:
     is_low = batches.base < low
     found = np.where(is_low, batches.base, batches.last)
     return batches.broken(is_low | (batches.last > high), f"offsets from {low} to {high}", found, found)
+
+
+@rule(ERROR, "consumers may read it, a broker may refuse what comes next: find out what wrote it")
+def log_header(batches: AuditedBatches) -> Iterator[Broken]:
+    """A batch with the right checksum has fields in its header that no client and no broker writes.
+
+    `MemoryRecordsBuilder.validateProducerState` refuses some, `LogValidator.validateBatch` others of a client.
+    """
+    table, sequences = batches.table, batches.table.column(fields.BASE_SEQUENCE)
+    is_control = table.attributes & CONTROL_FLAG != 0  # `log-marker` tells of one without a producer
+    is_wrong = has_producer_problem(table.matrix) & ~(is_control & (table.producer_id == NO_PRODUCER_ID))
+    is_wrong |= (table.producer_id < NO_PRODUCER_ID) | (table.producer_epoch < NO_EPOCH) | (sequences < NO_SEQUENCE)
+    is_wrong |= table.attributes & ~ALL_FLAGS != 0
+    is_numbered = is_control & batches.is_producers & (sequences != NO_SEQUENCE)
+    if is_numbered.any():
+        markers = read_markers(batches)["row"]
+        is_wrong[markers] |= is_numbered[markers]
+    for row in np.flatnonzero(batches.is_v2 & is_wrong).tolist():
+        found = f"producer {table.producer_id[row]} of epoch {table.producer_epoch[row]}, sequence {sequences[row]}"
+        expected = "known attributes, and a whole producer or none"
+        yield batches.where(row), expected, f"attributes {table.attributes[row]:#x}, {found}"
+
+
+@rule(ERROR, "its tombstones and markers may go too early: compare with the other replicas, `logstore diff`")
+def log_delete_horizon(batches: AuditedBatches) -> Iterator[Broken]:
+    """A batch has a delete horizon, as the cleaner gives it one, in a log that was never compacted."""
+    has_horizon = batches.is_v2 & (batches.table.attributes & DELETE_HORIZON_FLAG != 0)
+    has_horizon &= batches.last >= batches.evidence.cleaner_offset
+    if has_horizon.any() and batches.evidence.is_cleaned_beyond is Known.NO:
+        yield from batches.broken(
+            has_horizon, "no delete horizon", batches.base, batches.table.column(fields.BASE_TIMESTAMP)
+        )
 
 
 @rule(ERROR, _SALVAGE)

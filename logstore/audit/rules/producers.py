@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...columns.batch_table import BoolArray
 from ...layout.transaction_index import ENTRY_SIZE
 from ..facts.producers import NONE, AbortedFacts, SnapshotFacts, SnapshotRow
 from ..facts.sequences import FollowingBatches
@@ -130,8 +131,8 @@ def sequence_duplicate(facts: FollowingBatches) -> Iterator[Broken]:
 
 @rule(ERROR, "two producers share an id: look for a clone of a client's host, or a log put together from two")
 def producer_epoch_back(facts: FollowingBatches) -> Iterator[Broken]:
-    """A producer wrote with an epoch below that of its earlier batches."""
-    return _epochs(facts, is_after_marker=False)
+    """A producer wrote, or a marker ended its transaction, with an epoch below that of its earlier batches."""
+    return _epochs(facts, ~facts.is_after_marker | facts.is_marker)
 
 
 @rule(
@@ -139,7 +140,7 @@ def producer_epoch_back(facts: FollowingBatches) -> Iterator[Broken]:
 )
 def producer_fenced(facts: FollowingBatches) -> Iterator[Broken]:
     """A producer wrote with an epoch that a marker had ended."""
-    return _epochs(facts, is_after_marker=True)
+    return _epochs(facts, facts.is_after_marker & ~facts.is_marker)
 
 
 @rule(ERROR, "read_committed consumers get its records although the transaction may be aborted: what wrote it?")
@@ -155,9 +156,9 @@ def _sequences(facts: FollowingBatches, *, is_repeated: bool) -> Iterator[Broken
         yield *_place(facts, index, expected), f"sequence {int(facts.sequences[index])}"
 
 
-def _epochs(facts: FollowingBatches, *, is_after_marker: bool) -> Iterator[Broken]:
-    is_back = facts.epochs < facts.epoch_before
-    for index in np.flatnonzero(is_back & (facts.is_after_marker == is_after_marker)).tolist():
+def _epochs(facts: FollowingBatches, is_asked: BoolArray) -> Iterator[Broken]:
+    is_back = (facts.epochs < facts.epoch_before) & (facts.epochs >= 0)  # of another, `log-header` tells
+    for index in np.flatnonzero(is_asked & is_back).tolist():
         expected = f"epoch {int(facts.epoch_before[index])} or above"
         yield *_place(facts, index, expected), f"epoch {int(facts.epochs[index])}"
 
