@@ -47,6 +47,7 @@ class Session:
         root = place / "one"
         self.directories = [[root, place / "one-b"] if has_two_dirs else [root]]
         settings = self._settings() | {"log.dirs": ",".join(map(str, self.directories[0]))}
+        self._forgets_producers = "producer.id.expiration.ms" in settings
         features = [f"transaction.version={self.version}"]
         old = () if has_two_dirs else OLD_METADATA[: (3, 1, 0)[self.version]]
         if old and dice.chance(40):
@@ -150,7 +151,7 @@ class Session:
         roots = [directory for directories in self.directories for directory in directories]
         place = self.place / "copies" / str(self._count)
         for snapshot in taken(roots, place, how, self.name, self.seed, self.dice, pids):
-            yield replace(snapshot, unmarked=self._unmarked())
+            yield replace(snapshot, unmarked=self._unmarked(), forgets_producers=self._forgets_producers)
 
     def _unmarked(self) -> frozenset[str]:
         """What brokers said of partitions, in all their lives so far."""

@@ -29,15 +29,20 @@ class Snapshot:
         kind: of what work, and how it was taken.
         unmarked: partitions without a leader that a coordinator took for deleted, so that markers are missing there: a
             fault of Kafka's (`TransactionMarkerChannelManager`).
+        forgets_producers: brokers forget a producer within seconds, also before a client that had no answer sends a
+            batch again, which is written twice then (`producer.id.expiration.ms`).
     """
 
     path: Path
     kind: str
     seed: str
     unmarked: frozenset[str] = frozenset()
+    forgets_producers: bool = False
 
     def is_kafkas_own(self, finding: Finding) -> bool:
         """Whether what was found is what Kafka itself did wrong."""
+        if finding.rule == "sequence-duplicate":
+            return self.forgets_producers
         return finding.rule in UNMARKED_RULES and f"{finding.where.topic}-{finding.where.partition}" in self.unmarked
 
 

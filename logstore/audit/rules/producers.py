@@ -125,7 +125,10 @@ def sequence_gap(facts: FollowingBatches) -> Iterator[Broken]:
 
 @rule(ERROR, "consumers see its records twice: deduplicate by producer id, epoch and sequence")
 def sequence_duplicate(facts: FollowingBatches) -> Iterator[Broken]:
-    """A producer's batch is there again."""
+    """A producer's batch is there again.
+
+    A broker writes one twice that is sent again after it forgot the producer: is `producer.id.expiration.ms` short?
+    """
     return _sequences(facts, is_repeated=True)
 
 
