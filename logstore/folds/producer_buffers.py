@@ -56,8 +56,7 @@ class ProducerBuffers:
     def ordered_entries(self) -> Int64Array:
         """Return a copy of the entries in the order of a Java HashMap."""
         entries = self.entries
-        capacity = self.struct.java_capacity
-        return entries[iteration_order(entries[:, fields.PRODUCER_ID], entries[:, fields.MAP_CAPACITY], capacity, PUT)]
+        return entries[iteration_order(entries[:, fields.PRODUCER_ID], self.struct.java_capacity, PUT)]
 
     def keep(self, is_kept: npt.NDArray[np.bool_]) -> None:
         """Remove all other rows; as in Kafka the table of the Java map keeps its size."""
@@ -90,10 +89,9 @@ class ProducerBuffers:
 
     def apply(self) -> int:
         """Apply the present group in the order of a Java HashMap, see `apply_updates`; return its status."""
-        updates = self.struct.updates[: self.struct.update_count]
-        capacity = self.struct.update_java_capacity
-        order = iteration_order(updates[:, fields.PRODUCER_ID], updates[:, fields.MAP_CAPACITY], capacity, COMPUTE)
-        return self._apply_in(order)
+        struct = self.struct
+        ids = struct.updates[: struct.update_count, fields.PRODUCER_ID]
+        return self._apply_in(iteration_order(ids, struct.update_java_capacity, COMPUTE))
 
     def discard(self) -> None:
         """Forget the present group."""

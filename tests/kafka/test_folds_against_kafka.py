@@ -273,9 +273,9 @@ def recovered_files(segments: list[tuple[int, list[Batch]]]) -> tuple[dict[str, 
 
 
 def crowded() -> Workload:
-    """Producers whose ids fall into few buckets of Kafka's map, which become trees and are split again."""
+    """Producers whose ids crowd buckets of Kafka's map while it is small, which makes it grow; then ids of blocks."""
     dice = Dice("crowded")
-    ids = list(dict.fromkeys(dice.below(120) * dice.choose((64, 1000, 65536)) for _ in range(300)))
+    ids = list(dict.fromkeys([16 * n for n in range(18)] + [1000 * dice.below(60) + dice.below(8) for _ in range(300)]))
     batches = [Batch(0, [Rec()], max_timestamp=5, producer_id=pid, producer_epoch=0, base_sequence=0) for pid in ids]
     return Workload([step_of(batch, Dice("")) for batch in batches], verify=False)
 

@@ -43,7 +43,6 @@ def update_of(producer_id: int, entry: int, producers: Any) -> int:
     update = count * ENTRY_WIDTH
     updates[update + fields.PRODUCER_ID] = producer_id
     updates[update + fields.INDEX_SLOT] = -1 - found
-    updates[update + fields.MAP_CAPACITY] = capacity
     updates[update + fields.BATCH_COUNT] = 0
     updates[update + fields.BATCH_START] = 0
     if entry >= 0:

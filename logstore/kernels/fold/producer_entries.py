@@ -1,8 +1,6 @@
 """Producers as rows of a matrix, with an open-addressing index by producer id (`ProducerStateEntry`).
 
-Rows are in the order in which producers came. The index holds row number + 1 and is never more than half full. A row
-also has the table size that a Java HashMap of the producers would have: it decides the order of a snapshot, and depends
-on the history of the map, not only on its content.
+Rows are in the order in which producers came. The index holds row number + 1 and is never more than half full.
 """
 
 from __future__ import annotations
@@ -23,8 +21,7 @@ TXN_FIRST_OFFSET = 4  # of the open transaction; NONE: none
 BATCH_COUNT = 5  # batches in the ring buffer, the oldest at BATCH_START
 BATCH_START = 6
 INDEX_SLOT = 7  # slot of the index that points here
-MAP_CAPACITY = 8  # of the Java map after this entry was added
-BATCHES = 9  # BATCH_COUNT_MAX times the fields below
+BATCHES = 8  # BATCH_COUNT_MAX times the fields below
 BATCH_COUNT_MAX = 5
 LAST_SEQUENCE = 0
 LAST_OFFSET = 1
@@ -36,7 +33,7 @@ ENTRY_WIDTH = BATCHES + BATCH_COUNT_MAX * BATCH_WIDTH
 NONE = -(1 << 63)  # no open transaction: cannot be the first offset of a batch whose last offset is not negative
 
 MAP_CAPACITY_MIN = 16
-MAP_TREE_CAPACITY_MIN = 64  # in a smaller table a crowded bucket makes the table grow
+MAP_TREE_CAPACITY_MIN = 64  # in a smaller table a crowded bucket makes the table grow (`HashMap.treeifyBin`)
 MAP_CROWDED_BY_PUT = 8  # entries in a bucket for which `HashMap.put` of one more counts as crowded
 MAP_CROWDED_BY_COMPUTE = 7  # the same of `HashMap.computeIfAbsent`
 
@@ -84,7 +81,10 @@ def java_hash(producer_id: int) -> int:
 
 @device
 def map_capacity_with(producer_id: int, entries: Any, count: int, map_capacity: int, crowded: int) -> int:
-    """Return the table size of the Java map of `count` entries after this producer's node went into its bucket."""
+    """Return the table size of the Java map of `count` entries after this producer's node went into its bucket.
+
+    It decides the order of a snapshot, and depends on the history of the map: a crowded bucket doubled it once.
+    """
     if map_capacity >= MAP_TREE_CAPACITY_MIN:
         return map_capacity
     bucket = java_hash(producer_id) & (map_capacity - 1)

@@ -43,7 +43,6 @@ def apply_update(update: int, producers: Any) -> int:
         index[-1 - found] = count + 1
         entries[at + fields.PRODUCER_ID] = producer_id
         entries[at + fields.INDEX_SLOT] = -1 - found
-        entries[at + fields.MAP_CAPACITY] = capacity
         entries[at + fields.BATCH_COUNT] = 0
         entries[at + fields.BATCH_START] = 0
         entries[at + fields.PRODUCER_EPOCH] = updates[source + fields.PRODUCER_EPOCH]

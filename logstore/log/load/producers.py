@@ -102,7 +102,8 @@ class PartitionProducers:
         """Return a digest that is equal for equal states that were reached in the same way."""
         state = self.state
         parts = state.buffers.entries, state.transactions.ongoing_entries()
-        hashed = blake2b(f"{state.map_end_offset} {self._last_snapshot_offset}".encode())
+        numbers = state.map_end_offset, self._last_snapshot_offset, state.buffers.struct.java_capacity
+        hashed = blake2b(repr(numbers).encode())
         for part in parts:
             hashed.update(part.tobytes())
         return hashed.digest()
