@@ -21,7 +21,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
+from ..columns.batch_table import BatchTable, BoolArray, ByteArray
 from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from ..model import ControlRecordType
 from .transaction_marker import control_types
@@ -33,17 +33,21 @@ class CommittedFilter:
     """The state between two steps.
 
     Attributes:
-        waiting: int64[n, 2]: producer id and first offset of aborted transactions not reached yet, by first offset.
-        aborted: int64, ascending: producers whose transactional batches are skipped at present.
+        waiting: (first offset, producer id) of aborted transactions not reached yet, the earliest last.
+        aborted: producers whose transactional batches are skipped at present.
     """
 
     __slots__ = ("aborted", "waiting")
 
     def __init__(self, aborted: Iterable[tuple[int, int]] = ()) -> None:
         """Take (producer id, first offset) of each aborted transaction, in any order."""
-        entries = np.array(list(aborted), np.int64).reshape(-1, 2)
-        self.waiting: Int64Array = entries[np.argsort(entries[:, 1], kind="stable")]
-        self.aborted: Int64Array = np.empty(0, np.int64)
+        self.waiting = sorted(((first_offset, producer_id) for producer_id, first_offset in aborted), reverse=True)
+        self.aborted: set[int] = set()
+
+    def begin(self, last_offset: int) -> None:
+        """Skip the producers of the transactions that begin up to this offset (`consumeAbortedTransactionsUpTo`)."""
+        while self.waiting and self.waiting[-1][0] <= last_offset:
+            self.aborted.add(self.waiting.pop()[1])
 
 
 def step(state: CommittedFilter, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> BoolArray:
@@ -56,71 +60,26 @@ def step(state: CommittedFilter, data: ByteArray, table: BatchTable, first_row: 
         InvalidRecordError, …: a control batch of an aborting producer that does not parse, as `control_types`.
     """
     rows = slice(first_row, row_end)
-    producer_ids = table.producer_id[rows]
+    producer_ids, attributes = table.producer_id[rows], table.attributes[rows]
     is_aborted = np.zeros(producer_ids.size, np.bool_)
-    if not (state.aborted.size or state.waiting.size) or not producer_ids.size:
+    aborting = {*state.aborted, *(producer_id for _, producer_id in state.waiting)}
+    if not aborting or not producer_ids.size:
         return is_aborted
-    producers = np.union1d(state.aborted, state.waiting[:, 0])
-    places = np.minimum(np.searchsorted(producers, producer_ids), producers.size - 1)
-    known = np.flatnonzero((producers[places] == producer_ids) & (producer_ids > NO_PRODUCER_ID))
-    attributes = table.attributes[rows][known]
-    control = known[attributes & CONTROL_FLAG != 0]
-    timeline = _Timeline(producers, producer_ids.size)
-    timeline.begin(state.aborted, -1)
-    begin_rows = _begin_rows(state, table, rows)
-    is_begun = begin_rows < producer_ids.size
-    timeline.begin(state.waiting[is_begun, 0], begin_rows[is_begun])
+    has_producer = producer_ids > NO_PRODUCER_ID
+    known = np.flatnonzero(has_producer & np.isin(producer_ids, list(aborting)))
+    control = known[attributes[known] & CONTROL_FLAG != 0]
+    # before the state changes: the caller may step up to a batch that this refuses
     abort_markers = control[control_types(data, table, control + first_row) == ControlRecordType.ABORT]
-    timeline.end(producer_ids, abort_markers)
-    transactional = known[attributes & TRANSACTIONAL_FLAG != 0]
-    is_aborted[transactional] = timeline.is_within(producer_ids[transactional], transactional)
-    is_aborted[abort_markers] = False
-    state.waiting = state.waiting[~is_begun]
-    state.aborted = producers[timeline.is_within(producers, producer_ids.size)]
-    return is_aborted
-
-
-def _begin_rows(state: CommittedFilter, table: BatchTable, rows: slice) -> Int64Array:
-    """Return the first row, of any producer, that ends at or above the first offset of each waiting transaction."""
-    has_producer = table.producer_id[rows] > NO_PRODUCER_ID
+    ends = set(abort_markers.tolist())
+    is_transactional = attributes[known] & TRANSACTIONAL_FLAG != 0
+    # the batches of all producers begin transactions, even where damaged offsets go back
     reached = np.maximum.accumulate(np.where(has_producer, table.last_offset[rows], _OFFSET_MIN))
-    return np.searchsorted(reached, state.waiting[:, 1])
-
-
-class _Timeline:
-    """For each producer the rows where aborted transactions begin and end, in two ascending arrays.
-
-    The key of a producer's row is the producer's number times the row count, plus the row.
-    """
-
-    def __init__(self, producers: Int64Array, row_count: int) -> None:
-        self._producers = producers
-        self._stride = row_count + 2
-        self._begins = self._ends = np.empty(0, np.int64)
-
-    def begin(self, producer_ids: Int64Array, rows: Int64Array | int) -> None:
-        """Add the begin of an aborted transaction of each producer at these rows; -1 is before the first row."""
-        self._begins = np.sort(np.concatenate([self._begins, self._keys(producer_ids, rows)]))
-
-    def end(self, producer_ids: Int64Array, rows: Int64Array) -> None:
-        """Set the ends: these rows, the markers, end transactions of their producers."""
-        self._ends = np.sort(self._keys(producer_ids[rows], rows))
-
-    def is_within(self, producer_ids: Int64Array, rows: Int64Array | int) -> BoolArray:
-        """Return whether the last begin at or before a row has no end between it and the row."""
-        keys = self._keys(producer_ids, rows)
-        firsts = self._keys(producer_ids, -1)
-        begin = _last_before(self._begins, keys + 1, firsts - 1)
-        end = _last_before(self._ends, keys, firsts - 1)
-        return begin > end
-
-    def _keys(self, producer_ids: Int64Array, rows: Int64Array | int) -> Int64Array:
-        keys: Int64Array = np.searchsorted(self._producers, producer_ids) * self._stride + (np.asarray(rows) + 1)
-        return keys
-
-
-def _last_before(ascending: Int64Array, limits: Int64Array, lowest: Int64Array) -> Int64Array:
-    """Return the largest number below each limit, but at least `lowest`."""
-    places = np.searchsorted(ascending, limits) - 1
-    found = np.where(places >= 0, ascending[np.maximum(places, 0)] if ascending.size else lowest, lowest)
-    return np.maximum(found, lowest)
+    columns = known.tolist(), producer_ids[known].tolist(), reached[known].tolist(), is_transactional.tolist()
+    for row, producer_id, last_offset, may_be_skipped in zip(*columns, strict=True):
+        state.begin(last_offset)
+        if row in ends:
+            state.aborted.discard(producer_id)
+        elif may_be_skipped and producer_id in state.aborted:
+            is_aborted[row] = True
+    state.begin(int(reached[-1]))
+    return is_aborted
