@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
 
 from ..columns.batch_table import BatchTable, ByteArray
 from ..disk.file_range import FileIdentity, FileRange, UnheldFile, file_identity
@@ -81,6 +80,7 @@ class LiveSegment(Segment):
             file = (FileRange if holds_file else UnheldFile)(directory.file(self._names[LOG_SUFFIX]))
             segment_size(file.path)  # refuses what is no segment's file
             super().__init__(directory, base_offset, "", file.size, file=file)
+            self._transaction_index = self._read_transaction_index()
         self.identity = file.identity
         # the same files as before the opening: else the index may belong to another `.log`
         if before != self._identities(directory):
@@ -93,32 +93,27 @@ class LiveSegment(Segment):
         """Return the name of one of the segment's files, as it was listed."""
         return self._names.get(kind) or super().file_name(kind)
 
-    def read_indexes(self) -> None:
-        """Read the `.txnindex`; the other indexes are read when they are asked for."""
-        content = self._content(TRANSACTION_INDEX_SUFFIX) if TRANSACTION_INDEX_SUFFIX in self._names else b""
-        self._transaction_index = parse_transaction_index(content, path=self.path(TRANSACTION_INDEX_SUFFIX))
-        self._offset_index = parse_offset_index(b"", base_offset=self.base_offset, path="")
-        self._time_index = parse_time_index(b"", base_offset=self.base_offset, path="")
+    def _content(self, kind: str) -> bytes:
+        # not by `has`: only a file that was listed was checked to belong to this `.log`
+        return self.directory.read(self.file_name(kind)) if kind in self._names else b""
 
     @property
     def offset_index(self) -> OffsetIndex:
         """Entries of the known batches, or of the file without preallocated zeros."""
-        return self._read_offset_index if self.indexes is None else self._stepped_offset_index(self.indexes)
+        return super().offset_index if self.indexes is None else self._stepped_offset_index(self.indexes)
 
-    @cached_property
     def _read_offset_index(self) -> OffsetIndex:
         content = without_zero_tail(self._content_beside_log(OFFSET_INDEX_SUFFIX), OFFSET_ENTRY_SIZE)
         index = parse_offset_index(content, base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX))
         # three entries are enough: a cleaner replaces the whole file
         is_ours = all(self._is_of_log(index, slot) for slot in {0, index.entry_count // 2, index.entry_count - 1})
-        return index if is_ours else self._offset_index
+        return index if is_ours else parse_offset_index(b"", base_offset=self.base_offset, path="")
 
     @property
     def time_index(self) -> TimeIndex:
         """As `offset_index`."""
-        return self._read_time_index if self.indexes is None else self._stepped_time_index(self.indexes)
+        return super().time_index if self.indexes is None else self._stepped_time_index(self.indexes)
 
-    @cached_property
     def _read_time_index(self) -> TimeIndex:
         content = without_zero_tail(self._content_beside_log(TIME_INDEX_SUFFIX), TIME_ENTRY_SIZE)
         return parse_time_index(content, base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX))
@@ -126,10 +121,11 @@ class LiveSegment(Segment):
     @property
     def transaction_index(self) -> TransactionIndex:
         """Aborted transactions whose marker is in the segment."""
-        if self.indexes is not None and self._transaction_index.entry_count != self._aborted.entry_count:
+        known = super().transaction_index
+        if self.indexes is not None and known.entry_count != self._aborted.entry_count:
             path = self.path(TRANSACTION_INDEX_SUFFIX)
-            self._transaction_index = parse_transaction_index(self._aborted.to_bytes(), path=path)
-        return self._transaction_index
+            known = self._transaction_index = parse_transaction_index(self._aborted.to_bytes(), path=path)
+        return known
 
     def max_timestamp_and_offset(self) -> tuple[int, int]:
         """Return the largest timestamp (ms) and the last offset of its batch; see `Segment`."""
@@ -148,7 +144,7 @@ class LiveSegment(Segment):
             CorruptIndexError: the file is of an unknown version.
         """
         self.indexes = SegmentIndexes(self.base_offset, index_size_max=_INDEX_SIZE_MAX)
-        self._aborted = AbortedTransactions.resume(self._transaction_index)
+        self._aborted = AbortedTransactions.resume(self.transaction_index)
         self._aborted.truncate_to(offset)
         self._transaction_index = parse_transaction_index(b"", path=self.path(TRANSACTION_INDEX_SUFFIX))
         self.size = 0

@@ -56,14 +56,12 @@ class Segment:
         suffix: str,
         size: int,
         *,
-        reads_indexes: bool = True,
         known: Segment | None = None,
         file: FileRange | None = None,
     ) -> None:
-        """Read the indexes, or take them from `known`, a segment of the same files.
+        """Take the indexes from `known`, a segment of the same files; else they are read when they are first needed.
 
         Args:
-            reads_indexes: False reads the `.txnindex` alone.
             file: the `.log` of a segment that another process writes; it is read, never mapped.
         """
         self.directory = directory
@@ -73,40 +71,43 @@ class Segment:
         self._suffix = suffix
         self._file: FileRange | None = file if known is None else known._file
         self._mapped = np.empty(0, np.uint8)
-        self._renaming = threading.Lock()
+        self._renaming = threading.RLock()  # held while files are renamed, and to read one by its name
         self._max_timestamp_and_offset: tuple[int, int] | None = None  # None: the last entry of the time index
-        if known is not None:
-            self._offset_index, self._time_index = known.offset_index, known.time_index
-            self._transaction_index = known.transaction_index
-        elif reads_indexes:
-            self.read_indexes()
-        else:
-            self._offset_index = parse_offset_index(b"", base_offset=base_offset, path="")
-            self._time_index = parse_time_index(b"", base_offset=base_offset, path="")
-            self.read_transaction_index()
+        self._offset_index: OffsetIndex | None = None if known is None else known.offset_index
+        self._time_index: TimeIndex | None = None if known is None else known.time_index
+        self._transaction_index: TransactionIndex | None = None if known is None else known.transaction_index
 
     @property
     def offset_index(self) -> OffsetIndex:
-        """Entries of the file; none without a file."""
+        """Entries of the file; none without a file. Raises DataDirectoryError, as the other indexes do."""
+        if self._offset_index is None:
+            with self._renaming:
+                self._offset_index = self._offset_index or self._read_offset_index()
         return self._offset_index
 
     @property
     def time_index(self) -> TimeIndex:
         """Entries of the file; none without a file."""
+        if self._time_index is None:
+            with self._renaming:
+                self._time_index = self._time_index or self._read_time_index()
         return self._time_index
 
     @property
     def transaction_index(self) -> TransactionIndex:
         """Entries of the file; none without a file."""
+        if self._transaction_index is None:
+            with self._renaming:
+                self._transaction_index = self._transaction_index or self._read_transaction_index()
         return self._transaction_index
 
     def _stepped_offset_index(self, indexes: SegmentIndexes) -> OffsetIndex:
-        if self._offset_index.entry_count != len(indexes.offset_entries):
+        if self._offset_index is None or self._offset_index.entry_count != len(indexes.offset_entries):
             self._offset_index = indexes.to_offset_index(self.path(OFFSET_INDEX_SUFFIX))
         return self._offset_index
 
     def _stepped_time_index(self, indexes: SegmentIndexes) -> TimeIndex:
-        if self._time_index.entry_count != len(indexes.time_entries):
+        if self._time_index is None or self._time_index.entry_count != len(indexes.time_entries):
             self._time_index = indexes.to_time_index(self.path(TIME_INDEX_SUFFIX))
         return self._time_index
 
@@ -200,19 +201,16 @@ class Segment:
         """Return whether the segment has this file."""
         return self.directory.exists(self.file_name(kind))
 
-    def read_indexes(self) -> None:
-        """Read the indexes from their files."""
-        self._offset_index = parse_offset_index(
-            self._content(OFFSET_INDEX_SUFFIX), base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX)
-        )
-        self._time_index = parse_time_index(
-            self._content(TIME_INDEX_SUFFIX), base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX)
-        )
-        self.read_transaction_index()
+    def _read_offset_index(self) -> OffsetIndex:
+        content = self._content(OFFSET_INDEX_SUFFIX)
+        return parse_offset_index(content, base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX))
 
-    def read_transaction_index(self) -> None:
-        """Read the `.txnindex` from its file."""
-        self._transaction_index = parse_transaction_index(
+    def _read_time_index(self) -> TimeIndex:
+        content = self._content(TIME_INDEX_SUFFIX)
+        return parse_time_index(content, base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX))
+
+    def _read_transaction_index(self) -> TransactionIndex:
+        return parse_transaction_index(
             self._content(TRANSACTION_INDEX_SUFFIX), path=self.path(TRANSACTION_INDEX_SUFFIX)
         )
 

@@ -33,8 +33,8 @@ from .split import split_overflowed_segment
 T = TypeVar("T")
 
 KEPT_PRODUCER_COUNT_MAX = 1000  # with more producers, a segment's recovery is repeated instead of kept in memory
-_OFFSET_END = 1 << 63
 _INDEX_SUFFIXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+_INDEX_ENTRY_SIZES = {OFFSET_INDEX_SUFFIX: OFFSET_ENTRY_SIZE, TIME_INDEX_SUFFIX: TIME_ENTRY_SIZE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,6 @@ class LogLoader:
         self.remote_start_offset: int | None = None
         self.has_made_segment = False
         self._recovered: dict[LogSegment, _Recovered] = {}
-        self._unread: set[LogSegment] = set()  # segments whose indexes are rebuilt, so they were not read
 
     def load(self) -> None:
         """Repair and load; raises as `recover.recover_partition`."""
@@ -179,30 +178,16 @@ class LogLoader:
 
     def _load_segments(self) -> None:
         self.segments.clear()
-        self._unread.clear()
-        names = self._directory.names()
-        first_unflushed = self._first_unflushed(names)
-        for name in names:
+        for name in self._directory.names():
             if name.endswith(_INDEX_SUFFIXES):
                 if not self._directory.exists(segment_file_name(base_offset_of(name), LOG_SUFFIX)):
                     self._directory.delete(name, "is an index without a log")
             elif name.endswith(LOG_SUFFIX):
-                base_offset = base_offset_of(name)
-                is_read = base_offset < first_unflushed
-                segment = LogSegment.open(self._directory, base_offset, reads_indexes=is_read)
-                if not is_read:
-                    self._unread.add(segment)
+                segment = LogSegment.open(self._directory, base_offset_of(name))
                 if not self._has_sane_indexes(segment):
                     self._recover_segment(segment)
                     cut(segment)
                 self.segments.add(segment)
-
-    def _first_unflushed(self, names: Sequence[str]) -> int:
-        """Return the base offset from which on all segments are recovered, so that their indexes need not be read."""
-        if self._settings.was_clean:
-            return _OFFSET_END
-        bases = [base_offset_of(name) for name in names if name.endswith(LOG_SUFFIX)]
-        return first_unflushed(bases, self.recovery_point)
 
     def _has_sane_indexes(self, segment: LogSegment) -> bool:
         """Check the indexes as little as a load does (`LogSegment.sanityCheck`); False if they must be rebuilt."""
@@ -223,10 +208,6 @@ class LogLoader:
 
         As in Kafka a segment without indexes that was not flushed is recovered twice; here its batches are read once.
         """
-        for other in [each for each in self._unread if each.base_offset < segment.base_offset]:
-            other.read_indexes()  # stale or not, they lead to its batches
-            self._unread.discard(other)
-        self._unread.discard(segment)
         producers = self._new_producers()
         producers.rebuild(
             self.segments,
@@ -331,7 +312,11 @@ class LogLoader:
     def _require_index_room(self, active: LogSegment) -> None:
         """Check that the active segment's indexes fit the configured size (`AbstractIndex.resize`)."""
         size_max = self._settings.config[SEGMENT_INDEX_BYTES]
-        for kind, entry_count, entry_size in _index_sizes(active):
+        for kind, entry_count in (
+            (OFFSET_INDEX_SUFFIX, active.offset_index.entry_count),
+            (TIME_INDEX_SUFFIX, active.time_index.entry_count),
+        ):
+            entry_size = _INDEX_ENTRY_SIZES[kind]
             limit = size_max // entry_size * entry_size
             if entry_count * entry_size > limit:
                 raise CorruptIndexError(
@@ -357,16 +342,9 @@ class LogLoader:
     def _trim_indexes(self) -> None:
         """Cut index files behind the last whole entry (`AbstractIndex.trimToValidSize`)."""
         for segment in self.segments:
-            for kind, _, entry_size in _index_sizes(segment):
+            for kind, entry_size in _INDEX_ENTRY_SIZES.items():
                 name = segment.file_name(kind)
                 odd_size = self._directory.size(name) % entry_size
                 if odd_size:
                     size = self._directory.size(name) - odd_size
                     self._directory.truncate(name, size, "cut behind the last whole entry")
-
-
-def _index_sizes(segment: LogSegment) -> tuple[tuple[str, int, int], ...]:
-    return (
-        (OFFSET_INDEX_SUFFIX, segment.offset_index.entry_count, OFFSET_ENTRY_SIZE),
-        (TIME_INDEX_SUFFIX, segment.time_index.entry_count, TIME_ENTRY_SIZE),
-    )

@@ -97,7 +97,7 @@ def empty_segment(segment: LogSegment) -> int:
     for kind, content in contents.items():
         if segment.has(kind):
             segment.directory.replace(segment.file_name(kind), content, "offsets in the segment go back")
-    segment.read_transaction_index()
+    segment.forget_transaction_index()
     return truncated_size
 
 
@@ -202,4 +202,4 @@ def _write_indexes(segment: LogSegment, scan: _Scan) -> None:
         contents[OFFSET_INDEX_SUFFIX] = contents.pop(OFFSET_INDEX_SUFFIX)
     for kind, content in contents.items():
         segment.directory.replace(segment.file_name(kind), content, "made anew from the log")
-    segment.read_transaction_index()
+    segment.forget_transaction_index()

@@ -62,15 +62,15 @@ class ActiveSegment(LogSegment):
         super().__init__(directory, base_offset, "", size, known=known)
         self.unsynced = self._files = UnsyncedFiles(directory.seam)
         self.indexes = SegmentIndexes.resume(
-            self._offset_index,
-            self._time_index,
+            super().offset_index,
+            super().time_index,
             size,
             index_interval_bytes=config[INDEX_INTERVAL_BYTES],
             index_size_max=config[SEGMENT_INDEX_BYTES],
         )
-        self._aborted = AbortedTransactions.resume(self._transaction_index)
-        self._offset_entry_count_on_disk = self._offset_index.entry_count
-        self._time_entry_count_on_disk = self._time_index.entry_count
+        self._aborted = AbortedTransactions.resume(super().transaction_index)
+        self._offset_entry_count_on_disk = super().offset_index.entry_count
+        self._time_entry_count_on_disk = super().time_index.entry_count
         struct.first_timestamp = _UNREAD if size else NO_TIMESTAMP
         self._is_preallocated = config[_PREALLOCATE]
         self.descriptor = self._files.add(LOG_SUFFIX, directory.seam.open_at(self.path(LOG_SUFFIX), size))
@@ -111,11 +111,11 @@ class ActiveSegment(LogSegment):
     @property
     def transaction_index(self) -> TransactionIndex:
         """The entries up to now."""
-        if self._transaction_index.entry_count != self._aborted.entry_count:
-            self._transaction_index = parse_transaction_index(
-                self._aborted.to_bytes(), path=self.path(TRANSACTION_INDEX_SUFFIX)
-            )
-        return self._transaction_index
+        known = super().transaction_index
+        if known.entry_count != self._aborted.entry_count:
+            path = self.path(TRANSACTION_INDEX_SUFFIX)
+            known = self._transaction_index = parse_transaction_index(self._aborted.to_bytes(), path=path)
+        return known
 
     def max_timestamp_and_offset(self) -> tuple[int, int]:
         """Return the largest timestamp (ms) and the last offset of its batch; (-1, base offset) without one."""

@@ -42,32 +42,26 @@ class LogSegment(Segment):
         suffix: str,
         size: int,
         *,
-        reads_indexes: bool = True,
         known: LogSegment | None = None,
     ) -> None:
-        super().__init__(directory, base_offset, suffix, size, reads_indexes=reads_indexes, known=known)
+        super().__init__(directory, base_offset, suffix, size, known=known)
         self.problem: LogstoreError | None = None
         self.unsynced: UnsyncedFiles | None = None
         self.created_ms: int = 0 if known is None else known.created_ms
         self.roll_jitter_ms: int = 0 if known is None else known.roll_jitter_ms
 
     @classmethod
-    def open(
-        cls, directory: WritableFolder, base_offset: int, *, suffix: str = "", reads_indexes: bool = True
-    ) -> LogSegment:
-        """Open the segment with its indexes; a missing `.log` is created empty.
-
-        Args:
-            reads_indexes: False if offset and time index are rebuilt before use; the `.txnindex` is read anyway.
+    def open(cls, directory: WritableFolder, base_offset: int, *, suffix: str = "") -> LogSegment:
+        """Open the segment; a missing `.log` is created empty.
 
         Raises:
-            DataDirectoryError: a file cannot be read, or the `.log` is larger than a segment may be.
+            DataDirectoryError: the `.log` cannot be opened, or is larger than a segment may be.
         """
         log_name = segment_file_name(base_offset, LOG_SUFFIX + suffix)
         if not directory.exists(log_name):
             directory.replace(log_name, b"", "there was no segment of this offset")
         size = segment_size(directory.file(log_name))
-        return cls(directory, base_offset, suffix, size, reads_indexes=reads_indexes)
+        return cls(directory, base_offset, suffix, size)
 
     @property
     def is_synced(self) -> bool:
@@ -84,7 +78,7 @@ class LogSegment(Segment):
         self._mapped = np.empty(0, np.uint8)
 
     def keep_bytes(self) -> None:
-        """Map the bytes now, for readers that hold this segment when other files take over the names."""
+        """Read the files now, for readers that hold this segment when other files take over the names."""
         with self._keeping_bytes():
             pass
 
@@ -108,10 +102,11 @@ class LogSegment(Segment):
 
     @contextmanager
     def _keeping_bytes(self) -> Iterator[None]:
-        """`with` block that renames files: the bytes are mapped before it, and no reader maps them inside it."""
+        """`with` block that renames files: bytes and indexes are read before it, and no reader reads any inside it."""
         with self._renaming:
             if self._mapped.size < self.size:
                 self._mapped = self._map()
+            self.offset_index, self.time_index, self.transaction_index  # noqa: B018 - read while they have their names
             yield
 
     @contextmanager
@@ -122,6 +117,10 @@ class LogSegment(Segment):
     def can_hold(self, offset: int) -> bool:
         """Return whether an index of this segment can express the offset."""
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
+
+    def forget_transaction_index(self) -> None:
+        """Read the `.txnindex` anew when it is next needed: its file was replaced."""
+        self._transaction_index = None
 
     def set_indexes(self, indexes: SegmentIndexes) -> tuple[bytes, bytes]:
         """Take the indexes from a fold; return the contents of their files, which the caller writes."""

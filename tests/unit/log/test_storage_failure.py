@@ -146,7 +146,7 @@ def test_a_close_that_was_interrupted_at_any_line_writes_no_index_twice(tmp_path
 def test_segments_can_be_gone_over_after_an_interrupt_at_any_line(kind: str, tmp_path: Path) -> None:
     """The log is let go of then, and each of its segments with it."""
     directory = WritableFolder(str(tmp_path), UnsyncedSeam())
-    made = [LogSegment(directory, base_offset, "", 0, reads_indexes=False) for base_offset in (0, 5, 9)]
+    made = [LogSegment(directory, base_offset, "", 0) for base_offset in (0, 5, 9)]
     line_count, was_interrupted = 0, True
     while was_interrupted:
         segments = Segments()

@@ -165,19 +165,21 @@ def test_indexes_that_are_made_anew_are_not_read_before(rolled: Path, monkeypatc
 
     monkeypatch.setattr(segments, "parse_offset_index", told)
     recovered = recover(rolled)
-    assert max(sizes) < 1000
+    assert max(sizes, default=0) < 1000
     assert replace(recovered, path="") == replace(expected, path="")
 
 
 def test_indexes_below_a_segment_without_one_are_read(rolled: Path) -> None:
     (rolled / f"{LAST_BASE}.index").unlink()
+    for snapshot in rolled.glob("*.snapshot"):  # so that the producers are read from the segments below
+        snapshot.unlink()
     bases = sorted(int(log.stem) for log in rolled.glob("*.log"))
     read: list[int] = []
 
     class Told(LogSegment):
-        def read_indexes(self) -> None:
+        def _read_offset_index(self) -> OffsetIndex:
             read.append(self.base_offset)
-            super().read_indexes()
+            return super()._read_offset_index()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loader, "LogSegment", Told)
