@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,22 +18,11 @@ from ..evidence import NEVER, Evidence
 from .batches import AuditedBatches, Follower
 
 NONE = -1
+_BLOCK_SIZE = 100_000
 _SIZE = 78  # bytes of the one shape of markers that brokers write
 _RECORD = bytes.fromhex("20 00 00 00 08 0000 0000 0c 0000 00000000 00")
 _TYPE, _COORDINATOR_EPOCH = 8, 12  # positions in the record, of the last byte and the first
 _FIXED = [index for index in range(len(_RECORD)) if index not in (8, 12, 13, 14, 15)]
-_MARKER = [
-    *(("marker_offset", "i8"), ("marker_epoch", "i2"), ("coordinator_epoch", "i4"), ("is_commit", "?")),
-    ("marker_timestamp", "i8"),
-]
-MARKERS = np.dtype([("row", "i8"), ("producer_id", "i8"), *_MARKER])
-TRANSACTIONS = np.dtype(
-    [
-        *(("producer_id", "i8"), ("producer_epoch", "i2"), ("first_offset", "i8"), ("last_offset", "i8")),
-        *(("first_timestamp", "i8"), ("last_timestamp", "i8"), ("record_count", "i8")),
-        *(*_MARKER, ("earlier_epoch", "i2")),
-    ]
-)
 Table = npt.NDArray[np.void]
 
 
@@ -78,18 +68,27 @@ class PartitionTransaction(NamedTuple):
         return max(self.last_timestamp if self.is_open else self.marker_timestamp, self.first_timestamp)
 
 
+TRANSACTIONS = np.dtype(
+    {
+        "names": PartitionTransaction._fields,
+        "formats": ["i8", "i2", *["i8"] * 6, "i2", "i4", "?", "i8", "i2"],
+    }
+)
+_OF_MARKER = ["marker_offset", "marker_epoch", "coordinator_epoch", "is_commit", "marker_timestamp"]
+
+
 class PartitionTransactions(Follower):
     """Follows the batches of a partition.
 
     Attributes:
         evidence, partition: whose transactions these are.
-        empty_markers: of producers that had no data open, by offset; columns of MARKERS.
+        empty_markers: of producers that had no data open, by offset; columns of TRANSACTIONS, first_offset -1.
         smallest_timestamp, largest_timestamp: of all batches, ms; smallest 2^63 - 1 without batches.
     """
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence, self.partition = evidence, evidence.partition
-        self.empty_markers: Table = np.empty(0, MARKERS)
+        self.empty_markers: Table = np.empty(0, TRANSACTIONS)
         self.smallest_timestamp, self.largest_timestamp = NEVER, -1
         self._damage_offset = -1
         self._count = 0
@@ -135,6 +134,16 @@ class PartitionTransactions(Follower):
         """Whether the producer has a transaction open."""
         return producer_id in self._open
 
+    def markers(self, is_wanted: Callable[[Table], BoolArray]) -> Table:
+        """Return those markers, with data before them and without; asked by blocks, as one column takes much room."""
+        blocks = (
+            table[first : first + _BLOCK_SIZE]
+            for table in (self.table, self.empty_markers)
+            for first in range(0, len(table), _BLOCK_SIZE)
+        )
+        found = (block[(block["marker_offset"] != NONE) & is_wanted(block)] for block in blocks)
+        return np.concatenate([self.table[:0], *found])
+
     def may_be_ended(self, transaction: PartitionTransaction) -> bool:
         """Whether a marker of the open `transaction` may be in damaged bytes, or may have been."""
         return self._damage_offset > transaction.first_offset
@@ -149,8 +158,8 @@ class PartitionTransactions(Follower):
         table = batches.table
         self.smallest_timestamp = min(self.smallest_timestamp, int(table.max_timestamp.min()))
         self.largest_timestamp = max(self.largest_timestamp, int(table.max_timestamp.max()))
-        data_rows, markers = np.flatnonzero(batches.is_transactional), read_markers(batches)
-        rows = np.concatenate([data_rows, markers["row"]])
+        data_rows, (marker_rows, markers) = np.flatnonzero(batches.is_transactional), read_markers(batches)
+        rows = np.concatenate([data_rows, marker_rows])
         if not rows.size:
             return
         order = np.lexsort((rows, table.producer_id[rows]))
@@ -209,7 +218,7 @@ class PartitionTransactions(Follower):
     def _end(self, numbers: Int64Array, markers: Table, ends: Int64Array) -> None:
         """End transactions by the markers whose numbers are in `ends`; -1 for none."""
         is_ended = (ends != NONE) & (numbers != NONE)
-        for name, *_ in _MARKER:
+        for name in _OF_MARKER:
             self._rows[name][numbers[is_ended]] = markers[name][ends[is_ended]]
         for number in numbers[(ends == NONE) & (numbers != NONE)].tolist():
             self._open[int(self._rows["producer_id"][number])] = number
@@ -218,15 +227,23 @@ class PartitionTransactions(Follower):
             self.empty_markers = np.concatenate([self.empty_markers, empty])
 
 
-def read_markers(batches: AuditedBatches) -> Table:
-    """Return the markers of some batches, by row; one that does not parse is left out, and breaks `log-marker`."""
+def read_markers(batches: AuditedBatches) -> tuple[Int64Array, Table]:
+    """Return the rows of markers, and columns of TRANSACTIONS without data.
+
+    One that does not parse is left out, and breaks `log-marker`.
+    """
     table, run = batches.table, batches.run
     flags = table.attributes & (CONTROL_FLAG | TRANSACTIONAL_FLAG)
     is_marker = batches.is_producers & (flags == CONTROL_FLAG | TRANSACTIONAL_FLAG) & (table.record_count != 0)
     rows = np.flatnonzero(is_marker)
-    found = np.zeros(rows.size, MARKERS)
-    found["row"], found["producer_id"], found["marker_offset"] = rows, table.producer_id[rows], batches.base[rows]
-    found["marker_epoch"], found["marker_timestamp"] = table.producer_epoch[rows], table.max_timestamp[rows]
+    found = np.zeros(rows.size, TRANSACTIONS)
+    found["first_offset"], found["producer_id"], found["marker_offset"] = (
+        NONE,
+        table.producer_id[rows],
+        batches.base[rows],
+    )
+    found["producer_epoch"] = found["marker_epoch"] = table.producer_epoch[rows]
+    found["marker_timestamp"] = table.max_timestamp[rows]
     positions = np.where(table.size[rows] == _SIZE, table.position[rows] + RECORDS, 0)
     records = run.data[positions[:, None] + np.arange(len(_RECORD))]
     is_usual = (table.size[rows] == _SIZE) & (records[:, _TYPE] <= ControlRecordType.COMMIT)
@@ -244,4 +261,4 @@ def read_markers(batches: AuditedBatches) -> Table:
         found["is_commit"][index] = marker.type is ControlRecordType.COMMIT
         found["coordinator_epoch"][index] = marker.coordinator_epoch
         found["marker_timestamp"][index] = marker.timestamp
-    return found[is_good]
+    return rows[is_good], found[is_good]

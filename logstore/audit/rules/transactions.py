@@ -10,7 +10,7 @@ from ...topics.transaction_state import TOPIC, TransactionState
 from ..facts.states import CoordinatorEntry
 from ..facts.transactions import NONE
 from ..finding import Broken, Where, rule
-from ..lives import Lives, Mismatch
+from ..lives import Lives, Mismatch, has_data, is_of_one
 from ..open_transactions import Transactions, Verdict
 from .log import ERROR, WARNING
 
@@ -88,11 +88,12 @@ def transaction_no_data(facts: Transactions) -> Iterator[Broken]:
 def transaction_atomicity(facts: Transactions) -> Iterator[Broken]:
     """A transaction was committed in one partition and aborted in another."""
     lives = facts.lives
-    for ends in lives.groups("producer_id", "epoch"):
-        committed, aborted = ends[ends["is_of_one"] & ends["is_commit"]], ends[ends["is_of_one"] & ~ends["is_commit"]]
+    for ends in lives.groups("producer_id", "marker_epoch"):
+        ends = ends[is_of_one(ends)]
+        committed, aborted = ends[ends["is_commit"]], ends[~ends["is_commit"]]
         if committed.size and aborted.size:
             name = "-".join(map(str, lives.places[committed[0]["place"]]))
-            expected = f"producer {ends[0]['producer_id']}, epoch {ends[0]['epoch']}: committed, as in {name}"
+            expected = f"producer {ends[0]['producer_id']}, epoch {ends[0]['marker_epoch']}: committed, as in {name}"
             yield _place(lives, aborted[0]), expected, "aborted"
 
 
@@ -136,9 +137,9 @@ def _different(facts: Transactions, mismatch: Mismatch) -> Iterator[Broken]:
         if one.mismatch is mismatch:
             expected = "no marker more" if one.decision is None else f"a marker of {_decision(one.decision)}"
             if one.mismatch is Mismatch.DOUBLED and one.before is not None:
-                expected = f"one marker, at offset {one.before['offset']}"
-            found = "none" if one.end is None else f"{_outcome(one.end)}, epoch {one.end['epoch']}"
-            name = "first_offset" if mismatch is Mismatch.MISSING else "offset"
+                expected = f"one marker, at offset {one.before['marker_offset']}"
+            found = "none" if one.end is None else f"{_outcome(one.end)}, epoch {one.end['marker_epoch']}"
+            name = "first_offset" if mismatch is Mismatch.MISSING else "marker_offset"
             offset = None if one.end is None else int(one.end[name])
             yield facts.histories[one.place].partition.where(offset=offset), f"{one.who}: {expected}", found
 
@@ -150,21 +151,21 @@ def _decision(entry: CoordinatorEntry) -> str:
 
 def _repeated(lives: Lives, *, is_same: bool) -> Iterator[Broken]:
     """Two markers of one transaction in one partition, by the epoch that is its own."""
-    for ends in lives.groups("producer_id", "epoch", "place"):
+    for ends in lives.groups("producer_id", "marker_epoch", "place"):
         if lives.is_compared(int(ends[0]["producer_id"]), lives.places[ends[0]["place"]]):
             continue
         first: np.void | None = None
-        for end in ends if not ends["has_data"].all() and ends["is_of_one"].any() else ():
-            if end["is_of_one"]:
+        for end in ends if not has_data(ends).all() and is_of_one(ends).any() else ():
+            if is_of_one(end):
                 first = end
-            elif first is not None and not end["has_data"] and (first["is_commit"] == end["is_commit"]) == is_same:
-                who = f"producer {end['producer_id']}, epoch {end['epoch']}"
-                expected = f"{who}: one marker, at offset {first['offset']}, {_outcome(first)}"
+            elif first is not None and not has_data(end) and (first["is_commit"] == end["is_commit"]) == is_same:
+                who = f"producer {end['producer_id']}, epoch {end['marker_epoch']}"
+                expected = f"{who}: one marker, at offset {first['marker_offset']}, {_outcome(first)}"
                 yield _place(lives, end), expected, f"another one, {_outcome(end)}"
 
 
 def _place(lives: Lives, end: np.void) -> Where:
-    return lives.histories[lives.places[end["place"]]].partition.where(offset=int(end["offset"]))
+    return lives.histories[lives.places[end["place"]]].partition.where(offset=int(end["marker_offset"]))
 
 
 def _outcome(end: np.void) -> str:
