@@ -92,9 +92,9 @@ class Lives:
     def _decided(self, number: int) -> dict[tuple[int, TopicAndPartition], list[CoordinatorEntry]]:
         """Return the decisions on producers of a slice, oldest first, for each partition that they are about."""
         decided = defaultdict[tuple[int, TopicAndPartition], list[CoordinatorEntry]](list)
-        for producer_id in self.log.decisions:
+        for producer_id, rows in self.log.decisions.items():
             if producer_id % self._slice_count == number:
-                for entry in self.log.decisions[producer_id]:
+                for entry in self.log.entries(rows):
                     for place in entry.metadata.partitions:
                         decided[producer_id, place].append(entry)
         return decided

@@ -102,7 +102,7 @@ def judged(
     transactional_id, entry = lives.log.owner(transaction.producer_id) or (None, None)
     started_ms, entries = transaction.first_timestamp, list[CoordinatorEntry]()
     if transactional_id is not None and entry is not None:
-        entries = lives.log.history[transactional_id]
+        entries = lives.log.entries(lives.log.history[transactional_id])
         if is_same_transaction(entry.metadata, transaction) and entry.metadata.start_timestamp_ms >= 0:
             started_ms = entry.metadata.start_timestamp_ms
     verdict = _verdict(history, transaction, entries, lives, min(now_ms, settled_ms))

@@ -5,8 +5,9 @@ The topics are compacted, so of what was before only some is left. A broker hold
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...errors import LogstoreError, SchemaError
@@ -18,7 +19,7 @@ from ...view.group_offsets import ReplayedCommit, ReplayedOffsets
 from ...view.replay import ReplayedRecord, replayed_rows
 from ..partition import Partition
 from .batches import Ask, AuditedBatches, Breach, Follower
-from .states import CoordinatorEntry, Entries, StateRecords
+from .states import CoordinatorEntry, StateRecords
 
 PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
 _COMPLETED = {
@@ -31,9 +32,9 @@ class CoordinatorLog:
     """All that is there of `__transaction_state`.
 
     Attributes:
-        history: the records of each transactional id, oldest first; ids that were forgotten have none.
+        history: the records of each transactional id, oldest first, as numbers for `entries`; none of forgotten ids.
         owners: from producer id to the transactional id that has, had, or is about to have it.
-        decisions: on each producer id, oldest first, also of transactional ids that were forgotten.
+        decisions: the same on each producer id, also of transactional ids that were forgotten.
         misfits: records that do not follow on the one before of their transactional id, which comes first.
         is_complete: all partitions of the topic are there, so that what is not in it is not known to any coordinator.
         is_whole: and nothing was ever taken out of them.
@@ -49,9 +50,9 @@ class CoordinatorLog:
                 it; 0 if it is not told.
         """
         self._parts, self._whole_from = parts, whole_from or {}
-        self.history: Entries[str] = Entries(self._entry)
+        self.history: dict[str, array[int]] = {}
         self.owners: dict[int, str] = {}
-        self.decisions: Entries[int] = Entries(self._entry)
+        self.decisions: dict[int, array[int]] = {}
         self.misfits: list[tuple[CoordinatorEntry, CoordinatorEntry]] = []
         self.is_complete = self.is_whole = False
         self.bad_count = self.born_ms = 0
@@ -62,7 +63,7 @@ class CoordinatorLog:
             for row, (transactional_id, entry) in enumerate(part):
                 before = last.pop(transactional_id, None)
                 if entry is None:
-                    self.history.rows.pop(transactional_id, None)
+                    self.history.pop(transactional_id, None)
                     self._forgotten |= known.pop(transactional_id, set())
                 else:
                     known[transactional_id].add(entry.metadata.producer_id)
@@ -73,18 +74,17 @@ class CoordinatorLog:
         metadata = entry.metadata
         if before is not None and self._is_followed(before) and not _follows(before.metadata, metadata):
             self.misfits.append((before, entry))
-        self.history.add(transactional_id, row)
+        self.history.setdefault(transactional_id, array("q")).append(row)
         # one that could not be replicated is written again, and decides nothing more
         if metadata.state in PREPARED and (before is None or before.metadata.state is not metadata.state):
-            self.decisions.add(metadata.producer_id, row)
+            self.decisions.setdefault(metadata.producer_id, array("q")).append(row)
         ids = metadata.producer_id, metadata.previous_producer_id, metadata.next_producer_id
         self.owners |= {producer_id: transactional_id for producer_id in ids if producer_id >= 0}
 
-    def _entry(self, row: int) -> CoordinatorEntry:
-        row, number = divmod(row, len(self._parts))
-        entry = self._parts[number].record(row)[1]
-        assert entry is not None
-        return entry
+    def entries(self, rows: Iterable[int]) -> list[CoordinatorEntry]:
+        """Return records by their numbers, which are never those of tombstones."""
+        places = (divmod(row, len(self._parts)) for row in rows)
+        return [entry for row, part in places if (entry := self._parts[part].record(row)[1]) is not None]
 
     def knows_all_of(self, producer_id: int) -> bool:
         """Whether every decision on the producer is on record.
@@ -92,10 +92,10 @@ class CoordinatorLog:
         It is if nothing was taken out of the log, or the first record of the transactional id is there, and all after;
         what was before it was forgotten is the cleaner's to take.
         """
-        rows = self.history.rows.get(self.owners.get(producer_id, ""))
+        rows = self.history.get(self.owners.get(producer_id, ""))
         if not rows or self.bad_count or self.is_whole or producer_id in self._forgotten:
             return self.is_whole and not self.bad_count
-        entry = self._entry(rows[0])
+        (entry,) = self.entries(rows[:1])
         first = entry.metadata
         return (
             self._is_followed(entry)
@@ -111,8 +111,8 @@ class CoordinatorLog:
     def owner(self, producer_id: int) -> tuple[str, CoordinatorEntry] | None:
         """Whose producer id it is, and its last record."""
         transactional_id = self.owners.get(producer_id, "")
-        rows = self.history.rows.get(transactional_id)
-        return (transactional_id, self._entry(rows[-1])) if rows else None
+        rows = self.history.get(transactional_id)
+        return (transactional_id, self.entries(rows[-1:])[0]) if rows else None
 
 
 def _follows(before: TransactionMetadata, metadata: TransactionMetadata) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import struct
-from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 
 from ...topics.transaction_state import TransactionMetadata, TransactionState
@@ -63,31 +62,6 @@ class StateRecords:
         partitions = self._by_number[1][fields[4]]
         metadata = metadata._replace(state=_STATES[fields[2]], partitions=partitions)
         return transactional_id, CoordinatorEntry(self._partition, offset, timestamp, metadata)
-
-
-class Entries(Mapping[Key, list[CoordinatorEntry]]):
-    """Entries by a key, oldest first, made when they are asked for.
-
-    Attributes:
-        rows: of each key, as `entry` takes them.
-    """
-
-    def __init__(self, entry: Callable[[int], CoordinatorEntry]) -> None:
-        self.rows: dict[Key, array[int]] = {}
-        self._entry = entry
-
-    def add(self, key: Key, row: int) -> None:
-        """Add the row of an entry of `key`."""
-        self.rows.setdefault(key, array("q")).append(row)
-
-    def __getitem__(self, key: Key) -> list[CoordinatorEntry]:
-        return [self._entry(row) for row in self.rows[key]]
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 def _number(value: Key, numbers: dict[Key, int], by_number: list[Key]) -> int:

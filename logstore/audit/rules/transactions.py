@@ -72,8 +72,8 @@ def _open(facts: Transactions, verdict: Verdict, expected: str) -> Iterator[Brok
 @rule(WARNING, "it holds nobody back; look for a producer that begins transactions and stops")
 def transaction_no_data(facts: Transactions) -> Iterator[Broken]:
     """A transaction has been open for longer than its timeout, and has no data in a partition that it claims."""
-    for transactional_id, entries in facts.log.history.items() if not facts.is_closed else ():
-        metadata = entries[-1].metadata
+    for transactional_id, rows in facts.log.history.items() if not facts.is_closed else ():
+        metadata = facts.log.entries(rows[-1:])[0].metadata
         is_over = metadata.start_timestamp_ms + metadata.transaction_timeout_ms < facts.late_ms
         if metadata.state is not TransactionState.ONGOING or not is_over:
             continue
