@@ -139,8 +139,7 @@ def topics(directory: str, form: str) -> int:
 
     partitions = open_partitions(directory)
     cluster = Cluster(directory)
-    known = [] if cluster.image is None else cluster.image.topics
-    by_topic: dict[str, list[Partition]] = {name: [] for name in known}
+    by_topic: dict[str, list[Partition]] = {name: [] for name in cluster.image.topics}
     for partition in partitions:
         by_topic.setdefault(partition.files.topic, []).append(partition)
     print_rows(TOPIC_ROW, [_topic(name, found, cluster) for name, found in sorted(by_topic.items())], form)
@@ -162,7 +161,7 @@ def _topic(name: str, partitions: list[Partition], cluster: Cluster) -> Row:
         "partitionCount": None if topic is None else len(topic.partitions),
         "segmentCount": len(logs),
         "size": sum(unless_gone(segment_size, log) or 0 for log in logs),
-        "config": {} if cluster.image is None else cluster.image.topic_config(name),
+        "config": cluster.image.topic_config(name),
     }
 
 

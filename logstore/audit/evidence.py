@@ -17,7 +17,7 @@ from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
-from ..columns.batch_table import Int64Array
+from ..columns.batch_table import BoolArray, Int64Array
 from ..disk.directory import SegmentFiles
 from ..disk.mapped import MappedFile
 from ..disk.names import child, parent
@@ -75,13 +75,18 @@ class Cluster:
         partition = self._partition
         return partition is not None and partition.first_offset == 0 and bool(partition.files.segments)
 
+    @property
+    def has_metadata(self) -> bool:
+        """Whether there is a metadata log."""
+        return self._partition is not None
+
     @cached_property
-    def image(self) -> MetadataImage | None:
-        """The state as of the end of the metadata log, from the newest snapshot on (KIP-630); None without one."""
-        partition = self._partition
+    def image(self) -> MetadataImage:
+        """The state as of the end of the metadata log, from the newest snapshot on (KIP-630); partial without a log."""
+        image, start, partition = MetadataImage(), 0, self._partition
         if partition is None:
-            return None
-        image, start = MetadataImage(), 0
+            image.is_partial = True
+            return image
         if not self.has_history and partition.files.kraft_snapshots:
             (start, _), path = max(partition.files.kraft_snapshots.items())
             for record in self._records(image, partition, path, 0):
@@ -124,7 +129,8 @@ class Cluster:
     @property
     def unreadable(self) -> list[Breach]:
         """Metadata records that do not parse."""
-        return self._bad if self.image is not None else []
+        _ = self.image
+        return self._bad
 
     @cached_property
     def identity(self) -> MetaProperties | LogstoreError:
@@ -141,21 +147,18 @@ class Cluster:
     @cached_property
     def is_whole_broker(self) -> Known:
         """Whether all log dirs of the broker are in this one; `__cluster_metadata` is in the first of several."""
-        if self.image is not None or self._node_id is None:
-            return Known.YES
-        return Known.UNKNOWN
+        return Known.YES if self.has_metadata or self._node_id is None else Known.UNKNOWN
 
     @cached_property
     def is_alone(self) -> Known:
         """Whether the cluster never had another broker or log dir that a partition's data could come from."""
-        if self.image is None or not self.has_history or self.image.is_partial:
-            return Known.UNKNOWN
-        brokers = list(self.image.brokers.values())
-        return Known.YES if len(brokers) == 1 and len(brokers[0].directories) == 1 else Known.UNKNOWN
+        directories = [broker.directories for broker in self.image.brokers.values()]
+        is_told = self.has_history and not self.image.is_partial
+        return Known.YES if is_told and list(map(len, directories)) == [1] else Known.UNKNOWN
 
     def has_partition(self, topic: str, partition: int) -> Known:
         """Whether the cluster has such a partition, as of the end of the metadata log."""
-        if self.image is None or self.image.is_partial or topic == METADATA_TOPIC:
+        if self.image.is_partial or topic == METADATA_TOPIC:
             return Known.UNKNOWN
         found = self.topic(topic)
         return Known.YES if found is not None and partition in found.partitions else Known.NO
@@ -174,7 +177,7 @@ class Cluster:
 
     def topic(self, name: str) -> TopicImage | None:
         """The topic of this name, None if it is not known."""
-        return None if self.image is None else self.image.topics.get(name)
+        return self.image.topics.get(name)
 
     def partition_count(self, topic: str) -> int | None:
         """Partitions of the topic, None if it is not known."""
@@ -185,11 +188,10 @@ class Cluster:
         """Whether the topic is, or ever was, compacted by a policy of its own."""
         if topic in INTERNAL_TOPICS:
             return Known.YES
-        if self.image is None or topic not in self.image.topics:
-            return Known.UNKNOWN
         if topic in self.image.compacted_topics:
             return Known.YES
-        return Known.NO if self.has_history and not self.image.is_partial else Known.UNKNOWN
+        is_told = topic in self.image.topics and self.has_history and not self.image.is_partial
+        return Known.NO if is_told else Known.UNKNOWN
 
     def created_ms(self, topic: str) -> int:
         """When the topic of this name was made; 0 if it is not known."""
@@ -269,8 +271,7 @@ class Evidence(Follower):
 
     def may_hide_batches(self, piece: Damage) -> bool:
         """Whether whole batches may have been there: only the end of a log that was not closed can be torn."""
-        is_torn = self._segment is self.partition.last_segment and not self.partition.surroundings.was_closed
-        return piece.may_hide_batches or not is_torn
+        return piece.may_hide_batches or self._segment is None or not self.partition.is_active(self._segment)
 
     @property
     def log_end_offset(self) -> int:
@@ -295,7 +296,7 @@ class Evidence(Follower):
         if not surroundings.is_known or surroundings.cleaner_offset is not None:
             return Known.UNKNOWN
         is_left_out = _CLEANER in surroundings.checkpoints and not self._may_have_crashed
-        is_left_out = is_left_out and self.cluster.image is None
+        is_left_out = is_left_out and not self.cluster.has_metadata
         is_never = self._policy is Known.NO or (self._policy is Known.UNKNOWN and is_left_out)
         return Known.NO if is_never else Known.UNKNOWN
 
@@ -318,6 +319,10 @@ class Evidence(Follower):
     def cleaned_up_to(self) -> int:
         """Below this offset batches and records may be missing that the cleaner took, as far as the pass has come."""
         return max(self.cleaner_offset, self.hole_end if self.is_cleaned_beyond is not Known.NO else 0)
+
+    def is_lost(self, ends: Int64Array) -> BoolArray:
+        """Which of some missing offsets the cleaner cannot have taken, by where each gap ends; exclusive."""
+        return (ends > self.cleaner_offset) & (self.is_cleaned_beyond is Known.NO)
 
     @property
     def is_whole(self) -> bool:

@@ -69,8 +69,8 @@ def _segment(
             continue
         for follower in followers:
             follower.skip(piece)
-        is_open = segment is evidence.partition.last_segment and not evidence.partition.surroundings.was_closed
-        is_unused = is_open and piece.is_tail and not log.data[piece.start : piece.end].any()
+        is_active = evidence.partition.is_active(segment)
+        is_unused = is_active and piece.is_tail and not log.data[piece.start : piece.end].any()
         bad = BadBytes(evidence.partition, segment.log, piece, is_unused)
         if piece.is_tail:
             tail.append(bad)

@@ -89,6 +89,10 @@ class Partition:
         """The active one."""
         return self.files.segments[-1] if self.files.segments else None
 
+    def is_active(self, segment: SegmentFiles) -> bool:
+        """Whether a broker may be writing to the segment: to the last one of a log that was not closed."""
+        return segment is self.last_segment and not self.surroundings.was_closed
+
     def will_be_recovered(self, segment: SegmentFiles) -> bool:
         """Whether the next broker makes the segment's indexes anew, so that what is in them now does not matter.
 

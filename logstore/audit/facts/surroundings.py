@@ -71,7 +71,7 @@ class Surrounding:
             # this one is written every few seconds, the others before the directory of a deleted partition goes
             is_behind = name == offset_checkpoint.HIGH_WATERMARK_FILE_NAME and not is_closed
             self._read_checkpoint(directory.files.get(name), None if is_behind else known, logs)
-        topics = {} if cluster.image is None else cluster.image.topics
+        topics = cluster.image.topics
         ids = {name: (topic.topic_id, METADATA_TOPIC) for name, topic in topics.items()}
         live = [files for files in directory.partitions if files.kind is DirectoryKind.LIVE]
         self.unknown = [Where(one.path, *one.key) for one in live if cluster.has_partition(*one.key) is Known.NO]
@@ -100,7 +100,7 @@ class Surrounding:
     def _foreign_ids(self, cluster: Cluster) -> Iterator[Broken]:
         """Compare the directory's identity with the broker's registration; only a KRaft cluster's metadata tells it."""
         image, identity, where = cluster.image, cluster.identity, Where(self.identity_path)
-        if image is None or image.is_partial:
+        if image.is_partial:
             return
         if not isinstance(identity, MetaProperties):
             self.unreadable.append(Breach.of("meta-properties", where, identity, "ids of cluster, node and directory"))

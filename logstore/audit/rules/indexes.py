@@ -64,8 +64,7 @@ def time_index_missing(index: TimeIndexFacts) -> Iterator[Broken]:
 @rule(WARNING, "retention by time goes by that entry: `logstore repair`")
 def time_index_end(index: TimeIndexFacts) -> Iterator[Broken]:
     """The last entry of a closed segment's `.timeindex` is not its largest timestamp."""
-    partition = index.evidence.partition
-    is_closed = index.segment is not partition.last_segment or partition.surroundings.was_closed
+    is_closed = not index.evidence.partition.is_active(index.segment)
     last = int(index.values[-1]) if index.values.size else -1
     if _is_judged(index) and is_closed and index.path is not None and last < index.largest:
         yield index.where(), f"timestamp {index.largest} at the end", last
