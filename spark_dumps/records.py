@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from logstore.columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
+from logstore.columns.batch_table import BatchTable, BoolArray, ByteArray
 from logstore.columns.legacy import fill_legacy_is_valid
 from logstore.columns.record_windows import BadBatch, record_windows
 from logstore.disk.mapped import MappedFile
 from logstore.errors import CorruptRecordError, DataDirectoryError, LogstoreError
-from logstore.layout.batch import MAGIC_V2, TRANSACTIONAL_FLAG
+from logstore.folds.committed_filter import is_in_aborted
+from logstore.layout.batch import MAGIC_V2
 from logstore.view.walk import tables_around_damage
 
 from .arrow_records import KeptRecords, record_batch
@@ -124,24 +125,8 @@ def wanted(one: Slice, table: BatchTable) -> BoolArray:
     # the offset of a wrapper of v0/v1 is that of its last message
     is_wanted &= (base_offset < one.end_offset) | (table.magic < MAGIC_V2)
     if len(one.aborted):
-        is_wanted &= ~is_aborted(one.aborted, table)
+        is_wanted &= ~is_in_aborted(one.aborted, table)
     return is_wanted
-
-
-def is_aborted(aborted: Int64Array, table: BatchTable) -> BoolArray:
-    """Return bool[count]: which batches belong to an aborted transaction.
-
-    Args:
-        aborted: int64[n, 3]: producer id, first and last offset; ranges of one producer ascend and do not overlap.
-    """
-    found = np.zeros(len(table), np.bool_)
-    is_transactional = table.attributes & TRANSACTIONAL_FLAG != 0
-    for producer_id in np.intersect1d(table.producer_id[is_transactional], aborted[:, 0]).tolist():
-        ranges = aborted[aborted[:, 0] == producer_id]
-        rows = np.flatnonzero(is_transactional & (table.producer_id == producer_id))
-        slots = np.searchsorted(ranges[:, 1], table.base_offset[rows], side="right") - 1
-        found[rows] = (slots >= 0) & (table.base_offset[rows] <= ranges[slots, 2])
-    return found
 
 
 def _opened(one: Slice) -> MappedFile:

@@ -21,8 +21,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..columns.batch_table import BatchTable, BoolArray, ByteArray
-from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
+from ..columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
+from ..layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from ..model import ControlRecordType
 from .transaction_marker import control_types
 
@@ -83,3 +83,19 @@ def step(state: CommittedFilter, data: ByteArray, table: BatchTable, first_row: 
             is_aborted[row] = True
     state.begin(int(reached[-1]))
     return is_aborted
+
+
+def is_in_aborted(aborted: Int64Array, table: BatchTable) -> BoolArray:
+    """Return bool[count]: which batches belong to an aborted transaction, without what comes before them.
+
+    Args:
+        aborted: int64[n, 3]: producer id, first and last offset; ranges of one producer ascend and do not overlap.
+    """
+    found = np.zeros(len(table), np.bool_)
+    is_transactional = (table.attributes & TRANSACTIONAL_FLAG != 0) & (table.magic >= MAGIC_V2)
+    for producer_id in np.intersect1d(table.producer_id[is_transactional], aborted[:, 0]).tolist():
+        ranges = aborted[aborted[:, 0] == producer_id]
+        rows = np.flatnonzero(is_transactional & (table.producer_id == producer_id))
+        slots = np.searchsorted(ranges[:, 1], table.base_offset[rows], side="right") - 1
+        found[rows] = (slots >= 0) & (table.base_offset[rows] <= ranges[slots, 2])
+    return found

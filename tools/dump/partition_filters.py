@@ -17,7 +17,8 @@ from logstore.audit.partition import open_partition
 from logstore.columns.batch_table import BatchTable, BoolArray, Int64Array
 from logstore.disk.names import absolute_path, parent
 from logstore.errors import InvalidNameError, UsageError
-from logstore.layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+from logstore.folds.committed_filter import is_in_aborted
+from logstore.layout.batch import CONTROL_FLAG, MAGIC_V2
 from logstore.topics.transaction_state import TOPIC
 
 
@@ -26,26 +27,18 @@ class ConsumedBatches(NamedTuple):
 
     Attributes:
         end_offset: where they stop, exclusive; None: at the end of the log.
-        aborted: from producer id to the first and last offsets of its aborted transactions, int64[2, n], ascending.
+        aborted: int64[n, 3]: producer id, first and last offset of aborted transactions, ascending.
     """
 
     end_offset: int | None
-    aborted: dict[int, Int64Array]
+    aborted: Int64Array
 
     def rows(self, table: BatchTable) -> BoolArray:
         """Return which batches of a table they get: bool[count]. Never control batches."""
-        passes: BoolArray = (table.attributes & CONTROL_FLAG == 0) | (table.magic < 2)
+        passes: BoolArray = (table.attributes & CONTROL_FLAG == 0) | (table.magic < MAGIC_V2)
         if self.end_offset is not None:
             passes &= table.last_offset < self.end_offset
-        is_transactional = (table.attributes & TRANSACTIONAL_FLAG != 0) & (table.magic >= 2)
-        for producer_id in np.unique(table.producer_id[is_transactional]).tolist():
-            if producer_id in self.aborted:
-                firsts, lasts = self.aborted[producer_id]
-                rows = np.flatnonzero(is_transactional & (table.producer_id == producer_id))
-                offsets = table.base_offset[rows]
-                numbers = np.searchsorted(firsts, offsets, "right") - 1
-                passes[rows] &= (numbers < 0) | (lasts[numbers] < offsets)
-        return passes
+        return passes & ~is_in_aborted(self.aborted, table)
 
 
 def consumed_batches(path: str, isolation_level: str) -> ConsumedBatches:
@@ -59,7 +52,7 @@ def consumed_batches(path: str, isolation_level: str) -> ConsumedBatches:
         DataDirectoryError: a segment cannot be read.
     """
     if isolation_level == "read_uncommitted":
-        return ConsumedBatches(None, {})
+        return ConsumedBatches(None, np.empty((0, 3), np.int64))
     return _committed_batches(parent(absolute_path(path)))
 
 
@@ -75,12 +68,10 @@ def _committed_batches(directory: str) -> ConsumedBatches:
         ) from error
     history = PartitionTransactions(evidence)
     follow(evidence, [history])
-    ranges: dict[int, list[tuple[int, int]]] = {}
-    for one in history.transactions:
-        if one.outcome == "aborted":
-            ranges.setdefault(one.producer_id, []).append((one.first_offset, one.last_offset))
-    aborted = {producer_id: np.array(sorted(found), np.int64).T for producer_id, found in ranges.items()}
-    return ConsumedBatches(history.last_stable_offset, aborted)
+    ranges = [
+        (one.producer_id, one.first_offset, one.last_offset) for one in history.transactions if one.outcome == "aborted"
+    ]
+    return ConsumedBatches(history.last_stable_offset, np.array(sorted(ranges), np.int64).reshape(-1, 3))
 
 
 def producer_ids_of(path: str, transactional_id: str) -> frozenset[int]:
