@@ -105,7 +105,7 @@ def log_header(batches: AuditedBatches) -> Iterator[Broken]:
     is_wrong |= table.attributes & ~ALL_FLAGS != 0
     is_numbered = is_control & batches.is_producers & (sequences != NO_SEQUENCE)
     if is_numbered.any():
-        markers = read_markers(batches)["row"]
+        markers, _ = read_markers(batches)
         is_wrong[markers] |= is_numbered[markers]
     for row in np.flatnonzero(batches.is_v2 & is_wrong).tolist():
         found = f"producer {table.producer_id[row]} of epoch {table.producer_epoch[row]}, sequence {sequences[row]}"
