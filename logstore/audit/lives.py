@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..columns.batch_table import Int64Array
-from ..topics.transaction_state import TransactionState
+from ..topics.transaction_state import PREPARED, TransactionState
 from .evidence import Known
-from .facts.coordinators import PREPARED, CoordinatorLog
+from .facts.coordinators import CoordinatorLog
 from .facts.states import CoordinatorEntry
 from .facts.transactions import NONE, TRANSACTIONS, PartitionTransaction, PartitionTransactions, Table
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ..topics.transaction_state import TransactionMetadata, TransactionState
-from .facts.coordinators import PREPARED, CoordinatorLog
+from ..topics.transaction_state import PREPARED, TransactionMetadata, TransactionState
+from .facts.coordinators import CoordinatorLog
 from .facts.states import CoordinatorEntry
 from .facts.transactions import PartitionTransaction, PartitionTransactions
 from .finding import Where

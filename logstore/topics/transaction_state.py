@@ -68,6 +68,21 @@ class TransactionState(IntEnum):
     PREPARE_EPOCH_FENCE = 7
 
 
+#: states without a transaction: a new one may begin, and the transactional id may expire
+IDLE = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
+#: states of a decided transaction that waits for its markers
+PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
+#: state: its valid previous states (`TransactionState.VALID_PREVIOUS_STATES`)
+VALID_PREVIOUS_STATES = {
+    TransactionState.EMPTY: IDLE,
+    TransactionState.ONGOING: IDLE | {TransactionState.ONGOING},
+    TransactionState.PREPARE_COMMIT: frozenset({TransactionState.ONGOING}),
+    TransactionState.PREPARE_ABORT: IDLE | {TransactionState.ONGOING},
+    TransactionState.COMPLETE_COMMIT: frozenset({TransactionState.PREPARE_COMMIT}),
+    TransactionState.COMPLETE_ABORT: frozenset({TransactionState.PREPARE_ABORT}),
+}
+
+
 class TransactionMetadata(NamedTuple):
     """The value of a record: the state of a transactional id; timestamps are ms since 1970.
 

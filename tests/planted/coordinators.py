@@ -122,6 +122,32 @@ decision(TransactionState.PREPARE_COMMIT)
 decision(TransactionState.PREPARE_ABORT)
 
 
+def changed(name: str, **changes: Callable[[int], int]) -> None:
+    """Register a fault of a record that follows on another of its transactional id."""
+
+    def plant(planter: Planter) -> Planted:
+        one = state(planter, lambda one: one.metadata.state is not TransactionState.EMPTY and is_followed(one))
+        values = {field: change(getattr(one.metadata, field)) for field, change in changes.items()}
+        one.write(one.metadata._replace(**values))
+        return Planted(one.segment.log.parent.name)  # or the record behind it is told
+
+    register(f"state of {name}", plant, ["coordinator-state"], OF_MARKERS)
+
+
+def is_followed(one: State) -> bool:
+    """Whether a record of the same id is before it, with no tombstone between."""
+    records = [one.segment.records(row)[0] for row in range(one.row) if one.segment.is_data(row)]
+    values = [record.value for record in records if record.key == one.key]
+    return bool(values) and values[-1] is not None
+
+
+for producer_id_delta in (1, -1000):
+    changed(f"producer {producer_id_delta:+}", producer_id=lambda old, delta=producer_id_delta: old + delta)
+for epoch_delta in (-100, 3, 100):
+    changed(f"an epoch {epoch_delta:+}", producer_epoch=lambda old, delta=epoch_delta: old + delta)
+changed("another timeout", transaction_timeout_ms=lambda old: old // 2 - 1)
+
+
 def open_one(name: str, change: Callable[[TransactionMetadata, str], TransactionMetadata]) -> None:
     """Register a fault of the last record of a transaction that is open."""
 
@@ -131,7 +157,7 @@ def open_one(name: str, change: Callable[[TransactionMetadata, str], Transaction
         one.write(change(one.metadata, place))
         return Planted(place)
 
-    register(f"open transaction {name}", plant, ["transaction-hanging"], OF_MARKERS)
+    register(f"open transaction {name}", plant, ["transaction-hanging"], OF_MARKERS | {"coordinator-state"})
 
 
 def is_open(planter: Planter, one: State) -> bool:

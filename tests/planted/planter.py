@@ -34,7 +34,9 @@ OF_PRODUCERS = frozenset(
     }
 )
 OF_GROUPS = frozenset({"group-ahead", "group-behind", "chain-ahead", "chain-back"})
-ELSEWHERE = OF_GROUPS | {"transaction-atomicity", "transaction-hanging", "marker-contradicting", "marker-missing"}
+ELSEWHERE = OF_GROUPS | {
+    *("transaction-atomicity", "transaction-hanging", "marker-contradicting", "marker-missing", "coordinator-state"),
+}
 
 
 class UnsuitableError(Exception):

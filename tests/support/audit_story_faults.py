@@ -132,7 +132,8 @@ def hanging_not_claimed() -> Story:
 def hanging_of_the_past() -> Story:
     story = clean()
     story.data(B, NEXT, 0)
-    story.state("pay", (7, 3), EMPTY)
+    for epoch in (2, 3):
+        story.state("pay", (7, epoch), EMPTY)
     return story
 
 
@@ -309,10 +310,24 @@ def decided_of_less() -> Story:
     return story
 
 
+def another_producer() -> Story:
+    story = clean()
+    story.state("pay", (8, 0), ONGOING)
+    return story
+
+
+def epoch_back() -> Story:
+    story = clean()
+    story.state("pay", PAY, ONGOING)
+    return story
+
+
 def marker_of_nothing() -> Story:
     """In B two decisions have come, and between them a marker of neither."""
     story = clean()
+    story.state("pay", (7, 2), EMPTY)
     story.marker(B, (7, 2), commit=False)
+    story.state("pay", (7, 3), EMPTY)
     for _ in range(2):
         story.state("pay", (7, 3), ONGOING, [AT_B])
         story.state("pay", (7, 3), PREPARE_COMMIT, [AT_B])
@@ -353,7 +368,7 @@ FAULTS: dict[str, list[Callable[[], Story]]] = {
     "marker-late": [late],
     "marker-missing": [marker_missing, marker_missing_between, marker_of_an_abort_missing_between],
     "marker-unexplained": [marker_of_nothing],
-    "coordinator-state": [completed_otherwise, decided_of_less],
+    "coordinator-state": [completed_otherwise, decided_of_less, another_producer, epoch_back],
     "group-behind": [group_behind],
     "group-unknown": [group_unknown],
     "marker-doubled": [marker_doubled],

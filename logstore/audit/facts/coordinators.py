@@ -14,18 +14,22 @@ from ...errors import LogstoreError, SchemaError
 from ...layout.batch import NO_PRODUCER_ID
 from ...model import TopicPartition
 from ...topics import transaction_state
-from ...topics.transaction_state import TransactionMetadata, TransactionState
+from ...topics.transaction_state import PREPARED, TransactionState
 from ...view.group_offsets import ReplayedCommit, ReplayedOffsets
 from ...view.replay import ReplayedRecord, replayed_rows
 from ..partition import Partition
 from .batches import Ask, AuditedBatches, Breach, Follower
+from .state_changes import difference
 from .states import CoordinatorEntry, StateRecords
 
-PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
-_COMPLETED = {
-    TransactionState.COMPLETE_COMMIT: TransactionState.PREPARE_COMMIT,
-    TransactionState.COMPLETE_ABORT: TransactionState.PREPARE_ABORT,
-}
+
+class Misfit(NamedTuple):
+    """A record that does not follow on the one before: what was expected of it, and what it has instead."""
+
+    before: CoordinatorEntry
+    entry: CoordinatorEntry
+    expected: str
+    found: str
 
 
 class CoordinatorLog:
@@ -35,7 +39,7 @@ class CoordinatorLog:
         history: the records of each transactional id, oldest first, as numbers for `entries`; none of forgotten ids.
         owners: from producer id to the transactional id that has, had, or is about to have it.
         decisions: the same on each producer id, also of transactional ids that were forgotten.
-        misfits: records that do not follow on the one before of their transactional id, which comes first.
+        misfits: records that do not follow on the one before of their transactional id.
         is_complete: all partitions of the topic are there, so that what is not in it is not known to any coordinator.
         is_whole: and nothing was ever taken out of them.
         bad_count: records that cannot be read, so that decisions may be among them.
@@ -53,7 +57,7 @@ class CoordinatorLog:
         self.history: dict[str, array[int]] = {}
         self.owners: dict[int, str] = {}
         self.decisions: dict[int, array[int]] = {}
-        self.misfits: list[tuple[CoordinatorEntry, CoordinatorEntry]] = []
+        self.misfits: list[Misfit] = []
         self.is_complete = self.is_whole = False
         self.bad_count = self.born_ms = 0
         self._forgotten = set[int]()  # producer ids of transactional ids that were removed since
@@ -72,8 +76,9 @@ class CoordinatorLog:
 
     def _add(self, transactional_id: str, row: int, before: CoordinatorEntry | None, entry: CoordinatorEntry) -> None:
         metadata = entry.metadata
-        if before is not None and self._is_followed(before) and not _follows(before.metadata, metadata):
-            self.misfits.append((before, entry))
+        if before is not None and self._is_followed(before):
+            found = difference(before.metadata, metadata)
+            self.misfits += [] if found is None else [Misfit(before, entry, *found)]
         self.history.setdefault(transactional_id, array("q")).append(row)
         # one that could not be replicated is written again, and decides nothing more
         if metadata.state in PREPARED and (before is None or before.metadata.state is not metadata.state):
@@ -113,17 +118,6 @@ class CoordinatorLog:
         transactional_id = self.owners.get(producer_id, "")
         rows = self.history.get(transactional_id)
         return (transactional_id, self.entries(rows[-1:])[0]) if rows else None
-
-
-def _follows(before: TransactionMetadata, metadata: TransactionMetadata) -> bool:
-    """Whether a decision is about the partitions that were added, and completed as it was decided.
-
-    (`TransactionMetadata.prepareAbortOrCommit` and `prepareComplete`.)
-    """
-    if before.state in PREPARED and metadata.state in _COMPLETED:
-        return _COMPLETED[metadata.state] is before.state
-    is_decision = before.state is TransactionState.ONGOING and metadata.state in PREPARED
-    return not is_decision or set(before.partitions) == set(metadata.partitions)
 
 
 class Commit(NamedTuple):

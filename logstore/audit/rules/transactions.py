@@ -123,13 +123,9 @@ def marker_unexplained(facts: Transactions) -> Iterator[Broken]:
 @rule(ERROR, "partitions may have got markers of either kind: compare them by `logstore audit` of all brokers")
 def coordinator_state(facts: Transactions) -> Iterator[Broken]:
     """A record of a coordinator contradicts the one before it of its transactional id."""
-    for before, entry in facts.log.misfits if not facts.log.bad_count else ():
+    for before, entry, expected, found in facts.log.misfits if not facts.log.bad_count else ():
         where = Where(f"{TOPIC}-{entry.partition}", TOPIC, entry.partition, offset=entry.offset)
-        yield (
-            where,
-            f"what follows on {before.metadata.state.name} at offset {before.offset}",
-            entry.metadata.state.name,
-        )
+        yield where, f"{expected}, as {before.metadata.state.name} at offset {before.offset} is before", found
 
 
 def _different(facts: Transactions, mismatch: Mismatch) -> Iterator[Broken]:

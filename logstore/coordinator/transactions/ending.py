@@ -17,7 +17,7 @@ from ...errors import (
     ProducerFencedError,
 )
 from ...layout.batch import NO_PRODUCER_ID
-from ...topics.transaction_state import TransactionState
+from ...topics.transaction_state import IDLE, PREPARED, TransactionState
 from . import transitions
 from .outcomes import Allocate, Answer, Append, Outcome, ProducerIdentity, TransactionRules
 from .transaction import EPOCH_MAX, LAST_CLIENT_EPOCH, NO_PRODUCER_EPOCH, Transaction
@@ -45,7 +45,7 @@ def end_transaction(
         return InvalidPidMappingError()
     if not transitions.supports_epoch_bump(client_transaction_version):
         return _end_without_bump(current, identity, is_commit, now_ms)
-    if current.state in transitions.PREPARED:
+    if current.state in PREPARED:
         return ConcurrentTransactionsError()
     # the first try has changed the identity already: to the next epoch, or to a new producer id if there was none
     is_overflow_retry = (
@@ -71,7 +71,7 @@ def _end_without_bump(current: Transaction, identity: ProducerIdentity, is_commi
         return InvalidPidMappingError()
     if current.producer_epoch != identity.producer_epoch:
         return ProducerFencedError()
-    if current.state in transitions.PREPARED:
+    if current.state in PREPARED:
         return ConcurrentTransactionsError()
     if current.state == transitions.ONGOING:
         target = transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT
@@ -155,4 +155,4 @@ def abort_timed_out(
 def is_expired(current: Transaction, *, rules: TransactionRules, now_ms: int) -> bool:
     """Return whether the transactional id has expired (`removeExpiredTransactionalIds`)."""
     is_old = current.last_update_timestamp_ms <= now_ms - rules.transactional_id_expiration_ms
-    return is_old and current.state in transitions.IDLE
+    return is_old and current.state in IDLE

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from ...folds.producer_state import ProducerEntry
 from ...model import TopicPartition
+from ...topics.transaction_state import PREPARED
 from .outcomes import MarkerEntry
 from .transaction import EPOCH_MAX, Transaction
-from .transitions import COMPLETE_COMMIT, ONGOING, PREPARED, supports_epoch_bump
+from .transitions import COMPLETE_COMMIT, ONGOING, supports_epoch_bump
 
 
 def is_ongoing(transaction: Transaction | None, entry: ProducerEntry, partition: TopicPartition) -> bool:

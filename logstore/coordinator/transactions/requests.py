@@ -19,6 +19,7 @@ from ...errors import (
     TransactionAbortableError,
 )
 from ...model import TopicPartition
+from ...topics.transaction_state import PREPARED
 from . import transitions
 from .ending import fence_and_abort
 from .outcomes import Allocate, Answer, Append, Outcome, ProducerIdentity, TransactionRules
@@ -45,7 +46,7 @@ def init_producer_id(
         return InvalidTxnTimeoutError()
     if current is None:
         current = new_transaction(transactional_id, producer_id=allocate(), timeout_ms=timeout_ms, now_ms=now_ms)
-    if current.state in transitions.PREPARED:
+    if current.state in PREPARED:
         return ConcurrentTransactionsError()
     if expected is not None and not _may_be(current, expected):
         return ProducerFencedError()
@@ -93,7 +94,7 @@ def add_partitions(
         return InvalidRequestError()
     if current is None:
         return InvalidPidMappingError()
-    if current.state in transitions.PREPARED:
+    if current.state in PREPARED:
         return ConcurrentTransactionsError()
     refusal = _refusal_of_producer(current, identity)
     if refusal is not None:
@@ -125,4 +126,4 @@ def _refusal_of_producer(current: Transaction, identity: ProducerIdentity) -> Co
         return InvalidPidMappingError()
     if current.producer_epoch != identity.producer_epoch:
         return ProducerFencedError()
-    return ConcurrentTransactionsError() if current.state in transitions.PREPARED else None
+    return ConcurrentTransactionsError() if current.state in PREPARED else None

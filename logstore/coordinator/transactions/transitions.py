@@ -19,26 +19,12 @@ from typing import Any
 from ...errors import IllegalTransitionError, ProducerFencedError
 from ...layout.batch import NO_PRODUCER_ID
 from ...model import TopicPartition
-from ...topics.transaction_state import TransactionState
+from ...topics.transaction_state import IDLE, PREPARED, VALID_PREVIOUS_STATES, TransactionState
 from .transaction import EPOCH_MAX, NO_PRODUCER_EPOCH, NO_TIMESTAMP, Transaction
 
 EMPTY, ONGOING = TransactionState.EMPTY, TransactionState.ONGOING
 PREPARE_COMMIT, PREPARE_ABORT = TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT
 COMPLETE_COMMIT, COMPLETE_ABORT = TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT
-
-#: states without a transaction: a new one may begin, and the transactional id may expire
-IDLE = frozenset({EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT})
-#: states of a decided transaction that waits for its markers
-PREPARED = frozenset({PREPARE_COMMIT, PREPARE_ABORT})
-#: state: its valid previous states (`TransactionState.VALID_PREVIOUS_STATES`)
-VALID_PREVIOUS_STATES = {
-    EMPTY: IDLE,
-    ONGOING: IDLE | {ONGOING},
-    PREPARE_COMMIT: frozenset({ONGOING}),
-    PREPARE_ABORT: IDLE | {ONGOING},
-    COMPLETE_COMMIT: frozenset({PREPARE_COMMIT}),
-    COMPLETE_ABORT: frozenset({PREPARE_ABORT}),
-}
 
 
 def supports_epoch_bump(transaction_version: int) -> bool:

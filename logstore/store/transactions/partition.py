@@ -25,13 +25,12 @@ from ...coordinator.transactions.table import TransactionTable
 from ...coordinator.transactions.transaction import Transaction
 from ...coordinator.transactions.transitions import (
     PREPARE_COMMIT,
-    PREPARED,
     prepare_complete,
     supports_epoch_bump,
 )
 from ...errors import ConcurrentTransactionsError, LogstoreError
 from ...log.partition_log import PartitionLog
-from ...topics.transaction_state import unknown_version
+from ...topics.transaction_state import PREPARED, unknown_version
 from ...view.replay import ReplayedRecord, errors_of, replayed
 from ..internal_topic import CoordinatorTopic, for_each_then_raise
 from .markers import MarkerWriter
