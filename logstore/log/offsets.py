@@ -34,7 +34,6 @@ class Offsets:
         self._segments = segments
         self._transactions = transactions
         self._name = name
-        self._batch_found: tuple[tuple[int, int], int] | None = None
 
     def begin(self, *, start: int, end: int, recovery_point: int, checkpointed_recovery_point: int) -> None:
         """Set the offsets of a log that was just loaded.
@@ -43,7 +42,7 @@ class Offsets:
             checkpointed_recovery_point: as in the checkpoint file; may be above the log's end.
         """
         struct = self.struct
-        struct.log_start_offset, struct.log_end_offset, struct.loaded_end_offset = start, end, end
+        struct.log_start_offset, struct.log_end_offset = start, end
         struct.recovery_point, struct.high_watermark = recovery_point, start
         struct.checkpointed_recovery_point = checkpointed_recovery_point
         self.follow_end()
@@ -111,28 +110,13 @@ class Offsets:
         struct.checkpointed_recovery_point = max(struct.checkpointed_recovery_point, struct.recovery_point)
         struct.recovery_point = min(struct.recovery_point, offset)
 
-    def producers_loaded(self) -> None:
-        """Note that of transactions that began below the log's end only the offset is known."""
-        self.struct.loaded_end_offset = self.struct.log_end_offset
-
     def refresh_first_unstable_offset(self) -> None:
         """Compute it anew after transactions, high watermark or log start moved (`maybeIncrementFirstUnstableOffset`).
 
-        It is the base offset of a batch. For a transaction that began below the log start, or that was loaded from a
-        snapshot, the batch that now holds its offset is looked up.
+        It is the base offset of a batch. For a transaction that began below the log start, that is the batch that holds
+        the log start.
         """
         offset, struct = self._transactions.first_unstable_offset, self.struct
-        if offset is not None and (offset < struct.loaded_end_offset or offset < struct.log_start_offset):
-            offset = self._batch_base_offset(max(offset, struct.log_start_offset))
+        if offset is not None and offset < struct.log_start_offset:
+            offset = self._segments.batch_base_offset(struct.log_start_offset, struct.log_end_offset)
         struct.first_unstable_offset = NO_OFFSET if offset is None else offset
-
-    def _batch_base_offset(self, offset: int) -> int:
-        """Return the base offset of the batch that holds `offset`; cached until the segments change."""
-        asked, found = (offset, self._segments.change_count), self._batch_found
-        if found is None or found[0] != asked:
-            end_offset = self.struct.log_end_offset
-            base_offset = self._segments.batch_base_offset(offset, end_offset)
-            if base_offset >= end_offset:  # no batch is there yet: not cached, as an append may put one there
-                return base_offset
-            found = self._batch_found = asked, base_offset
-        return found[1]

@@ -12,14 +12,9 @@ SegmentT = TypeVar("SegmentT", bound=Segment)
 
 
 class Segments(Generic[SegmentT]):
-    """Segments in base offset order.
-
-    Attributes:
-        change_count: differs after every change.
-    """
+    """Segments in base offset order."""
 
     def __init__(self) -> None:
-        self.change_count = 0
         self._by_base_offset: dict[int, SegmentT] = {}
         self._base_offsets: list[int] = []
         self._view: Segments[Segment] | None = None
@@ -50,20 +45,20 @@ class Segments(Generic[SegmentT]):
         self._by_base_offset[segment.base_offset] = segment  # first: at any line, each listed offset has a segment
         if segment.base_offset not in self._base_offsets:
             insort(self._base_offsets, segment.base_offset)
-        self._note_change()
+        self._view = None
 
     def remove(self, base_offset: int) -> None:
         """Remove the segment, if there is one."""
         if base_offset in self._base_offsets:
             self._base_offsets.remove(base_offset)
             del self._by_base_offset[base_offset]
-            self._note_change()
+            self._view = None
 
     def clear(self) -> None:
         """Remove all segments."""
         self._base_offsets.clear()
         self._by_base_offset.clear()
-        self._note_change()
+        self._view = None
 
     def view(self) -> Segments[Segment]:
         """Return the segments as they are now, for readers; the last one as `Segment.view` returns it.
@@ -81,10 +76,6 @@ class Segments(Generic[SegmentT]):
                 view._by_base_offset[last.base_offset] = last.view()
             self._view = view
         return self._view
-
-    def _note_change(self) -> None:
-        self.change_count += 1
-        self._view = None
 
     def floor(self, offset: int) -> SegmentT | None:
         """Return the segment with the highest base offset that is not above `offset`."""

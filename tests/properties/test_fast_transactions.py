@@ -17,7 +17,6 @@ from logstore.log.append.fast import FastPath
 from logstore.log.append.request import AppendInfo
 from logstore.log.append.slow import SlowPath
 from logstore.log.partition_log import PartitionLog
-from logstore.view.segments import Segments
 from tests.support.clock import Clock
 from tests.support.fast_and_slow import CONFIGS, START_MS, open_fast_or_slow
 from tests.support.sampling import examples
@@ -191,34 +190,37 @@ def test_the_first_batch_of_a_transaction_goes_the_fast_path(
         end(log)
 
 
-def test_a_stable_offset_is_looked_for_again_when_the_segments_are_others(
+def test_a_transaction_from_before_a_restart_goes_the_fast_path_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a transaction from before a restart only the first offset is known, which may be within a batch."""
     log = open_fast_or_slow(tmp_path / "t-0", {}, Clock(START_MS), is_fast=True)
     log.append_records([b"before"])
     write(log, 0)
     log.close()
-    asked: list[int] = []
-
-    def told(segments: Segments[Any], offset: int, end_offset: int) -> int:
-        asked.append(offset)
-        return find(segments, offset, end_offset)
-
-    find = Segments.batch_base_offset
-    monkeypatch.setattr(Segments, "batch_base_offset", told)
     log = open_fast_or_slow(tmp_path / "t-0", {}, Clock(START_MS), is_fast=True)
+    assert (log.first_unstable_offset, log.last_stable_offset) == (1, 1)
+    monkeypatch.setattr(SlowPath, "append", None)
     log.append_records([b"v"])
-    assert (set(asked), log.last_stable_offset) == ({1}, 1)
-    asked.clear()
-    log.append_records([b"v"])
-    log.offsets.follow_end()
-    assert asked == []
+    assert (log.first_unstable_offset, log.last_stable_offset) == (1, 1)
     log.roll()
     log.offsets.follow_end()
-    assert asked == [1]
-    assert end(log).first_offset == 4
-    assert log.last_stable_offset == 5
+    assert (log.first_unstable_offset, log.last_stable_offset) == (1, 1)
+    assert end(log).first_offset == 3
+    assert (log.first_unstable_offset, log.last_stable_offset) == (None, 4)
+    log.close()
+
+
+def test_a_transaction_that_began_below_the_log_start_holds_the_batch_there(tmp_path: Path) -> None:
+    log = open_fast_or_slow(tmp_path / "t-0", {}, Clock(START_MS), is_fast=True)
+    write(log, 0)
+    log.append_records([b"a", b"b", b"c"])
+    log.append_records([b"behind"])
+    log.increment_log_start_offset(2)
+    assert (log.first_unstable_offset, log.last_stable_offset) == (1, 1), "the batch that holds offset 2"
+    log.append_records([b"more"])
+    assert (log.first_unstable_offset, log.last_stable_offset) == (1, 1)
+    assert end(log).first_offset == 6
+    assert (log.first_unstable_offset, log.last_stable_offset) == (None, 7)
     log.close()
 
 

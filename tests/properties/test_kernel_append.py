@@ -150,7 +150,6 @@ def test_batch_that_was_written_in_part_counts_when_the_rest_is_written(answer: 
     [
         ("fast", "is_bound", 0),
         ("log", "unfinished_size", 1),
-        ("log", "loaded_end_offset", 1),
         ("log", "log_start_offset", 1),
     ],
 )

@@ -71,9 +71,9 @@ def _has_segment_room(log: Any, fast: Any, request: Any, indexes: Any, size: int
 
 @device
 def _is_stable_known(log: Any, producers: Any) -> bool:
-    """Whether the first unstable offset is exact: of a transaction that began after the log was loaded."""
+    """Whether the first unstable offset is that of a batch: for one below the log start the slow path looks it up."""
     first = first_unstable(producers)
-    return first == NO_OFFSET or (first >= log.loaded_end_offset and first >= log.log_start_offset)
+    return first == NO_OFFSET or first >= log.log_start_offset
 
 
 @device

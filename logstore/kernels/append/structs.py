@@ -29,7 +29,6 @@ class LogStruct(Struct):
     recovery_point: int
     checkpointed_recovery_point: int  # highest that may be on the disk; above the log's end after a truncation
     first_unstable_offset: int  # NO_OFFSET: no transaction is open
-    loaded_end_offset: int  # of transactions that began before it only the first offset is known
     segment_size: int  # bytes of the active segment
     first_timestamp: int  # largest of the active segment's first batch, ms; see `ActiveSegment`
     is_timestamp_known: int  # of the active segment, see `Segment`

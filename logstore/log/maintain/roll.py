@@ -134,7 +134,6 @@ def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:
     log.producers.start_at(offset)
     log.producers.now_ms = now_ms
     log.producers.rebuild(log.segments, log_start_offset=offset, end_offset=offset, is_after_clean_shutdown=False)
-    log.offsets.producers_loaded()
     log.offsets.follow_end()
 
 
