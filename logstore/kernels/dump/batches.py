@@ -71,7 +71,6 @@ def dump_records(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state:
     uint8[OUT_CAPACITY + SLACK_SIZE], filled from state[OUT_SIZE] on; gaps: int64[2, GAP_CAPACITY], pairs of offsets of
     which the second does not follow the first; state: int64[STATE_COUNT].
     """
-    state[slots.MEMO_SIZE] = 0
     return put_chunk(data, records, pool, out, gaps, state)
 
 
@@ -148,7 +147,6 @@ def dump_batches(
     Returns the status. After LEGACY_ROW, PYTHON_BATCH and PYTHON_RECORD the caller prints its part and increments
     state[ROW] or state[CHUNK_ROW]; after every stop except an error the same call continues.
     """
-    state[slots.MEMO_SIZE] = 0
     while state[slots.ROW] < row_end:
         if table[scan.MAGIC * capacity + state[slots.ROW]] < 2:
             return slots.LEGACY_ROW

@@ -12,7 +12,7 @@ from ..rules import increment_sequence
 from ..scan import batches as scan
 from ..varint import read_header
 from . import state as slots
-from .text import literal, literal_pool, put, put_copy, put_decimal, put_utf8
+from .text import literal, literal_pool, put, put_decimal, put_utf8
 
 BASE_OFFSET = literal("baseOffset: ")
 LAST_OFFSET = literal(" lastOffset: ")
@@ -189,28 +189,11 @@ def is_marker(data: Any, records: Any, capacity: int, row: int) -> int:
 
 @device
 def put_time_and_sizes(out: Any, o: int, pool: Any, records: Any, row: int, state: Any) -> int:
-    """Write timestamp, key size and value size; copies the text if the last record had the same three."""
+    """Write timestamp, key size and value size."""
     capacity = state[slots.RECORD_CAPACITY]
-    label = timestamp_label(state[slots.ATTRIBUTES])
-    timestamp = records[decode.TIMESTAMP * capacity + row]
-    key_size = records[decode.KEY_SIZE * capacity + row]
-    value_size = records[decode.VALUE_SIZE * capacity + row]
-    is_known = (
-        state[slots.MEMO_SIZE] > 0 and timestamp == state[slots.MEMO_TIMESTAMP] and label == state[slots.MEMO_LABEL]
-    )
-    if is_known and key_size == state[slots.MEMO_KEY_SIZE] and value_size == state[slots.MEMO_VALUE_SIZE]:
-        return put_copy(out, o, state[slots.MEMO_START], state[slots.MEMO_SIZE])
-    start = o
-    o = put_number(out, o, pool, label, timestamp)
-    o = put_number(out, o, pool, KEY_SIZE, key_size)
-    o = put_number(out, o, pool, VALUE_SIZE, value_size)
-    state[slots.MEMO_START] = start
-    state[slots.MEMO_SIZE] = o - start
-    state[slots.MEMO_LABEL] = label
-    state[slots.MEMO_TIMESTAMP] = timestamp
-    state[slots.MEMO_KEY_SIZE] = key_size
-    state[slots.MEMO_VALUE_SIZE] = value_size
-    return o
+    o = put_number(out, o, pool, timestamp_label(state[slots.ATTRIBUTES]), records[decode.TIMESTAMP * capacity + row])
+    o = put_number(out, o, pool, KEY_SIZE, records[decode.KEY_SIZE * capacity + row])
+    return put_number(out, o, pool, VALUE_SIZE, records[decode.VALUE_SIZE * capacity + row])
 
 
 @device

@@ -59,14 +59,6 @@ def put(out: Any, o: int, pool: Any, number: int) -> int:
 
 
 @device
-def put_copy(out: Any, o: int, start: int, size: int) -> int:
-    """Copy `size` bytes of `out` from `start`, which end at or before `o`."""
-    for at in range(0, size, 8):
-        store64(out, o + at, load64(out, start + at))
-    return o + size
-
-
-@device
 def put_leading(out: Any, o: int, value: int) -> int:
     """Write a number below 1000 without leading zeros."""
     word = LEADING_DIGITS[value]
