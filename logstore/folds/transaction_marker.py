@@ -9,9 +9,8 @@ import numpy as np
 from ..columns.batch_table import BatchTable, ByteArray, Int64Array
 from ..columns.record_table import BatchRecords, RecordTable
 from ..errors import InvalidRecordError, LogstoreError
-from ..kernels.decode import records as decode
-from ..kernels.decode.batches import decode_batches
-from ..layout.batch import CODEC_MASK, HEADER_SIZE
+from ..layout import marker
+from ..layout.batch import CODEC_MASK
 from ..model import ControlRecordType
 
 NO_RECORD = -2  # type of a control batch that has lost its record
@@ -20,6 +19,12 @@ _KNOWN_TYPES = frozenset(ControlRecordType)
 _KEY_SIZE = 4
 _VERSION_SIZE = 2
 _VALUE_SIZE = 6
+# the record of a marker: all but the type and the coordinator epoch is the same in each
+_FORM = np.frombuffer(marker.marker_record(0, 0), np.uint8)
+_TYPE_PLACE = slice(marker.CONTROL_TYPE - marker.RECORD_LENGTH, marker.VALUE_SIZE - marker.RECORD_LENGTH)
+_EPOCH_PLACE = slice(marker.COORDINATOR_EPOCH - marker.RECORD_LENGTH, marker.HEADER_COUNT - marker.RECORD_LENGTH)
+_IS_SAME = np.ones(_FORM.size, np.bool_)
+_IS_SAME[_TYPE_PLACE] = _IS_SAME[_EPOCH_PLACE] = False
 
 
 class TransactionMarker(NamedTuple):
@@ -115,30 +120,17 @@ def control_types(data: ByteArray, table: BatchTable, rows: Int64Array) -> Int64
         DecompressionError, UnsupportedCompressionTypeError: the first row that cannot be decompressed.
     """
     types = np.where(table.record_count[rows] != 0, _NOT_READ, NO_RECORD)
-    plain = np.flatnonzero((table.attributes[rows] & CODEC_MASK == 0) & (table.record_count[rows] == 1))
+    is_plain = (table.attributes[rows] & CODEC_MASK == 0) & (table.record_count[rows] == 1)
+    plain = np.flatnonzero(is_plain & (table.size[rows] == marker.MARKER_SIZE))
     if plain.size:
-        starts, ends = _keys(data, table, rows[plain])
-        plain = plain[: starts.size][ends - starts == _KEY_SIZE]
-        keys = data[starts[ends - starts == _KEY_SIZE, np.newaxis] + np.arange(_KEY_SIZE)].view(">u4").ravel()
-        is_usual = keys <= ControlRecordType.COMMIT  # version 0, an abort or a commit
-        types[plain[is_usual]] = keys[is_usual]
+        records = data[table.position[rows[plain], np.newaxis] + np.arange(marker.RECORD_LENGTH, marker.MARKER_SIZE)]
+        kinds = records[:, _TYPE_PLACE].view(">u2").ravel()
+        # a marker as Kafka writes it; any other form is read like any batch
+        is_usual = (records == _FORM)[:, _IS_SAME].all(axis=1) & (kinds <= ControlRecordType.COMMIT)
+        types[plain[is_usual]] = kinds[is_usual]
     for number in np.flatnonzero(types == _NOT_READ).tolist():
         types[number] = _read_type(data, table, int(rows[number]))
     return types
-
-
-def _keys(data: ByteArray, table: BatchTable, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return starts and ends of the keys of uncompressed one-record batches, up to one that is damaged."""
-    records = np.empty((decode.COLUMN_COUNT, rows.size), np.int64)
-    state = np.zeros(decode.STATE_COUNT, np.int64)
-    starts = table.position[rows]
-    decode_batches(
-        *(data, starts + HEADER_SIZE, starts + table.size[rows], decode.PLAIN),
-        *(np.ascontiguousarray(table.matrix[:, rows]), rows.size, 0, rows.size),
-        *(state, records, rows.size, np.empty(rows.size + 1, np.int64)),
-    )
-    key_starts = records[decode.KEY_POSITION, : state[decode.ROW_COUNT]]
-    return key_starts, key_starts + records[decode.KEY_SIZE, : state[decode.ROW_COUNT]]
 
 
 def _read_type(data: ByteArray, table: BatchTable, row: int) -> ControlRecordType:
