@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from ...columns.batch_table import BatchTable, ByteArray, scan
 from ...disk.reserved_space import ReservedSpace
 from ...errors import CorruptRecordError
-from ...folds import aborted_transactions, segment_indexes
+from ...folds import segment_indexes
 from ...folds.aborted_transactions import AbortedTransactions
-from ...folds.open_transactions import CompletedTransactions
 from ...folds.segment_indexes import SegmentIndexes
 from ...kernels.scan import batches as fields
 from ...layout.file_names import (
@@ -25,6 +24,7 @@ from ...layout.file_names import (
 )
 from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
 from ..segment.writable_folder import WritableFolder
+from .transactions import AbortedEntry
 
 _REASON = "a cleaned segment is made"
 _PIECES_MAX = 4  # above it, joining the pieces and writing once is quicker
@@ -69,9 +69,10 @@ class CleanedFiles:
             self._directory.seam.write(self._log, data.data)
             self.size += data.size
 
-    def add_aborted(self, transactions: CompletedTransactions) -> None:
+    def add_aborted(self, transactions: Iterable[AbortedEntry]) -> None:
         """Add entries to the `.txnindex`; raises CorruptIndexError for offsets that go back."""
-        aborted_transactions.step(self._aborted, transactions)
+        for entry in transactions:
+            self._aborted.add([entry.producer_id, entry.first_offset, entry.last_offset, entry.last_stable_offset])
 
     def finish(self, modified_ms: int) -> None:
         """Write the indexes, sync all files, and date them like the newest source segment.

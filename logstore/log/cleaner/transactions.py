@@ -13,23 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...columns.batch_table import BatchTable, BoolArray, ByteArray
-from ...folds.open_transactions import CompletedTransactions
 from ...folds.transaction_marker import NO_RECORD, control_types
-from ...kernels.fold import producer_struct as producers
 from ...layout.batch import CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
 from ...model import ControlRecordType
 from ...view.read import aborted_entries
 
 if TYPE_CHECKING:
     from ..partition_log import PartitionLog
-
-_COLUMNS = [
-    producers.COMPLETED_FIRST_OFFSET,
-    producers.COMPLETED_PRODUCER_ID,
-    producers.COMPLETED_LAST_OFFSET,
-    producers.COMPLETED_LAST_STABLE_OFFSET,
-    producers.COMPLETED_IS_ABORTED,
-]
 
 
 class AbortedEntry(NamedTuple):
@@ -60,13 +50,10 @@ class CleanedTransactions:
         for transaction in transactions:
             heapq.heappush(self._waiting, transaction)
 
-    def take_needed(self) -> CompletedTransactions:
+    def take_needed(self) -> list[AbortedEntry]:
         """Return the entries of `needed`, and clear it."""
-        matrix = np.zeros((len(self.needed), producers.COMPLETED_WIDTH), np.int64)
-        for row, transaction in enumerate(self.needed):
-            matrix[row, _COLUMNS] = *transaction, True
-        self.needed.clear()
-        return CompletedTransactions(matrix)
+        needed, self.needed = self.needed, []
+        return needed
 
     def discardable(self, data: ByteArray, table: BatchTable) -> BoolArray:
         """Return bool[len(table)]: data batches of aborted transactions, and control batches that are not needed.
