@@ -216,17 +216,17 @@ def _decoded(
 
 
 def _other_windows(data: ByteArray, batches: BatchTable, row: int, row_end: int) -> Iterator[RecordWindow | BadBatch]:
-    held = _Parts()
+    parts = _Parts()
     for number in range(row, row_end):
         try:
             for part in _parts_of(data, batches, number):
-                if held.is_full or not held.takes(part):
-                    yield from held.taken()
-                held.add(part, number)
+                if parts.is_full or not parts.takes(part):
+                    yield from parts.taken()
+                parts.add(part, number)
         except LogstoreError as error:
-            yield from held.taken()
+            yield from parts.taken()
             yield BadBatch(number, error)
-    yield from held.taken()
+    yield from parts.taken()
 
 
 def _parts_of(data: ByteArray, batches: BatchTable, row: int) -> Iterator[RecordTable]:
@@ -275,7 +275,7 @@ class _Parts:
         return self._record_count >= RECORD_COUNT_MAX or self._stream_size >= WINDOW_SIZE_MAX
 
     def takes(self, table: RecordTable) -> bool:
-        """Return whether the table can be joined to those that are held without copying a large buffer."""
+        """Return whether the table can be joined to those that were added without copying a large buffer."""
         if not self._tables or table.data is self._tables[-1].data:
             return True
         return max(table.data.size, self._tables[0].data.size) <= WINDOW_SIZE_MAX
@@ -289,7 +289,7 @@ class _Parts:
         self._record_count += table.count
 
     def taken(self) -> Iterator[RecordWindow]:
-        """Yield what is held as one window, and drop it."""
+        """Yield all tables joined into one window, and drop them."""
         if self._record_count:
             ends = np.cumsum([table.count for table in self._tables])
             yield RecordWindow(_joined(self._tables), np.array(self._rows), ends)

@@ -193,7 +193,7 @@ def partition_directories(path: str) -> list[tuple[PartitionDirectory, str]]:
     listing = _list(path, root=path)
     for error in listing.errors:
         raise error
-    directories = [one for one in listing.directories if file_name(one) != REMOTE_INDEX_CACHE_NAME]
+    directories = [path for path in listing.directories if file_name(path) != REMOTE_INDEX_CACHE_NAME]
     return [(partition_name(directory), directory) for directory in directories]
 
 

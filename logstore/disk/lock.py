@@ -28,9 +28,9 @@ class ForkAware(Protocol):
 _open_things: weakref.WeakSet[ForkAware] = weakref.WeakSet()
 
 
-def invalidate_when_forked(one: ForkAware) -> None:
-    """Call `one.invalidate_after_fork` in each child of a fork, with or without a lock; `one` is not kept alive."""
-    _open_things.add(one)
+def invalidate_when_forked(opened: ForkAware) -> None:
+    """Call `invalidate_after_fork` in each child of a fork; the object is not kept alive, and needs no lock."""
+    _open_things.add(opened)
 
 
 class DataDirectoryLock:
@@ -111,8 +111,8 @@ def data_directory_lock(path: str) -> Iterator[None]:
 
 
 def _invalidate_all() -> None:
-    for one in list(_open_things):
-        one.invalidate_after_fork()
+    for opened in list(_open_things):
+        opened.invalidate_after_fork()
     DataDirectoryLock.invalidate_all_after_fork()
 
 

@@ -1,9 +1,8 @@
 """Disk space reserved ahead of the end of a file that only grows.
 
-An append of 100 KB takes half as long again if the file system has to allocate its blocks as into blocks that it has
-reserved: one `fallocate` for a MiB and more pays for itself. The size of the file does not change, so no reader
-    notices.
-Small files reserve nothing, and no file more than was written to it already.
+An append of 100 KB takes half as long again where the file system must first allocate blocks: one `fallocate` for a MiB
+or more pays for itself. The size of the file does not change, so no reader notices. Small files reserve nothing, and no
+file reserves more than was written to it already.
 """
 
 from __future__ import annotations

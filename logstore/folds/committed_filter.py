@@ -5,7 +5,7 @@
 
 A fetch tells which producer aborted from which offset on; the ABORT marker in the log tells where the transaction ends.
 Batches without transaction are kept, also those of a producer that aborted one, and so are batches below the first
-offset. Control batches are for no consumer, whatever is returned for them here.
+offset. What is returned for a control batch has no meaning: no consumer gets one.
 
 >>> from ..kernels.scan import batches as scan
 >>> matrix = np.zeros((scan.COLUMN_COUNT, 3), np.int64)

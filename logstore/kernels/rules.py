@@ -31,7 +31,7 @@ def decrement_sequence(sequence: int, decrement: int) -> int:
 
 @device
 def is_timestamp_in_range(timestamp: int, now_ms: int, before_max_ms: int, after_max_ms: int) -> bool:
-    """Whether a topic with CreateTime accepts the timestamp (`LogValidator`, with Java's overflow)."""
+    """Return whether a topic with CreateTime accepts the timestamp (`LogValidator`, with Java's overflow)."""
     return timestamp == NO_TIMESTAMP or (
         add64(now_ms, -timestamp) <= before_max_ms and add64(timestamp, -now_ms) <= after_max_ms
     )
@@ -47,7 +47,7 @@ def waited_ms(first_timestamp: int, max_timestamp: int, created_ms: int, now_ms:
 def has_segment_room(
     segment_size: int, size: int, size_max: int, waited: int, age_max_ms: int, relative_offset: int
 ) -> bool:
-    """Whether a segment has room for a batch of `size` bytes and this last offset (`LogSegment.shouldRoll`).
+    """Return whether a segment has room for a batch of `size` bytes and this last offset (`LogSegment.shouldRoll`).
 
     The caller checks that the indexes are not full. waited: of `waited_ms`.
     """

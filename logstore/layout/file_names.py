@@ -166,7 +166,7 @@ def foreign_directory_text(name: str, canonical_path: str) -> str:
 
 
 def _has_unique_id(stem: str) -> bool:
-    r"""Whether `stem` matches (\S+)-(\S+)\.(\S+), without the backtracking of a regular expression."""
+    r"""Return whether `stem` matches (\S+)-(\S+)\.(\S+), without the backtracking of a regular expression."""
     if any(blank in stem for blank in _JAVA_BLANKS):
         return False
     dash = stem.find("-", 1)

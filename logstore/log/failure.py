@@ -82,7 +82,7 @@ class Failure:
             )
 
     def settle(self) -> None:
-        """Poison the log if an interrupt cut off a write that nobody was told of."""
+        """Poison the log if an interrupt cut off a write, and no error of it was raised."""
         if self.error is None and self._struct.unfinished_size:
             self.poison(APPEND_FAILURE_TEXT, KeyboardInterrupt())
 

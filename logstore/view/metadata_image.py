@@ -180,7 +180,7 @@ class MetadataImage:
                     del self.features[fields["name"]]
             case "RegisterBrokerRecord":
                 directories = tuple(fields.get("logDirs") or ())
-                listeners = tuple((one["name"], one["securityProtocol"]) for one in fields["endPoints"])
+                listeners = tuple((point["name"], point["securityProtocol"]) for point in fields["endPoints"])
                 self.brokers[fields["brokerId"]] = BrokerImage(fields["brokerEpoch"], directories, listeners)
             case "BrokerRegistrationChangeRecord":
                 broker = self.brokers[fields["brokerId"]]

@@ -45,10 +45,10 @@ def has_data(table: BatchTable) -> BoolArray:
 
 def bad_records(data: ByteArray, table: BatchTable, rows: Int64Array) -> Iterator[BadRecords]:
     """Decode the batches of `rows` (int64, ascending, of `has_data`), and yield each that is bad once, in any order."""
-    told: set[int] = set()
+    reported: set[int] = set()
     for bad in _Checker(table).check(data, rows):
-        if bad.row not in told:
-            told.add(bad.row)
+        if bad.row not in reported:
+            reported.add(bad.row)
             yield bad
 
 
@@ -87,7 +87,7 @@ class _Checker:
             yield BadRecords(int(rows[record]), expected, f"offset {int(offsets[record])} in a record")
 
     def _unreached_timestamps(self, table: BatchTable, window: RecordWindow) -> Iterator[BadRecords]:
-        """One record has the largest timestamp, unless the broker set it; a batch may go on in the next window."""
+        """Yield batches whose largest timestamp no record has, unless the broker set it; some end in a later window."""
         timestamps = window.records.timestamp
         counts = np.diff(window.batch_ends, prepend=0)
         rows, firsts = window.batch_rows[counts > 0], (window.batch_ends - counts)[counts > 0]
@@ -111,7 +111,7 @@ class _Unfinished(NamedTuple):
 
 
 def _bad_nulls(window: RecordWindow) -> Iterator[BadRecords]:
-    """Java takes any size below 0 for null, and writes -1, whose byte is 1 (`DefaultRecord.readFrom`)."""
+    """Yield nulls of another size than -1, whose byte is 1; Java reads any negative size as null (`DefaultRecord`)."""
     records = window.records
     for name, sizes, positions in (
         ("key", records.key_size, records.key_position),

@@ -130,7 +130,10 @@ class KnownProducers(ActiveProducers):
     """Producers that are told, not taken from a log."""
 
     def __init__(self, last_offsets: dict[int, int]) -> None:
-        self._set([(producer_id, offset, 0) for producer_id, offset in last_offsets.items()])
+        producers = sorted(last_offsets.items())
+        self._producer_ids = np.array([producer_id for producer_id, _ in producers], np.int64)
+        self._last_offsets = np.array([offset for _, offset in producers], np.int64)
+        self._epochs = np.zeros(len(producers), np.int64)
 
 
 class Cleaning:

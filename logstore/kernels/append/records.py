@@ -38,7 +38,7 @@ def put_batch_header(log: Any, fast: Any, request: Any, size: int) -> int:
 
 @device
 def _is_in_range(fast: Any, request: Any, timestamp: int) -> bool:
-    """Whether a record may have this timestamp (`LogValidator.validateTimestamp`)."""
+    """Return whether a record may have this timestamp (`LogValidator.validateTimestamp`)."""
     return timestamp >= NO_TIMESTAMP and (
         fast.is_log_append_time != 0
         or is_timestamp_in_range(timestamp, request.now_ms, fast.timestamp_before_max_ms, fast.timestamp_after_max_ms)

@@ -51,7 +51,7 @@ def _make_batch(log: Any, fast: Any, request: Any, data: Any) -> int:
 
 @device
 def _has_segment_room(log: Any, fast: Any, request: Any, indexes: Any, size: int) -> bool:
-    """Whether the active segment and its indexes have room for the batch."""
+    """Return whether the active segment and its indexes have room for the batch."""
     row = words_at(fast.row)
     last_offset = log.log_end_offset + row[scan.LAST_OFFSET_DELTA]
     waited = waited_ms(log.first_timestamp, row[scan.MAX_TIMESTAMP], fast.segment_created_ms, request.now_ms)
@@ -71,14 +71,14 @@ def _has_segment_room(log: Any, fast: Any, request: Any, indexes: Any, size: int
 
 @device
 def _is_stable_known(log: Any, producers: Any) -> bool:
-    """Whether the first unstable offset is that of a batch: for one below the log start the slow path looks it up."""
+    """Return whether the first unstable offset is a batch's: below the log start the slow path looks for the batch."""
     first = first_unstable(producers)
     return first == NO_OFFSET or first >= log.log_start_offset
 
 
 @device
-def _ends_an_open_one(producers: Any) -> bool:
-    """Whether the marker ends no transaction, or commits an open one; an abort needs a transaction index entry."""
+def _ends_open_transaction(producers: Any) -> bool:
+    """Return whether the marker ends no transaction, or commits an open one; an abort needs a `.txnindex` entry."""
     if producers.completed_count == 0:
         return True
     completed, ongoing = words_at(producers.completed), words_at(producers.ongoing)
@@ -124,7 +124,7 @@ def _work_producer(fast: Any, request: Any, producers: Any) -> bool:
     producers.marker_timestamp = request.now_ms
     status = work_row(bytes_at(fast.out), row, 1, 0, producers)
     producers.marker_row = -1
-    return status == OK and _ends_an_open_one(producers)
+    return status == OK and _ends_open_transaction(producers)
 
 
 @device

@@ -63,7 +63,7 @@ def _is_plain_header(data: Any, fast: Any, request: Any, columns: Any) -> bool:
 
 @device
 def _are_plain(records: Any, row_count: int, index: int, fast: Any, request: Any) -> bool:
-    """Whether decoded records are usual; the first one is number `index` of its batch."""
+    """Return whether decoded records are usual; the first one is number `index` of its batch."""
     max_timestamp = request.max_timestamp
     for row in range(row_count):
         timestamp = records[decode.TIMESTAMP * ROW_COUNT + row]
@@ -82,7 +82,7 @@ def _are_plain(records: Any, row_count: int, index: int, fast: Any, request: Any
 
 @device
 def _check_records(data: Any, position: int, end: int, source: int, fast: Any, request: Any) -> bool:
-    """Whether all records are usual; writes their largest timestamp into the request."""
+    """Return whether all records are usual; writes their largest timestamp into the request."""
     state, records = words_at(fast.decode_state), words_at(fast.decoded)
     count = begin_batch(words_at(fast.row), 1, 0, position, end, source, state)
     request.max_timestamp = NO_TIMESTAMP

@@ -188,20 +188,13 @@ def is_marker(data: Any, records: Any, capacity: int, row: int) -> int:
 
 
 @device
-def put_time_and_sizes(out: Any, o: int, pool: Any, records: Any, row: int, state: Any) -> int:
-    """Write timestamp, key size and value size."""
-    capacity = state[slots.RECORD_CAPACITY]
-    o = put_number(out, o, pool, timestamp_label(state[slots.ATTRIBUTES]), records[decode.TIMESTAMP * capacity + row])
-    o = put_number(out, o, pool, KEY_SIZE, records[decode.KEY_SIZE * capacity + row])
-    return put_number(out, o, pool, VALUE_SIZE, records[decode.VALUE_SIZE * capacity + row])
-
-
-@device
 def put_metadata(out: Any, o: int, pool: Any, data: Any, records: Any, row: int, state: Any) -> int:
     """Write the part of a record line before key and payload."""
     capacity = state[slots.RECORD_CAPACITY]
     o = put_number(out, o, pool, RECORD_OFFSET, records[decode.OFFSET * capacity + row])
-    o = put_time_and_sizes(out, o, pool, records, row, state)
+    o = put_number(out, o, pool, timestamp_label(state[slots.ATTRIBUTES]), records[decode.TIMESTAMP * capacity + row])
+    o = put_number(out, o, pool, KEY_SIZE, records[decode.KEY_SIZE * capacity + row])
+    o = put_number(out, o, pool, VALUE_SIZE, records[decode.VALUE_SIZE * capacity + row])
     o = put_number(out, o, pool, SEQUENCE, records[decode.SEQUENCE * capacity + row])
     o = put(out, o, pool, HEADER_KEYS)
     count = records[decode.HEADER_COUNT * capacity + row]

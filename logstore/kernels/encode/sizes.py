@@ -62,7 +62,7 @@ def _is_uniform(data_size: int, width: int) -> bool:
 
 @device
 def are_rows_uniform(encoding: Any) -> bool:
-    """Whether keys, values and headers have the same size in all rows."""
+    """Return whether keys, values and headers have the same size in all rows."""
     return (
         _is_uniform(encoding.keys_size, encoding.keys_width)
         and _is_uniform(encoding.values_size, encoding.values_width)

@@ -117,7 +117,7 @@ def work_data(columns: Any, capacity: int, row: int, producers: Any, entry: int,
 
 @device
 def _has_marker_form(data: Any, position: int) -> bool:
-    """Whether the bytes between a marker's fields are those that Kafka writes."""
+    """Return whether the bytes between a marker's fields are those that Kafka writes."""
     return (
         data[position + marker.RECORD_LENGTH] == marker.RECORD_LENGTH_BYTE
         and be16(data, position + marker.DELTAS) == 0

@@ -103,7 +103,7 @@ def clear_updates(producers: Any) -> int:
 
 @device
 def has_room(producers: Any) -> bool:
-    """Whether all buffers have room for one batch more, and for the group when it is applied."""
+    """Return whether all buffers have room for one batch more, and for the group when it is applied."""
     return (
         producers.entry_count + producers.update_count < producers.entry_capacity
         and producers.update_count < producers.update_capacity

@@ -86,7 +86,7 @@ def _put_view(out: Any, o: int, data: Any, position: int, size: int, data_size: 
 
 @device
 def _is_in_reach(position: int, size: int, data_size: int) -> bool:
-    """Whether a field is within the data and its position fits a view; the size is not negative."""
+    """Return whether a field is within the data and its position fits a view; the size is not negative."""
     return size == 0 or (
         position >= 0 and size <= data_size and position <= data_size - size and position + size <= _INT32_MAX
     )

@@ -165,7 +165,7 @@ def _are_records_welcome(columns: RecordColumns, rules: ValidationRules, now_ms:
 def _refuse(
     columns: RecordColumns, batch_size: int, arguments: BatchFieldArguments, rules: ValidationRules, now_ms: int
 ) -> None:
-    """Have the batches validated as a leader does, to raise the error of the first record that is refused."""
+    """Validate the batches as a leader does, to raise the error of the first refused record."""
     sent: BatchFieldArguments = {
         **arguments,
         "base_offset": 0,

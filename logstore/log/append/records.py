@@ -127,7 +127,7 @@ class RequestColumns:
         timestamps: Sequence[int] | None,
         headers: EncodedHeaders | None,
     ) -> bytes | None:
-        """Fill the columns, and return values, keys and headers joined; None for what is no such lists."""
+        """Fill the columns, and return values, keys and headers joined; None for other types than lists and tuples."""
         if type(values) is not list and type(values) is not tuple:
             return None
         is_alone = len(values) == 1 and keys is None and timestamps is None and headers is None

@@ -65,15 +65,15 @@ class AppendRequest(Protocol):
 
     @property
     def origin(self) -> AppendOrigin:
-        """Who appends."""
+        """The sender of the batches."""
 
     @property
     def guard(self) -> VerificationGuard | None:
-        """Of `begin_verification`, for the first batch of a transaction."""
+        """The guard from `begin_verification`, for the first batch of a transaction."""
 
     @property
     def transaction_version(self) -> int:
-        """Of a marker, 0 to 2."""
+        """The transaction version of a marker, 0 to 2."""
 
     def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
         """Write the request into the kernel's struct; return the bytes of RECORDS or of a MARKER, b"" for other kinds.

@@ -1,4 +1,4 @@
-"""The last look at a batch before a leader writes it, and its place in the log (`LogValidator`).
+"""Validation of a batch before a leader writes it, and assignment of its offsets (`LogValidator`).
 
 The batch gets its offsets, the leader's epoch and, where the topic asks for it, another timestamp. Whether that is done
 in place or the batch is built anew depends on the codec that the topic is stored in.
@@ -138,7 +138,7 @@ def _table_of(data: ByteArray) -> BatchTable:
 
 
 def _unreadable(rules: ValidationRules) -> InvalidRecordError:
-    """Kafka means to build such a batch anew, and cannot, for it has skipped the keys."""
+    """Return the error of compressed records with other offsets: Kafka tries to rebuild them, but skipped the keys."""
     return InvalidRecordError(
         "key is skipped in PartialDefaultRecord",
         expected="offsets of compressed records to be 0, 1, 2, …",
@@ -166,7 +166,7 @@ def _only_batch(analyzed: Analyzed) -> dict[str, int]:
 
 
 def _require_consistent(batch: dict[str, int], origin: AppendOrigin, rules: ValidationRules) -> None:
-    """What the header of a client's batch says is possible (`LogValidator.validateBatch`)."""
+    """Check that the header of a client's batch is consistent (`LogValidator.validateBatch`)."""
     if origin is not AppendOrigin.CLIENT:
         return
     first, last = batch["base_offset"], add64(batch["base_offset"], batch["last_offset_delta"])

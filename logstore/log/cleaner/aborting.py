@@ -44,7 +44,7 @@ def require_unchanged(log: PartitionLog, segments: Sequence[LogSegment]) -> None
 
 @contextmanager
 def reading(log: PartitionLog, segments: Sequence[LogSegment]) -> Iterator[None]:
-    """`with` block that reads these segments without the lock: an error because they went becomes an abort.
+    """`with` block that reads these segments without the lock; if they are gone, its error becomes an abort.
 
     Raises:
         LogCleaningAbortedError: instead of the error, if the log has lost segments.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What all batches of one round are judged by.
+    """State of one round, by which all its batches are judged.
 
     Attributes:
         offset_map: of the dirty part.
@@ -47,13 +46,9 @@ class ActiveProducers:
     def __init__(self, log: PartitionLog) -> None:
         with log.lock:
             entries = log.producers.state.buffers.entries
-            columns = (entries[:, fields.PRODUCER_ID], _last_offsets(entries), entries[:, fields.PRODUCER_EPOCH])
-            rows = np.stack(columns, 1)  # a copy: appends go on changing the entries
-        self._set(rows)
-
-    def _set(self, rows: Int64Array | Sequence[tuple[int, int, int]]) -> None:
-        """Take (producer id, last offset of its last batch or -1, epoch) of each producer."""
-        columns = np.array(rows, np.int64).reshape(-1, 3).T
+            # copies: appends go on changing the entries
+            ids, epochs = entries[:, fields.PRODUCER_ID], entries[:, fields.PRODUCER_EPOCH]
+            columns = np.stack([ids, _last_offsets(entries), epochs])
         self._producer_ids, self._last_offsets, self._epochs = columns[:, np.argsort(columns[0])]
 
     def has_last(self, table: BatchTable) -> BoolArray:
@@ -64,9 +59,8 @@ class ActiveProducers:
         is_known = (self._producer_ids[places] == table.producer_id) & (table.producer_id > NO_PRODUCER_ID)
         last_offsets = self._last_offsets[places]
         is_marker = table.is_control & (self._epochs[places] == table.producer_epoch)
-        is_last: BoolArray = np.where(last_offsets >= 0, table.last_offset == last_offsets, is_marker)
-        found: BoolArray = is_known & is_last
-        return found
+        is_last: BoolArray = is_known & np.where(last_offsets >= 0, table.last_offset == last_offsets, is_marker)
+        return is_last
 
 
 def _last_offsets(entries: Int64Array) -> Int64Array:
@@ -74,8 +68,7 @@ def _last_offsets(entries: Int64Array) -> Int64Array:
     counts = entries[:, fields.BATCH_COUNT]
     newest = (entries[:, fields.BATCH_START] + counts - 1) % fields.BATCH_COUNT_MAX
     places = fields.BATCHES + newest * fields.BATCH_WIDTH + fields.LAST_OFFSET
-    found: Int64Array = np.where(counts > 0, entries[np.arange(len(entries)), places], -1)
-    return found
+    return np.where(counts > 0, entries[np.arange(len(entries)), places], -1)
 
 
 @dataclass(slots=True)

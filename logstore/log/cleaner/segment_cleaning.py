@@ -81,8 +81,8 @@ class SegmentCleaning:
         for data, table in tables(segment, is_checked=segment.base_offset in self._checked):
             require_going_on(self._log)
             is_discardable = transactions.discardable(data, table)
-            held = retention(self._round, table, is_discardable, keeps_legacy_tombstones=keeps_legacy_tombstones)
-            cleaned.add(TableCleaning(self._round, data, table, held).pieces())
+            retained = retention(self._round, table, is_discardable, keeps_legacy_tombstones=keeps_legacy_tombstones)
+            cleaned.add(TableCleaning(self._round, data, table, retained).pieces())
             cleaned.add_aborted(transactions.take_needed())
 
     def _replace(self, cleaned: CleanedFiles, group: Sequence[LogSegment]) -> None:

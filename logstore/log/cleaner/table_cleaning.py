@@ -29,14 +29,14 @@ class TableCleaning:
         source, start, size: int64[n]: index of each row's source, or _DROPPED, and its bytes in there.
     """
 
-    def __init__(self, round_: Round, data: ByteArray, table: BatchTable, held: Retention) -> None:
+    def __init__(self, round_: Round, data: ByteArray, table: BatchTable, retention: Retention) -> None:
         self.sources = [data]
         self.source = np.full(len(table), _DROPPED, np.int64)
         self.start = table.position.copy()
         self.size = table.size.copy()
         self._round = round_
         self._table = table
-        self._held = held
+        self._retention = retention
         self._is_control = table.is_control
 
     def pieces(self) -> list[ByteArray]:
@@ -45,12 +45,12 @@ class TableCleaning:
         Raises:
             LogstoreError: a batch that cannot be read, or cannot be built anew.
         """
-        held = self._held
-        for window in whole_batch_windows(self.sources[_COPIED], self._table, np.flatnonzero(~held.is_discarded)):
+        retention = self._retention
+        for window in whole_batch_windows(self.sources[_COPIED], self._table, np.flatnonzero(~retention.is_discarded)):
             batches = window.batch_rows
-            kept = kept_records(self._round, window, self._is_control[batches], held.keeps_tombstones[batches])
+            kept = kept_records(self._round, window, self._is_control[batches], retention.keeps_tombstones[batches])
             self._place(window, kept)
-        self._empty(np.flatnonzero((self.source == _DROPPED) & held.is_kept_empty))
+        self._empty(np.flatnonzero((self.source == _DROPPED) & retention.is_kept_empty))
         rows = np.flatnonzero(self.source != _DROPPED)
         ends = self.start + self.size
         begins = (np.diff(self.source[rows]) != 0) | (self.start[rows[1:]] != ends[rows[:-1]])
@@ -59,10 +59,10 @@ class TableCleaning:
 
     def _place(self, window: RecordWindow, kept: BoolArray) -> None:
         """Choose a source for each batch of a window: dropped, copied or rebuilt."""
-        rows, held = window.batch_rows, self._held
+        rows, retention = window.batch_rows, self._retention
         kept_counts = count_in_batches(window, kept)
         has_tombstones = count_in_batches(window, kept & (window.records.value_size < 0)) > 0
-        needs_horizon = (has_tombstones | held.has_empty_transaction[rows]) & ~held.has_horizon[rows]
+        needs_horizon = (has_tombstones | retention.has_empty_transaction[rows]) & ~retention.has_horizon[rows]
         # a whole batch of magic 0 or 1 is rebuilt too: as v2, as in Kafka
         is_whole = (kept_counts == window.counts) & ~needs_horizon & (self._table.magic[rows] >= MAGIC_V2)
         self.source[rows[(kept_counts > 0) & is_whole]] = _COPIED

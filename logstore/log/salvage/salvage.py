@@ -128,14 +128,14 @@ class _Planner:
         bases = [segment.base_offset for segment in files.segments]
         self._next_base = dict(pairwise(bases))
         self._last_offset = -1
-        self._in_the_way: frozenset[int] = frozenset()
+        self._out_of_order: frozenset[int] = frozenset()
         self._is_metadata = files.topic == METADATA_TOPIC
         self._producers = ProducerState(f"{files.topic}-{files.partition}")
 
     def segment(self, log: CopiedFile, base_offset: int) -> Iterator[Piece]:
         """Yield the pieces of one segment."""
         first_offset = max(base_offset, self._last_offset + 1)
-        self._in_the_way = _in_the_way(log, base_offset, first_offset, self._end_of(base_offset))
+        self._out_of_order = _out_of_order(log, base_offset, first_offset, self._end_of(base_offset))
         for piece in walk(log, base_offset):
             if isinstance(piece, Run):
                 yield from self._run(piece, base_offset)
@@ -149,7 +149,7 @@ class _Planner:
         row, bad = run.first_row, _bad_content(run, is_metadata=self._is_metadata)
         while row < run.row_end:
             row_end, problem = self._misplaced(run, row, base_offset)
-            bad_row = next((one for one in bad if row <= one < row_end), row_end)
+            bad_row = next((each for each in bad if row <= each < row_end), row_end)
             if bad_row < row_end:
                 row_end, problem = bad_row, bad[bad_row]
             followed_end, refusal = self._followed(run, row, row_end)
@@ -176,7 +176,7 @@ class _Planner:
                 return row, f"offset {base} is not above {last}" if base <= last else "its offsets go back"
             if base < base_offset or base + delta >= end:
                 return row, f"offsets {base} to {base + delta} are not below {end}, where the next segment begins"
-            if int(table.position[row]) in self._in_the_way:
+            if int(table.position[row]) in self._out_of_order:
                 return row, f"offsets {base} to {base + delta} are not below those of batches behind it"
             last = base + delta
         return run.row_end, None
@@ -199,16 +199,16 @@ class _Planner:
         return row_end, None
 
 
-def _in_the_way(log: CopiedFile, base_offset: int, first_offset: int, end_offset: int) -> frozenset[int]:
+def _out_of_order(log: CopiedFile, base_offset: int, first_offset: int, end_offset: int) -> frozenset[int]:
     """Return positions of batches whose offsets are too high or too low among those of the segment.
 
-    A wrong offset is one batch's, and not of all behind it: as many batches stay as can be in order (the longest
-    ascending subsequence, by the lowest end of each length).
+    One wrong offset must not drop all batches behind it: the longest ascending subsequence stays. `ends[n]` is the
+    lowest last offset that n + 1 ascending batches can have.
     """
     columns = [
-        np.stack([one.table.base_offset, one.table.last_offset, one.table.position])[:, one.first_row : one.row_end]
-        for one in walk(log, base_offset)
-        if isinstance(one, Run)
+        np.stack([run.table.base_offset, run.table.last_offset, run.table.position])[:, run.first_row : run.row_end]
+        for run in walk(log, base_offset)
+        if isinstance(run, Run)
     ]
     bases, lasts, positions = np.concatenate([np.empty((3, 0), np.int64), *columns], axis=1)
     fits = np.flatnonzero((bases >= first_offset) & (lasts >= bases) & (lasts < end_offset))
