@@ -186,9 +186,14 @@ class Cluster:
 
     def compaction(self, topic: str) -> Known:
         """Whether the topic is, or ever was, compacted by a policy of its own."""
-        if topic in INTERNAL_TOPICS:
-            return Known.YES
-        if topic in self.image.compacted_topics:
+        return Known.YES if topic in INTERNAL_TOPICS else self._is_among(self.image.compacted_topics, topic)
+
+    def tiering(self, topic: str) -> Known:
+        """Whether older segments of the topic are, or ever were, in remote storage."""
+        return self._is_among(self.image.tiered_topics, topic)
+
+    def _is_among(self, topics: set[str], topic: str) -> Known:
+        if topic in topics:
             return Known.YES
         is_told = topic in self.image.topics and self.has_history and not self.image.is_partial
         return Known.NO if is_told else Known.UNKNOWN
@@ -279,6 +284,19 @@ class Evidence(Follower):
         if self.batch_end_offset is not None:
             return self.end_offset
         return max(self.end_offset, self.partition.first_offset)
+
+    @property
+    def oldest_offset(self) -> int:
+        """Where the log starts; older segments than those in the directory may be in remote storage (KIP-405).
+
+        The checkpoint has each tiered log, and of others only those that start behind the base offset of their first
+        segment (`LogManager.checkpointLogStartOffsetsInDir`).
+        """
+        start = self.partition.surroundings.log_start_offset
+        is_before = start is not None and start < self.partition.base_offset
+        tiering = self.cluster.tiering(self.partition.files.topic)
+        is_tiered = tiering is Known.YES or (tiering is Known.UNKNOWN and is_before)
+        return start or 0 if is_tiered else self.partition.first_offset
 
     @property
     def cleaner_offset(self) -> int:

@@ -1,7 +1,7 @@
 r"""Offset checkpoints, in a data directory: one offset per partition (`OffsetCheckpointFile`).
 
     recovery-point-offset-checkpoint   first offset that may be unflushed; 0 for a missing partition
-    log-start-offset-checkpoint        log start offset, where it is above the first segment's base offset
+    log-start-offset-checkpoint        log start offset, of tiered logs and where above the first segment's base offset
     replication-offset-checkpoint      high watermark
     cleaner-offset-checkpoint          first offset that the cleaner has not cleaned
 

@@ -92,6 +92,7 @@ class MetadataImage:
         topics, topics_by_id: the same topics, by name and by id.
         removed_topic_ids: of deleted topics, as far back as the log goes.
         compacted_topics: names of topics whose `cleanup.policy` has, or once had, compact.
+        tiered_topics: names of topics whose older segments are, or once were, in remote storage (KIP-405).
         configs: (resource type, name) to configurations; the default of all brokers has the name "".
         features: finalized levels by name, without those of level 0.
         brokers: registered brokers by id.
@@ -106,6 +107,7 @@ class MetadataImage:
     topics_by_id: dict[str, TopicImage] = field(default_factory=dict)
     removed_topic_ids: set[str] = field(default_factory=set)
     compacted_topics: set[str] = field(default_factory=set)
+    tiered_topics: set[str] = field(default_factory=set)
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
     brokers: dict[int, BrokerImage] = field(default_factory=dict)
@@ -165,6 +167,7 @@ class MetadataImage:
                 del self.topics[topic.name]
                 self.configs.pop((TOPIC_RESOURCE, topic.name), None)
                 self.compacted_topics.discard(topic.name)
+                self.tiered_topics.discard(topic.name)
                 self.removed_topic_ids.add(topic.topic_id)
             case "PartitionRecord":
                 partitions = self.topics_by_id[fields["topicId"]].partitions
@@ -210,6 +213,8 @@ class MetadataImage:
         config[name] = value
         if resource_type == TOPIC_RESOURCE and name == "cleanup.policy" and "compact" in value:
             self.compacted_topics.add(resource)
+        if resource_type == TOPIC_RESOURCE and name == "remote.storage.enable" and value == "true":
+            self.tiered_topics.add(resource)
 
     def _move_producer_ids(self, following: int) -> None:
         """Move the start of the next block as `ProducerIdControlManager.replay` does."""

@@ -62,7 +62,7 @@ class EpochFacts(Follower):
             where = self.evidence.partition.where(self.path, offset=int(self._starts[-1]))
             found = f"epoch {self._epochs[-1]} from {self._starts[-1]} on"
             self._ask(Breach("leader-epochs", (where, f"epochs that begin up to {end}, where the log ends", found)))
-        start = self.evidence.partition.first_offset
+        start = self.evidence.oldest_offset
         if self.evidence.is_start_known and not self.disordered and self._starts.size and self._starts[0] < start:
             # whatever raises the log start truncates the epochs (`LeaderEpochFileCache.truncateFromStart`)
             where = self.evidence.partition.where(self.path, offset=int(self._starts[0]))

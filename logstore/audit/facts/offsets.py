@@ -50,6 +50,7 @@ class ReadableOffsets(NamedTuple):
     Attributes:
         ranges: from offset 0 to the log's end; of a partition they are made while one goes over them.
         is_behind: there may be more: the replica is not in sync, or a damaged batch is behind the end.
+        oldest: where the log starts, which is before `start` if segments are in remote storage.
     """
 
     start: int
@@ -57,6 +58,7 @@ class ReadableOffsets(NamedTuple):
     end: int
     ranges: Iterable[OffsetRange]
     is_behind: bool = False
+    oldest: int = 0
 
 
 _LABELS = list(Label)
@@ -110,7 +112,8 @@ class OffsetRanges(Follower):
         history, evidence = self._history, self._evidence
         is_behind = evidence.cluster.is_in_sync(*evidence.partition.key) is Known.NO or not evidence.is_end_known
         start = evidence.partition.first_offset
-        return ReadableOffsets(start, history.last_stable_offset, history.log_end_offset, self, is_behind)
+        end, oldest = history.log_end_offset, evidence.oldest_offset
+        return ReadableOffsets(start, history.last_stable_offset, end, self, is_behind, oldest)
 
     def __iter__(self) -> Iterator[OffsetRange]:
         start, rows = 0, np.array([(self._start, _DELETED, NONE, 0)][: bool(self._start)], _RANGES)

@@ -26,8 +26,8 @@ def group_behind(groups: Groups) -> Iterator[Broken]:
     """A group has committed an offset below the start of the log."""
     for target, commits in sorted(groups.commits.items()):
         view = groups.view(*target[1:])
-        if view is not None and not view.is_behind and commits[-1].offset < view.start <= view.end:
-            expected = f"{_named(target)}: an offset from {view.start} on, where the log starts"
+        if view is not None and not view.is_behind and commits[-1].offset < view.oldest <= view.end:
+            expected = f"{_named(target)}: an offset from {view.oldest} on, where the log starts"
             yield _place(commits[-1]), expected, commits[-1].offset
 
 

@@ -232,6 +232,35 @@ def test_epochs_below_the_first_may_be_lost_by_an_earlier_crash(tmp_path: Path) 
         assert ("leader-epochs" in findings(root, story)) == is_told
 
 
+@pytest.mark.parametrize(
+    ("is_tiered", "start", "found"),
+    [
+        ("true", 0, []),
+        ("true", 1, ["group-behind", "offsets-lost"]),
+        ("false", 0, ["group-behind", "offsets-lost"]),
+        (None, 0, []),  # no metadata log tells, and the checkpoint has only tiered logs that start before a segment
+        (None, None, ["group-behind", "offsets-lost"]),
+    ],
+)
+def test_older_segments_may_be_in_remote_storage(
+    is_tiered: str | None, start: int | None, found: list[str], tmp_path: Path
+) -> None:
+    story = Story()
+    if is_tiered is not None:
+        story.make_topic("orders")
+        story.metadata(
+            "ConfigRecord", resourceType=2, resourceName="orders", name="remote.storage.enable", value=is_tiered
+        )
+    story.plain(A, offset=2)
+    story.commit_offset("copy", AT_A, 0)
+    root = story.write(tmp_path)
+    for file in (root / A).glob(f"{0:020d}.*"):
+        file.rename(file.with_stem(f"{2:020d}"))
+    (root / "log-start-offset-checkpoint").write_text("0\n0\n" if start is None else f"0\n1\norders 0 {start}\n")
+    (root / ".kafka_cleanshutdown").touch()
+    assert sorted({"group-behind", "offsets-lost"} & set(findings(root, story))) == found
+
+
 @pytest.mark.parametrize(("leader", "isr", "found"), [(2, [2], []), (2, [1, 2], []), (1, [1, 2], ["chain-ahead"])])
 def test_a_replica_that_is_behind_does_not_break_chains(
     leader: int, isr: list[int], found: list[str], tmp_path: Path
