@@ -33,6 +33,14 @@ ROUNDS = 8  # of each life
 STEPS_OF_ROUND = 6
 STARTING_MS, STOPPING_MS = 12_000, 2_000
 OLD_METADATA = (21, 16, 7)  # 4.0, 3.7, 3.3; the older two have no transaction version 1, none has 2
+TIERED = {  # segments of topics with remote storage are copied to a directory, and then deleted here (KIP-405)
+    "remote.log.storage.system.enable": "true",
+    "remote.log.storage.manager.class.name": "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
+    "rsm.config.delete.on.close": "false",
+    "remote.log.metadata.manager.listener.name": "PLAINTEXT",
+    "rlmm.config.remote.log.metadata.topic.num.partitions": "2",
+    "remote.log.manager.task.interval.ms": "200",
+}
 _SKIPPED = re.compile("Couldn't find leader endpoint for partitions (.*?) while trying to send transaction markers")
 
 
@@ -48,6 +56,10 @@ class Session:
         self.directories = [[root, place / "one-b"] if has_two_dirs else [root]]
         settings = self._settings() | {"log.dirs": ",".join(map(str, self.directories[0]))}
         self._forgets_producers = "producer.id.expiration.ms" in settings
+        is_tiered = not has_two_dirs and Dice(f"{seed} tiered").chance(30)  # another dice: others fall as ever
+        if is_tiered:
+            settings |= TIERED | {"rsm.config.dir": str(place / "remote")}
+            settings["rlmm.config.remote.log.metadata.topic.replication.factor"] = "2" if self.is_pair else "1"
         features = [f"transaction.version={self.version}"]
         old = () if has_two_dirs else OLD_METADATA[: (3, 1, 0)[self.version]]
         if old and dice.chance(40):
@@ -58,10 +70,10 @@ class Session:
             self.directories.append([place / "two"])
             self.brokers.append(Broker(oracle, place / "two", second | {"log.dirs": str(place / "two")}, features))
         moves = [str(one) for one in self.directories[0]]
-        self.steps = Steps(dice, len(self.brokers), moves, self.version)
+        self.steps = Steps(dice, len(self.brokers), moves, self.version, is_tiered=is_tiered)
         self._count, self._skipped = 0, set[str]()
         self.name = f"transactions of version {self.version}, {'a pair' if self.is_pair else 'one broker'}"
-        self.name += ", two log dirs" if has_two_dirs else ""
+        self.name += ", two log dirs" if has_two_dirs else ", tiered" if is_tiered else ""
 
     def _settings(self) -> dict[str, str]:
         dice = self.dice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.silence.topic_settings import CODECS, topic_settings
+from tests.silence.topic_settings import CODECS, TIERED_SETTINGS, topic_settings
 from tests.support.dice import Dice
 
 Step = dict[str, Any]
@@ -25,8 +25,11 @@ class Steps:
         open: transactional producers within a transaction.
     """
 
-    def __init__(self, dice: Dice, replicas: int, directories: list[str], version: int) -> None:
+    def __init__(
+        self, dice: Dice, replicas: int, directories: list[str], version: int, *, is_tiered: bool = False
+    ) -> None:
         self.dice, self.replicas, self.directories, self.version = dice, replicas, directories, version
+        self.is_tiered = is_tiered
         self.topics: dict[str, int] = {}
         self.open: set[str] = set()
         self._made = 0
@@ -67,7 +70,7 @@ class Steps:
             "topic": name,
             "partitions": partitions,
             "replicas": self.replicas,
-            "config": topic_settings(dice),
+            "config": topic_settings(dice) | (TIERED_SETTINGS if self.is_tiered and name[-1] in "13579" else {}),
         }
 
     def _place(self) -> Step:

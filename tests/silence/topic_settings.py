@@ -5,6 +5,12 @@ from __future__ import annotations
 from tests.support.dice import Dice
 
 CODECS = ("none", "none", "gzip", "snappy", "lz4", "zstd")
+TIERED_SETTINGS = {  # of every other topic of tiered brokers: segments stay here as briefly as can be
+    "remote.storage.enable": "true",
+    "cleanup.policy": "delete",
+    "local.retention.bytes": "1000",
+    "retention.bytes": "-1",
+}
 
 
 def topic_settings(dice: Dice) -> dict[str, str]:
