@@ -232,7 +232,8 @@ def _segments(partition: Partition) -> Iterator[Row]:
     from logstore.audit.log_pass import follow
     from logstore.audit.segment_table import SegmentTable
 
-    table = SegmentTable()
-    follow(Evidence(partition), [table])
+    evidence = Evidence(partition)
+    table = SegmentTable(evidence)
+    follow(evidence, [table])
     for row in table.rows:
         yield members(partition.files, row) | {"codecs": sorted(row.codecs)}

@@ -225,6 +225,8 @@ class Evidence(Follower):
         has_damage: a batch that was passed over may have been anything.
         hole_end: behind the last offsets that are missing, 0 without any; damage does not count.
         segment_has_damage: the same of the current segment, with its tail.
+        segment_size: bytes of the current segment when it was opened.
+        is_growing: a writer has appended since, so that what was cut off may have been whole a moment later.
         snapshot_ids: the producers in each snapshot that can be read, by its offset; see `facts.producers`.
         unasked: rules that were not asked somewhere, with the reason.
     """
@@ -232,7 +234,8 @@ class Evidence(Follower):
     def __init__(self, partition: Partition, cluster: Cluster | None = None) -> None:
         self.partition = partition
         self.cluster = Cluster(parent(partition.files.path)) if cluster is None else cluster
-        self.has_damage = self.segment_has_damage = False
+        self.has_damage = self.segment_has_damage = self.is_growing = False
+        self.segment_size = 0
         self.unasked: set[Unasked] = set()
         self.end_offset = 0
         self.batch_end_offset: int | None = None

@@ -12,7 +12,7 @@ from ..disk.directory import SegmentFiles
 from ..disk.mapped import MappedFile, segment_size
 from ..view.walk import Run, walk
 from .evidence import Evidence
-from .facts.batches import Ask, AuditedBatches, BadBytes, Follower, SegmentEnd
+from .facts.batches import Ask, AuditedBatches, BadBytes, Follower
 from .partition import unless_gone
 
 
@@ -56,6 +56,7 @@ def _segment(
     log: MappedFile, segment: SegmentFiles, evidence: Evidence, followers: Sequence[Follower], ask: Ask
 ) -> int:
     """Read one segment; return how many good batches it has."""
+    evidence.segment_size, evidence.is_growing = log.size, False
     for follower in followers:
         follower.begin(segment)
     count, tail = 0, list[BadBytes]()
@@ -76,9 +77,9 @@ def _segment(
             tail.append(bad)
         else:
             ask(bad)
-    end = SegmentEnd(segment, log.size, (unless_gone(segment_size, segment.log) or 0) > log.size)
-    for bad in tail if not end.is_growing else ():
+    evidence.is_growing = (unless_gone(segment_size, segment.log) or 0) > log.size
+    for bad in tail if not evidence.is_growing else ():
         ask(bad)
     for follower in followers:
-        follower.end(end)
+        follower.end()
     return count

@@ -11,7 +11,8 @@ from ..disk.side_files import read_offset_index, read_time_index, read_transacti
 from ..layout.batch import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
 from ..model import Codec
 from ..view.walk import Damage
-from .facts.batches import AuditedBatches, Follower, SegmentEnd
+from .evidence import Evidence
+from .facts.batches import AuditedBatches, Follower
 from .partition import unless_gone
 
 _NO_TIMESTAMP = -1
@@ -52,11 +53,12 @@ class SegmentTable(Follower):
         rows: one a segment, by base offset.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
         self.rows: list[SegmentRow] = []
 
     def begin(self, segment: SegmentFiles) -> None:
-        row = SegmentRow(segment.base_offset, segment.base_offset)
+        row = SegmentRow(segment.base_offset, segment.base_offset, self._evidence.segment_size)
         if (offset_index := unless_gone(read_offset_index, segment.offset_index)) is not None:
             row.offset_entries = offset_index.entry_count
         if (time_index := unless_gone(read_time_index, segment.time_index)) is not None:
@@ -83,6 +85,3 @@ class SegmentTable(Follower):
 
     def skip(self, piece: Damage) -> None:
         self.rows[-1].damaged_size += piece.end - piece.start
-
-    def end(self, end: SegmentEnd) -> None:
-        self.rows[-1].size = end.size

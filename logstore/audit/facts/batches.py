@@ -127,19 +127,6 @@ class AuditedBatches:
             yield self.where(row), expected.format(int(expected_values[row])), int(found_values[row])
 
 
-class SegmentEnd(NamedTuple):
-    """How a segment ended.
-
-    Attributes:
-        size: bytes of the `.log` when it was opened.
-        is_growing: a writer has appended since, so that what was cut off may have been whole a moment later.
-    """
-
-    files: SegmentFiles
-    size: int
-    is_growing: bool
-
-
 class Follower:
     """Called for each segment in order: `begin`, then `step` and `skip` as the pieces come, then `end`."""
 
@@ -152,7 +139,7 @@ class Follower:
     def skip(self, piece: Damage) -> None:
         """Take bytes of it that are no good batch."""
 
-    def end(self, end: SegmentEnd) -> None:
+    def end(self) -> None:
         """Take the end of the segment."""
 
     def finish(self) -> None:

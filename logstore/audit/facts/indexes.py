@@ -19,7 +19,7 @@ from ...view.walk import Damage
 from ..evidence import Evidence
 from ..finding import Where
 from ..partition import unless_gone
-from .batches import Ask, AuditedBatches, Breach, Follower, SegmentEnd
+from .batches import Ask, AuditedBatches, Breach, Follower
 
 _NO_TIMESTAMP = -1
 
@@ -28,7 +28,7 @@ class IndexFacts(Follower):
     """An index of the current segment, each of whose entries is looked for among the batches.
 
     Attributes:
-        segment, end_of_segment: of which it is.
+        segment: of which it is.
         path: None if there is no such file; `size_bytes` of it.
         zero_count: entries at the end that are zeros of a preallocated file.
         is_in_use: a broker has it open, or makes it anew on its next start.
@@ -66,8 +66,7 @@ class IndexFacts(Follower):
         self.is_proven, self.wrong = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         self.batch_offsets, self.batch_values = np.zeros(count, np.int64), np.zeros(count, np.int64)
 
-    def end(self, end: SegmentEnd) -> None:
-        self.end_of_segment = end
+    def end(self) -> None:
         if not self._is_refused:
             self._ask(self)
 

@@ -23,7 +23,7 @@ from ...folds.producer_state import ProducerState
 from ...layout.producer_snapshot import ProducerSnapshot, parse_producer_snapshot
 from ..evidence import Evidence, Known
 from ..partition import Partition, unless_gone
-from .batches import Ask, AuditedBatches, Breach, Follower, SegmentEnd
+from .batches import Ask, AuditedBatches, Breach, Follower
 
 NONE = -1
 
@@ -69,7 +69,8 @@ class AbortedFacts(NamedTuple):
     """
 
     partition: Partition
-    end: SegmentEnd
+    segment: SegmentFiles
+    is_growing: bool
     stored: Int64Array
     told: Int64Array
     known_from: int
@@ -98,6 +99,7 @@ class ProducerFacts(Follower):
         self._is_lost = False  # it cannot be followed any more, as where offsets go back
 
     def begin(self, segment: SegmentFiles) -> None:
+        self._segment = segment
         if not self._is_started:
             self._start(segment.base_offset)
         self._is_started = True
@@ -113,10 +115,10 @@ class ProducerFacts(Follower):
             self._compare_snapshots(offset)
         self._follow(batches, row, row_end)
 
-    def end(self, end: SegmentEnd) -> None:
+    def end(self) -> None:
         if self._has_damage:
             return
-        path = end.files.transaction_index
+        path = self._segment.transaction_index
         stored, odd_size = np.empty((0, 4), np.int64), 0
         try:
             index = unless_gone(read_transaction_index, path)
@@ -128,9 +130,8 @@ class ProducerFacts(Follower):
             return
         bounds = self._asked_from, self._evidence.end_offset
         may_have_followed = self._evidence.cluster.is_alone is not Known.YES
-        self._ask(
-            AbortedFacts(self._partition, end, stored, self._aborted.entries, *bounds, odd_size, may_have_followed)
-        )
+        read = self._partition, self._segment, self._evidence.is_growing, stored
+        self._ask(AbortedFacts(*read, self._aborted.entries, *bounds, odd_size, may_have_followed))
 
     def finish(self) -> None:
         """After a clean shutdown a broker takes the last snapshot, and does not look at the log."""

@@ -17,9 +17,9 @@ _REBUILD = "delete the file while the broker is down: it is made anew on the nex
 @rule(ERROR, _REBUILD)
 def offset_index(index: OffsetIndexFacts) -> Iterator[Broken]:
     """An entry of an `.index` does not lead to the batch of its offset."""
-    size = index.end_of_segment.size
+    size = index.evidence.segment_size
     is_beyond = index.values >= size
-    leads_nowhere = ~index.is_proven & ~(is_beyond & index.end_of_segment.is_growing)
+    leads_nowhere = ~index.is_proven & ~(is_beyond & index.evidence.is_growing)
     kept = index.kept(index.wrong | leads_nowhere, is_beyond)
     yield from _odd_size(index)
     yield from _order(index, index.offsets[:kept], "offset", is_strict=True)
@@ -79,7 +79,7 @@ def index_zeros(index: IndexFacts) -> Iterator[Broken]:
 
 def _is_judged(index: TimeIndexFacts) -> bool:
     """Whether all batches of the segment are known."""
-    return not (index.evidence.segment_has_damage or index.end_of_segment.is_growing)
+    return not (index.evidence.segment_has_damage or index.evidence.is_growing)
 
 
 def _missing(index: IndexFacts) -> Iterator[Broken]:

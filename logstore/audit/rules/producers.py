@@ -17,9 +17,9 @@ from .log import ERROR, WARNING
 @rule(ERROR, "read_committed consumers get aborted records, or miss committed ones: `logstore repair`")
 def transaction_index(facts: AbortedFacts) -> Iterator[Broken]:
     """A `.txnindex` does not tell the aborted transactions that the log tells."""
-    path = facts.end.files.transaction_index or facts.end.files.log
+    path = facts.segment.transaction_index or facts.segment.log
     by_marker = {entry[2]: entry for entry in facts.stored.tolist()}  # no two have the offset of a marker in common
-    is_unfinished = facts.end.is_growing or facts.partition.will_be_recovered(facts.end.files)
+    is_unfinished = facts.is_growing or facts.partition.will_be_recovered(facts.segment)
     last_marker = max(by_marker, default=NONE)
     for entry in facts.told.tolist():
         stored = by_marker.pop(entry[2], None)
