@@ -1,17 +1,18 @@
-"""Questions asked of data directories, live ones too: nothing here writes, locks, or needs a broker.
+"""Audits of data directories, live ones too: nothing here writes, locks, or needs a broker.
 
     one pass → facts → rules → findings
 
 | module              | what it does                                                                              |
 |---------------------|-------------------------------------------------------------------------------------------|
 | `partition`         | a partition: its files, and what the data directory around it says                        |
-| `evidence`          | what can be known of a partition: YES, NO, or UNKNOWN, where no rule is asked             |
+| `evidence`          | what can be known of a partition: YES, NO or UNKNOWN; no rule is asked of the unknown     |
 | `log_pass`, `facts` | one pass over all segments, around damage (`view.walk`), and the facts that it leaves     |
 | `lives`             | which markers answer which decisions of coordinators: the one matcher                     |
-| `open_transactions` | what becomes of those that are open, and why readers wait                                 |
+| `open_transactions` | verdicts on open transactions, and why readers wait                                       |
 | `groups`            | how far groups are behind                                                                 |
 | `rules`, `finding`  | each rule: a function over facts, which yields where they break it                        |
 | `verify`            | rules about files, asked of partitions; `directory_audit`: all rules, of a data directory |
-| `stable_reading`    | only what two readings agree on is told of a directory that changes                       |
-| `replica_diff`      | where two replicas part                                                                   |
+| `stable_reading`    | of a directory that changes, only findings that a second reading confirms                 |
+| `replica_diff`      | the first batch in which two replicas differ                                              |
+| `segment_table`     | figures of each segment                                                                   |
 """

@@ -1,4 +1,4 @@
-"""Every rule, asked of a whole data directory: what lies on the disk, and what it means.
+"""Audit of a whole data directory: each partition alone, and what partitions say of each other.
 
 audited = audit_directory("data", now_ms)
 audited.findings
@@ -16,7 +16,7 @@ from .facts.coordinators import CoordinatorLog
 from .finding import Finding
 from .groups import Groups
 from .lives import Lives
-from .open_transactions import Transactions, judged
+from .open_transactions import Transactions, judge
 from .partition import Partition, open_partitions
 from .rules.transactions import VERDICTS
 from .stable_reading import read_until_stable
@@ -25,7 +25,7 @@ from .verify import Asked, Each, PartitionFacts, VerifiedDirectory, found_in, ve
 
 @dataclass(frozen=True, slots=True)
 class AuditedDirectory(VerifiedDirectory):
-    """The same, and what partitions say of each other."""
+    """A verified directory with its transactions and groups."""
 
     transactions: Transactions
     groups: Groups
@@ -37,18 +37,18 @@ FollowAll = Callable[[list[Partition], Cluster], Sequence[PartitionFacts]]
 def follow_all(
     partitions: list[Partition], cluster: Cluster, *, decodes: bool = True, each: Each = iter
 ) -> Sequence[PartitionFacts]:
-    """Ask every rule about a partition alone of each of them; `decodes` and `each` as of `verify_directory`."""
+    """Check each partition alone against every rule; `decodes` and `each` as of `verify_directory`."""
     return [verify_partition(one, cluster, Asked.EVERYTHING, decodes=decodes) for one in each(partitions)]
 
 
 def audit_directory(path: str, now_ms: int, follow: FollowAll = follow_all) -> AuditedDirectory:
-    """Ask every rule of the data directory at `path`; each log is read once.
+    """Check the data directory at `path` against every rule; read each log once.
 
-    Where something is wrong while the directory changes, all is read again, see `stable_reading`.
+    Read it again if something is wrong while it changes; see `stable_reading`.
 
     Args:
-        now_ms: the time that ages are counted to.
-        follow: makes the facts of all partitions, on other machines maybe.
+        now_ms: reference time for ages.
+        follow: collects the facts of all partitions, perhaps on other machines.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
@@ -56,7 +56,7 @@ def audit_directory(path: str, now_ms: int, follow: FollowAll = follow_all) -> A
 
     def read() -> AuditedDirectory:
         cluster = Cluster(path)
-        return joined(path, follow(open_partitions(path), cluster), cluster, now_ms)
+        return join(path, follow(open_partitions(path), cluster), cluster, now_ms)
 
     audited, findings = read_until_stable(path, read, lambda found: found.findings)
     return replace(audited, findings=findings)
@@ -65,7 +65,7 @@ def audit_directory(path: str, now_ms: int, follow: FollowAll = follow_all) -> A
 def crossing_findings(path: str, now_ms: int) -> tuple[Finding, ...]:
     """Check what partitions of the data directory at `path` say of each other, and what lies around them.
 
-    With `verify_partition_directory` of each partition it is all that `audit_directory` finds.
+    These and the findings of `verify_partition_directory` for each partition are those of `audit_directory`.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
@@ -74,13 +74,13 @@ def crossing_findings(path: str, now_ms: int) -> tuple[Finding, ...]:
     def read() -> tuple[Finding, ...]:
         cluster = Cluster(path)
         partitions = [verify_partition(one, cluster, Asked.NOTHING) for one in open_partitions(path)]
-        return joined(path, [replace(one, findings=()) for one in partitions], cluster, now_ms).findings
+        return join(path, [replace(one, findings=()) for one in partitions], cluster, now_ms).findings
 
     return read_until_stable(path, read, lambda found: found)[1]
 
 
-def joined(path: str, partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> AuditedDirectory:
-    """Ask what partitions of the data directory at `path` say of each other, by the facts of all of them."""
+def join(path: str, partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> AuditedDirectory:
+    """Join the facts of all partitions of the data directory at `path`, and check them against each other."""
     live = [one for one in partitions if _counts(one.partition, cluster)]
     transactions, groups = _transactions(live, cluster, now_ms), _groups(live, cluster)
     crossing = [finding for facts in (*cluster.unreadable, transactions, groups) for finding in rules.ask(facts)]
@@ -89,16 +89,15 @@ def joined(path: str, partitions: Sequence[PartitionFacts], cluster: Cluster, no
 
 
 def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[Transactions, list[Finding]]:
-    """Read only the transactions of the data directory at `path`, and findings about records that do not parse.
+    """Read the transactions of the data directory at `path`, and find records that do not parse.
 
     A transaction that hangs or is late is reported only if a second reading confirms it, see `stable_reading`.
 
     Args:
-        only: the name of the one partition whose transactions are asked for; None for all.
+        only: the name of the partition whose transactions are read; None reads those of all.
 
     Raises:
-        DataDirectoryError: `path` is missing, unreadable, or no directory; the only partition that is asked for
-            cannot be read.
+        DataDirectoryError: `path` is missing, unreadable, or no directory; partition `only` cannot be read.
     """
 
     def read() -> tuple[Transactions, list[Finding], list[Finding]]:
@@ -116,7 +115,7 @@ def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[
 
 
 def read_groups(path: str) -> tuple[Groups, list[Finding]]:
-    """Read only the groups of the data directory at `path`, and findings about records that do not parse.
+    """Read the groups of the data directory at `path`, and find records that do not parse.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
@@ -128,7 +127,7 @@ def read_groups(path: str) -> tuple[Groups, list[Finding]]:
 
 
 def read_coordinators(path: str) -> tuple[CoordinatorLog, list[Finding]]:
-    """Read only `__transaction_state` of the data directory at `path`, and findings about records that do not parse.
+    """Read `__transaction_state` of the data directory at `path`, and find records that do not parse.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
@@ -139,14 +138,14 @@ def read_coordinators(path: str) -> tuple[CoordinatorLog, list[Finding]]:
 
 
 def _counts(partition: Partition, cluster: Cluster) -> bool:
-    """Whether the directory is what the cluster has under this name."""
+    """Return whether the directory is the cluster's partition of this name."""
     return partition.is_live and cluster.has_partition(*partition.key) is not Known.NO
 
 
 def _live(path: str, cluster: Cluster, topics: Collection[str] = (), only: str | None = None) -> list[PartitionFacts]:
-    """Follow the live partitions, those of `topics` and the one that is called `only`; all if it is None.
+    """Follow the live partitions of `topics` and partition `only`; None follows all.
 
-    One that cannot be read is a finding, and an error if it is the only one that is asked for.
+    A partition that cannot be read is a finding; if it is `only`, its error is raised.
     """
     wanted = [
         one
@@ -175,7 +174,7 @@ def _transactions(
     histories = {one.partition.key: one.transactions for one in asked}
     lives = Lives(histories, log)
     found = tuple(
-        judged(history, one, lives, now_ms, cluster.settled_ms)
+        judge(history, one, lives, now_ms, cluster.settled_ms)
         for history in histories.values()
         for one in history.open_transactions
     )
@@ -184,10 +183,10 @@ def _transactions(
 
 
 def _whole_from(evidence: Evidence) -> int:
-    """From where on a partition has every record but those that newer ones of the same key replaced before it.
+    """Return the offset from which a partition has every record that no newer one of the same key has replaced.
 
-    A cleaner of its own leaves nothing older than what it took; what a follower fetches has holes where its leader's
-    cleaner was, while older records are still its own.
+    Its own cleaner leaves nothing older than what it took. A follower fetches the holes that its leader's cleaner made,
+    while it keeps older records.
     """
     if evidence.has_damage:
         return evidence.log_end_offset

@@ -1,11 +1,11 @@
-"""What can be known of a partition, as YES, NO or UNKNOWN: a rule is not asked where its evidence is UNKNOWN.
+"""Evidence: what can be known of a partition, as YES, NO or UNKNOWN. No rule is asked where it is UNKNOWN.
 
-    evidence = Evidence(partition, cluster)         steps ahead of all facts, see `log_pass`
+    evidence = Evidence(partition, cluster)         the first follower of a pass, see `log_pass`
     evidence.is_cleaned_beyond, evidence.cleaned_up_to, evidence.is_whole, evidence.has_damage
 
-The cleaner writes its checkpoint after it has put its output in place, and a follower gets what its leader's cleaner
-left without cleaning itself. So what the checkpoint names is cleaned, and beyond it only a topic that was never
-compacted is known not to be (`LogCleaner.cleanFilthiestLog`, `LogCleanerManager.doneCleaning`).
+The cleaner writes its checkpoint after it has put its output in place, and a follower fetches what its leader's cleaner
+left. So the log is cleaned up to the checkpoint, and beyond it only a topic that was never compacted is known not to be
+(`LogCleaner.cleanFilthiestLog`, `LogCleanerManager.doneCleaning`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MINUTE_MS = 60_000
 
 
 class Known(Enum):
-    """What evidence says."""
+    """An answer of the evidence."""
 
     YES = "yes"
     NO = "no"
@@ -49,14 +49,14 @@ class Known(Enum):
 
 
 class Unasked(NamedTuple):
-    """A rule that was not asked somewhere in a partition, and why not."""
+    """A rule that was not asked somewhere in a partition, and the reason."""
 
     rule: str
     reason: str
 
 
 class Cluster:
-    """What the data directory at `root` says of its cluster; read when it is first needed."""
+    """The cluster as the data directory at `root` describes it; read when first needed."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -71,7 +71,7 @@ class Cluster:
 
     @cached_property
     def has_history(self) -> bool:
-        """Whether the metadata log goes back to its first record; a snapshot does not tell what was before it."""
+        """Whether the metadata log has its first record; a snapshot does not say what was before it."""
         partition = self._partition
         return partition is not None and partition.first_offset == 0 and bool(partition.files.segments)
 
@@ -134,7 +134,7 @@ class Cluster:
 
     @cached_property
     def identity(self) -> MetaProperties | LogstoreError:
-        """`meta.properties`, or why it cannot be read."""
+        """`meta.properties`, or the error of reading it."""
         try:
             return read_meta_properties(child(self._root, meta_properties.FILE_NAME))
         except LogstoreError as error:
@@ -165,10 +165,10 @@ class Cluster:
 
     @cached_property
     def settled_ms(self) -> int:
-        """What happened up to then is in all files alike.
+        """The time up to which all files agree, ms.
 
-        A running broker, which writes checkpoints each minute, goes on while files are read or copied one after the
-        other, and looks for what is late every ten seconds. So the last minute before the newest file is not judged,
+        A running broker writes while files are read or copied one after the other; it writes checkpoints each minute,
+        and looks for late transactions every ten seconds. So the last minute before the newest file is not judged,
         unless the directory was closed in order.
         """
         if os.path.lexists(child(self._root, clean_shutdown.FILE_NAME)):
@@ -199,12 +199,12 @@ class Cluster:
         return Known.NO if is_told else Known.UNKNOWN
 
     def created_ms(self, topic: str) -> int:
-        """When the topic of this name was made; 0 if it is not known."""
+        """When the topic of this name was made, ms; 0 if it is not known."""
         found = self.topic(topic)
         return 0 if found is None else found.created_ms
 
     def is_in_sync(self, topic: str, partition: int) -> Known:
-        """Whether this broker's replica has all that was committed: it leads, or nobody else may."""
+        """Whether this broker's replica has all committed records: it leads, or no other may."""
         found = self.topic(topic)
         replica = None if found is None else found.partitions.get(partition)
         if replica is None or self._node_id is None:
@@ -214,16 +214,16 @@ class Cluster:
 
 
 class Evidence(Follower):
-    """Follows the pass over a partition ahead of all else.
+    """The first follower of the pass over a partition: where the pass stands, and what can be known.
 
     Attributes:
         end_offset: behind the last batch so far, and not below the base offset of the segment.
         batch_end_offset: behind the last batch so far, None before the first.
-        leader_epoch: the highest of batches so far, -1 for none.
-        is_after_damage: what came last is no batch; what offsets it had is not known.
-        is_end_known: what came last cannot have been a whole batch that is damaged now.
-        has_damage: a batch that was passed over may have been anything.
-        hole_end: behind the last offsets that are missing, 0 without any; damage does not count.
+        leader_epoch: highest of the batches so far, -1 for none.
+        is_after_damage: the last bytes were no batch; their offsets are not known.
+        is_end_known: the last bytes cannot have been a whole batch that is damaged now.
+        has_damage: the damage so far may have been batches of any kind.
+        hole_end: behind the last missing offsets, 0 without any; damage does not count.
         segment_has_damage: the same of the current segment, with its tail.
         segment_size: bytes of the current segment when it was opened.
         is_growing: a writer has appended since, so that what was cut off may have been whole a moment later.
@@ -248,7 +248,7 @@ class Evidence(Follower):
         self.snapshot_ids: dict[int, Int64Array] = {}
 
     def begin(self, segment: SegmentFiles) -> None:
-        """The cleaner may have taken the end of the segment before."""
+        """Take the next segment; the cleaner may have taken the end of the one before."""
         self._segment = segment
         self.segment_has_damage = False
         if segment.base_offset > self.end_offset and not (self._is_first or self.is_after_damage):
@@ -267,7 +267,7 @@ class Evidence(Follower):
             self.has_damage = self.segment_has_damage = True
 
     def skip(self, piece: Damage) -> None:
-        """Offsets that are missing next are in there."""
+        """Note damage, which explains the offsets that are missing next."""
         self.is_after_damage = self.segment_has_damage = True
         self.has_damage = self.has_damage or self.may_hide_batches(piece)
         self.is_end_known = not piece.may_hide_batches
@@ -278,12 +278,12 @@ class Evidence(Follower):
         self.is_end_known = False
 
     def may_hide_batches(self, piece: Damage) -> bool:
-        """Whether whole batches may have been there: only the end of a log that was not closed can be torn."""
+        """Return whether the bytes may have been whole batches: only the end of a log that was not closed is torn."""
         return piece.may_hide_batches or self._segment is None or not self.partition.is_active(self._segment)
 
     @property
     def log_end_offset(self) -> int:
-        """Where the log ends as far as the pass has come; exclusive."""
+        """The end of the log as far as the pass has come; exclusive."""
         if self.batch_end_offset is not None:
             return self.end_offset
         return max(self.end_offset, self.partition.first_offset)
@@ -303,15 +303,15 @@ class Evidence(Follower):
 
     @property
     def cleaner_offset(self) -> int:
-        """Below this offset the cleaner's checkpoint says that the log is cleaned."""
+        """The log is cleaned below this offset, by the cleaner's checkpoint."""
         return self.partition.surroundings.cleaner_offset or 0
 
     @cached_property
     def is_cleaned_beyond(self) -> Known:
         """Whether the cleaner has been beyond its checkpoint.
 
-        A checkpoint that leaves the partition out has to do where no metadata log tells the policy, unless a crash may
-        have come between the cleaner's output and its checkpoint.
+        Without a metadata log, a checkpoint that leaves the partition out means never, unless a crash may have come
+        between the cleaner's output and its checkpoint.
         """
         surroundings = self.partition.surroundings
         if not surroundings.is_known or surroundings.cleaner_offset is not None:
@@ -342,7 +342,7 @@ class Evidence(Follower):
         return max(self.cleaner_offset, self.hole_end if self.is_cleaned_beyond is not Known.NO else 0)
 
     def is_lost(self, ends: Int64Array) -> BoolArray:
-        """Which of some missing offsets the cleaner cannot have taken, by where each gap ends; exclusive."""
+        """Return which gaps the cleaner cannot have made, by the end of each; exclusive."""
         return (ends > self.cleaner_offset) & (self.is_cleaned_beyond is Known.NO)
 
     @property
@@ -358,11 +358,11 @@ class Evidence(Follower):
         return surroundings.was_closed and surroundings.is_known and _LOG_START in surroundings.checkpoints
 
     def has_expired(self, producer_id: int, after: int, until: int) -> bool:
-        """Whether a snapshot between two offsets of the producer does not have it (`removeExpiredProducers`)."""
+        """Return whether a snapshot between two offsets lacks the producer (`removeExpiredProducers`)."""
         return any(after < offset <= until and producer_id not in ids for offset, ids in self.snapshot_ids.items())
 
     def leave_out(self, rule: str) -> None:
-        """Note that the rule is not asked, because the cleaner may have been here."""
+        """Note that the rule is not asked, since the cleaner may have been here."""
         surroundings = self.partition.surroundings
         if not surroundings.is_known:
             reason = "no data directory is around it"

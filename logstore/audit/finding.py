@@ -1,4 +1,4 @@
-"""What an audit says: a rule that a directory breaks, where, and what to do about it.
+"""Findings of an audit: the rule that is broken, where, and what to do about it.
 
 A rule is a function over facts, which yields the places where they break it:
 
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 
 class Severity(Enum):
-    """ERROR: records are lost, unreadable or given out wrongly. WARNING: a broker repairs it, or it slows it down."""
+    """ERROR: records are lost, unreadable or wrong for consumers. WARNING: a broker repairs it, or works slower."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -44,7 +44,7 @@ class Where(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be."""
+    """One place where a directory breaks a rule."""
 
     rule: str
     severity: Severity
@@ -55,7 +55,7 @@ class Finding:
 
     @property
     def place(self) -> str:
-        """Where it is, in words."""
+        """The place in words."""
         where = self.where
         position = "" if where.position is None else f" byte {where.position}"
         offset = "" if where.offset is None else f" offset {where.offset}"
@@ -71,14 +71,14 @@ Broken = tuple[Where, object, object]  # where a rule is broken, what was expect
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A promise that a directory keeps, and what to do where it does not.
+    """A rule that directories keep, and what to do where one does not.
 
     Attributes:
         name: as in findings; words with dashes, the thing first. Once published it stays.
         about: what is broken, one sentence.
         advice: what to do.
-        needs: types of the facts that it is asked of; none if only `Breach` breaks it.
-        check: yields where facts break it.
+        needs: types of the facts that it is asked of; none for a rule that only a `Breach` names.
+        check: yields the places where facts break it.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Rule:
 
     @property
     def more(self) -> list[str]:
-        """What else is to be said of it, a paragraph each: the rest of the docstring of its function."""
+        """The paragraphs behind the first line of its function's docstring."""
         return [" ".join(paragraph.split()) for paragraph in (self.check.__doc__ or "").split("\n\n")[1:]]
 
     def ask(self, facts: object) -> list[Finding]:
@@ -103,7 +103,7 @@ class Rule:
 
 
 def rule(severity: Severity, advice: str) -> Callable[[Callable[[Any], Iterator[Broken]]], Rule]:
-    """Make a rule of a function over facts, whose type it is asked of; its docstring begins with what is broken."""
+    """Make a rule of a function over facts; the first line of its docstring says what is broken."""
 
     def decorate(check: Callable[[Any], Iterator[Broken]]) -> Rule:
         needs = next(iter(get_type_hints(check).values()))

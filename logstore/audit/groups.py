@@ -1,4 +1,4 @@
-"""How far groups are behind: committed offsets beside what a consumer can still read (KIP-447)."""
+"""Lag of groups: committed offsets beside what a consumer can still read (KIP-447)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Groups:
     """The groups of a directory, and the partitions as consumers can read them.
 
     Attributes:
-        commits: of each group and partition, in the order in which they took effect.
-        unknown: groups with partitions that the cluster does not have.
-        ranges: of each partition in the directory.
+        commits: those of each group and partition, in the order in which they took effect.
+        unknown: groups and partitions that the cluster does not have.
+        ranges: those of each partition in the directory.
     """
 
     commits: GroupLog
@@ -30,13 +30,13 @@ class Groups:
 
 
 class GroupLag(NamedTuple):
-    """How far a group is behind in one partition.
+    """The lag of a group in one partition.
 
     Attributes:
-        lag: offsets up to the log's end, as other tools count it, below 0 beyond it; None if the partition is not in
-            the directory.
+        lag: offsets up to the log's end, as other tools count; negative beyond it; None if the partition is not in the
+            directory.
         record_lag: records that a read_committed consumer still gets.
-        is_exact: whether `record_lag` is the number, or the least it can be.
+        is_exact: whether `record_lag` is exact, or a lower bound.
     """
 
     group_id: str
@@ -49,7 +49,7 @@ class GroupLag(NamedTuple):
 
 
 def group_lags(groups: Groups) -> list[GroupLag]:
-    """Of every group and partition, by their names."""
+    """Return the lags of all groups, by group, topic and partition."""
     found = []
     for (group_id, topic, partition), commits in sorted(groups.commits.items()):
         view, lag, count, is_exact = groups.view(topic, partition), None, None, True

@@ -1,4 +1,4 @@
-"""The one matcher of what coordinators decided and the markers that partitions have.
+"""The one matcher of coordinators' decisions and the markers in partitions.
 
 A decision and its markers have producer id and epoch in common. With transaction version 2, and where a producer was
 fenced, the epoch is of one transaction alone; before that a producer ends one after the other with the same epoch, so
@@ -39,13 +39,13 @@ class Mismatch(Enum):
 
 
 class Discrepancy(NamedTuple):
-    """Where the decisions on a producer and its markers in a partition differ for the first time.
+    """The first difference between the decisions on a producer and its markers in a partition.
 
     Attributes:
         who: the producer, in words.
-        decision: the one that differs, None if there is none for the marker.
-        end: the marker that differs, or of a decision that has none the next one; None behind the last.
-        before: the marker before that.
+        decision: the decision that differs; None if the marker has none.
+        end: the marker that differs, or the one behind the missing one; None behind the last.
+        before: the marker before `end`.
     """
 
     mismatch: Mismatch
@@ -59,7 +59,7 @@ class Discrepancy(NamedTuple):
 class Lives:
     """The markers of all transactions in `histories` beside the decisions on them.
 
-    Markers are looked at by slices of producers, as a table of all takes as much memory as the histories.
+    Markers are read by slices of producers: a table of all would take as much memory as the histories.
 
     Attributes:
         places: the partitions, as tables of markers number them.
@@ -100,7 +100,7 @@ class Lives:
         return decided
 
     def is_compared(self, producer_id: int, place: TopicAndPartition) -> bool:
-        """Whether all decisions on the producer and all its markers in the partition are on record."""
+        """Return whether all decisions on the producer and all its markers in the partition are on record."""
         history = self.histories.get(place)
         return history is not None and history.evidence.is_whole and self.log.knows_all_of(producer_id)
 
@@ -111,7 +111,7 @@ class Lives:
         is_decided_before = any(entry.timestamp < history.born_ms for entry in decisions)
         if is_decided_before or (ends["marker_timestamp"] < self.log.born_ms).any():
             return None  # some were of a topic of the same name that was deleted
-        wanted, found = _decided(decisions), _told(ends)
+        wanted, found = _decision_codes(decisions), _marker_codes(ends)
         if np.array_equal(wanted, found):
             return None
         first = _equal_count(wanted, found)
@@ -122,18 +122,18 @@ class Lives:
         owner = self.log.owners.get(producer_id)
         who = f"{f'{owner}, ' if owner else ''}producer {producer_id}"
         if len(wanted) > len(found):
-            first = _unmarked(decisions, ends, first)
+            first = _unanswered_row(decisions, ends, first)
             end = ends[first] if first < len(ends) else None
             return Discrepancy(Mismatch.MISSING, place, who, decisions[first], end, None)
         if len(wanted) == len(found):
             return Discrepancy(Mismatch.CONTRADICTING, place, who, decisions[first], ends[first], None)
-        first = _unasked(decisions, ends, first)
+        first = _surplus_row(decisions, ends, first)
         before = ends[first - 1] if first else None
         decision = decisions[first] if first < len(decisions) else None
-        return Discrepancy(_too_many(ends[first], before, decision), place, who, None, ends[first], before)
+        return Discrepancy(_surplus_mismatch(ends[first], before, decision), place, who, None, ends[first], before)
 
     def _is_end_known(self, producer_id: int, history: PartitionTransactions, last_ms: int) -> bool:
-        """Whether neither log can have more: they may be copies of different moments, and markers be on their way."""
+        """Return whether neither log can have more: copies may be of different moments, and markers on their way."""
         owner = self.log.owner(producer_id)
         is_ending = owner is not None and owner[1].metadata.state in PREPARED
         partition, cluster = history.partition, history.evidence.cluster
@@ -169,7 +169,7 @@ class Lives:
         return self._last_slice[1]
 
     def has_unanswered(self, place: TopicAndPartition, entries: list[CoordinatorEntry]) -> bool:
-        """Whether more decisions than there are markers of their epochs name the partition.
+        """Return whether more decisions name the partition than it has markers of their epochs.
 
         Args:
             entries: the decisions that count.
@@ -189,22 +189,22 @@ def _count(history: PartitionTransactions, producer_id: int, epoch: int) -> int:
     return len(history.markers(lambda rows: (rows["producer_id"] == producer_id) & (rows["marker_epoch"] == epoch)))
 
 
-def _decided(decisions: Sequence[CoordinatorEntry]) -> Int64Array:
-    """Epoch, and whether it is a commit, of each in one number."""
+def _decision_codes(decisions: Sequence[CoordinatorEntry]) -> Int64Array:
+    """Return a number for each decision: twice its epoch, and 1 for a commit."""
     found = [one.metadata.producer_epoch * 2 + (one.metadata.state is _COMMITTED) for one in decisions]
     return np.array(found, np.int64)
 
 
-def _told(ends: Table) -> Int64Array:
-    """Return the same of each marker."""
+def _marker_codes(ends: Table) -> Int64Array:
+    """Return the same number for each marker."""
     found: Int64Array = ends["marker_epoch"].astype(np.int64) * 2 + ends["is_commit"]
     return found
 
 
 def _without_administrators(ends: Table, decisions: list[CoordinatorEntry]) -> Table:
-    """Leave out ABORT markers that `kafka-transactions.sh … abort` may have written, of a transaction that hung."""
+    """Leave out ABORT markers that an administrator may have written to end a transaction that hung."""
     while len(ends) > len(decisions):
-        first = _equal_count(_decided(decisions), _told(ends))
+        first = _equal_count(_decision_codes(decisions), _marker_codes(ends))
         decision = decisions[first] if first < len(decisions) else None
         if ends["is_commit"][first] or not has_data(ends[first]) or _is_within(ends[first], decision):
             break
@@ -213,34 +213,34 @@ def _without_administrators(ends: Table, decisions: list[CoordinatorEntry]) -> T
 
 
 def _is_within(end: np.void, decision: CoordinatorEntry | None) -> bool:
-    """Whether the marker came while the transaction was open that the coordinator decided later."""
+    """Return whether the marker was written while the transaction of a later decision was open."""
     return decision is not None and bool(
         decision.metadata.start_timestamp_ms <= end["marker_timestamp"] < decision.timestamp
     )
 
 
 def _equal_count(one: Int64Array, other: Int64Array) -> int:
-    """How many are equal from the beginning on."""
+    """Return how many elements are equal, from the first on."""
     count = min(one.size, other.size)
     different = np.flatnonzero(one[:count] != other[:count])
     return int(different[0]) if different.size else count
 
 
-def _too_many(end: np.void, before: np.void | None, decision: CoordinatorEntry | None) -> Mismatch:
-    """What a marker is that nobody decided; `decision` is the next one."""
+def _surplus_mismatch(end: np.void, before: np.void | None, decision: CoordinatorEntry | None) -> Mismatch:
+    """Classify a marker that nobody decided; `decision` is the next one."""
     if before is not None and before["marker_epoch"] == end["marker_epoch"] and not has_data(end):
         return Mismatch.DOUBLED if before["is_commit"] == end["is_commit"] else Mismatch.CONTRADICTING
     is_against = decision is not None and decision.metadata.state is _COMMITTED and has_data(end)
     return Mismatch.CONTRADICTING if end["is_commit"] or is_against else Mismatch.UNEXPLAINED
 
 
-def _unasked(decisions: list[CoordinatorEntry], ends: Table, last: int) -> int:
-    """Which of equal markers up to `last` is one too many: one before its decision, by the time, or without data.
+def _surplus_row(decisions: list[CoordinatorEntry], ends: Table, last: int) -> int:
+    """Return which of equal markers up to `last` is surplus: one written before its decision, or one without data.
 
-    Brokers of different clocks may err about the place, not about that one is too many.
+    Clocks of brokers may differ, so the place may be wrong; that one is surplus is not.
     """
-    told, first = _told(ends[: last + 1]), last
-    while first and told[first - 1] == told[last]:
+    codes, first = _marker_codes(ends[: last + 1]), last
+    while first and codes[first - 1] == codes[last]:
         first -= 1
     run = range(first, last + 1)
     early = (row for row in run if row < len(decisions) and ends["marker_timestamp"][row] < decisions[row].timestamp)
@@ -248,9 +248,9 @@ def _unasked(decisions: list[CoordinatorEntry], ends: Table, last: int) -> int:
     return next(early, next(without_data, last))
 
 
-def _unmarked(decisions: list[CoordinatorEntry], ends: Table, last: int) -> int:
-    """Which of equal decisions up to `last` has no marker: the one whose marker would be of the next, by the time."""
-    decided, first = _decided(decisions[: last + 1]), last
+def _unanswered_row(decisions: list[CoordinatorEntry], ends: Table, last: int) -> int:
+    """Return which of equal decisions up to `last` has no marker: by time, the next marker is that of the next."""
+    decided, first = _decision_codes(decisions[: last + 1]), last
     while (
         first
         and decided[first - 1] == decided[last]
@@ -261,10 +261,10 @@ def _unmarked(decisions: list[CoordinatorEntry], ends: Table, last: int) -> int:
 
 
 def has_data(ends: Any) -> Any:
-    """Whether markers end transactions; others have no data before them."""
+    """Return which markers end data; others have none before them."""
     return ends["first_offset"] != NONE
 
 
 def is_of_one(ends: Any) -> Any:
-    """Whether markers have an epoch that is that of one transaction alone."""
+    """Return which markers have an epoch of their own, which no other transaction of the producer shares."""
     return ends["marker_epoch"] > ends["producer_epoch"]

@@ -1,4 +1,4 @@
-"""One pass over the segments of a partition: bytes are read once, whatever follows it.
+"""One pass over the segments of a partition: bytes are read once for all followers.
 
 size = follow(evidence, [PartitionTransactions(evidence), …], ask)
 """
@@ -18,10 +18,10 @@ from .partition import unless_gone
 
 @dataclass(slots=True)
 class PassSize:
-    """How much a pass has seen: files, good batches, bytes, and the offset behind the last batch.
+    """The size of a log: files, good batches, bytes, and the offset behind the last batch.
 
     Attributes:
-        is_end_known: no damaged batch is behind that.
+        is_end_known: no damaged batch can be behind that offset.
     """
 
     segment_count: int = 0
@@ -32,7 +32,7 @@ class PassSize:
 
 
 def follow(evidence: Evidence, followers: Sequence[Follower], ask: Ask = lambda facts: None) -> PassSize:
-    """Read the log once for all followers, the evidence first; rules are asked of batches, and of what is none.
+    """Read the log once for all followers, the evidence first; ask rules of batches and of damage.
 
     Raises:
         DataDirectoryError: a segment cannot be read.

@@ -1,7 +1,7 @@
-"""Why a transaction is open: its data in a partition, beside what the coordinator says of it; and who waits for it.
+"""Verdicts on open transactions: data in a partition beside its coordinator's records, and why readers wait.
 
-A transaction is open in a partition from its first record to its marker. That is as it should be while the coordinator
-says Ongoing, and for a moment after it has decided. Otherwise nobody is going to end it: it hangs (KIP-664, KIP-890).
+A transaction is open in a partition from its first record to its marker. It should be while its coordinator says
+Ongoing, and for a moment after the decision. Otherwise nobody is going to end it: it hangs (KIP-664, KIP-890).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EPOCH_BUMPING_VERSION = 2  # transaction.version whose markers carry the next e
 
 
 class Verdict(Enum):
-    """What is to become of an open transaction."""
+    """The fate of an open transaction."""
 
     ONGOING = "ongoing"  # the coordinator will end it
     TIMED_OUT = "timed out"  # it should have, by now
@@ -40,8 +40,8 @@ class OpenTransaction:
     """One open transaction in one partition.
 
     Attributes:
-        transaction_timeout_ms, age_ms: of the whole transaction as far as its coordinator tells, else of this part.
-        transactional_id, coordinator: None if there is no record of its producer.
+        age_ms: age of the whole transaction if its coordinator says when it began, else of this part.
+        transactional_id, coordinator: None without a record of its producer.
     """
 
     history: PartitionTransactions
@@ -84,7 +84,7 @@ class Transactions:
         lives: their markers beside the decisions of coordinators.
         open: of all partitions, the oldest of each first.
         is_closed: no broker runs on the directory.
-        late_ms: what should have happened before is late; see `Cluster.settled_ms`.
+        late_ms: anything due before this time is late; see `Cluster.settled_ms`.
     """
 
     histories: dict[tuple[str, int], PartitionTransactions]
@@ -95,10 +95,10 @@ class Transactions:
     late_ms: int
 
 
-def judged(
+def judge(
     history: PartitionTransactions, transaction: PartitionTransaction, lives: Lives, now_ms: int, settled_ms: int
 ) -> OpenTransaction:
-    """Say what is to become of an open transaction of a partition, with its age at `now_ms`."""
+    """Return the verdict on an open transaction of a partition, with its age at `now_ms`."""
     transactional_id, entry = lives.log.owner(transaction.producer_id) or (None, None)
     started_ms, entries = transaction.first_timestamp, list[CoordinatorEntry]()
     if transactional_id is not None and entry is not None:
@@ -120,7 +120,7 @@ def _verdict(
     lives: Lives,
     late_ms: int,
 ) -> Verdict:
-    """By the last record of the transactional id; the ones before tell whether the transaction was ever its own."""
+    """Judge by the last record of the transactional id; earlier ones say whether it ever had the transaction."""
     place = history.partition.key
     last = entries[-1].metadata if entries else None
     if last is not None and is_same_transaction(last, transaction) and place in last.partitions:
@@ -137,10 +137,10 @@ def _verdict(
 
 
 def is_same_transaction(metadata: TransactionMetadata, transaction: PartitionTransaction) -> bool:
-    """Whether a coordinator's record can be about this transaction, by producer and epoch.
+    """Return whether a coordinator's record can be about this transaction, by producer and epoch.
 
-    Before the decision the record has the epoch of the data. After it, it has that of the marker: with transaction
-    version 2 the next one, before that the same, or the next one if the producer was fenced.
+    Before the decision the record has the epoch of the data, after it that of the marker: the next epoch with
+    transaction version 2; with older versions the same, or the next if the producer was fenced.
     """
     if metadata.producer_id != transaction.producer_id:
         return False
@@ -155,19 +155,19 @@ def is_same_transaction(metadata: TransactionMetadata, transaction: PartitionTra
 
 
 class Explanation(NamedTuple):
-    """Why readers of a partition wait, by its open transactions, the first of which holds them back."""
+    """The reason why readers of a partition wait: the first of its open transactions holds them back."""
 
     history: PartitionTransactions
     open: Sequence[OpenTransaction]
 
     @property
     def blocking(self) -> OpenTransaction | None:
-        """The transaction that they wait for; None if they wait for none."""
+        """The transaction that readers wait for; None if they do not wait."""
         return self.open[0] if self.open else None
 
     @property
     def why(self) -> str:
-        """In one sentence."""
+        """The reason in one sentence."""
         if self.blocking is None:
             return "no transaction is open: read_committed consumers get all there is"
         return _WHY[self.blocking.verdict]

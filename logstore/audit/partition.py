@@ -1,7 +1,7 @@
-"""One partition to be audited: its files, and what the data directory around them says of it.
+"""A partition to audit: its files, and what the data directory around them says of it.
 
-Files of a live broker come and go. What is listed here is how the directory was at one moment; a segment that is gone
-when it is opened was deleted, and is passed over.
+Files of a live broker come and go. The list is of one moment; a segment that is gone when it is opened was deleted, and
+is skipped.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ SET_ASIDE = (DirectoryKind.STRAY, DirectoryKind.DELETE)
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a data directory says of one partition; an offset is None where no checkpoint tells it.
+    """What a data directory says of one partition; an offset is None without an entry in its checkpoint.
 
     Attributes:
         is_known: there is a data directory around it, with checkpoints or a marker of a clean shutdown.
-        was_closed: there is such a marker: no broker runs, and the next one will not look at the logs.
-        cleaner_offset: up to here the log is compacted.
-        checkpoints: names of those that can be read, of whatever partitions they tell.
+        was_closed: there is such a marker: no broker runs, and the next one will not read the logs.
+        cleaner_offset: the log is compacted up to here.
+        checkpoints: names of the readable ones, whatever partitions they have.
     """
 
     is_known: bool = False
@@ -57,7 +57,7 @@ class Partition:
 
     @property
     def first_offset(self) -> int:
-        """Where the log starts: below are no records, or none that are given out."""
+        """The first offset here that consumers get."""
         return max(self.base_offset, self.surroundings.log_start_offset or 0)
 
     @property
@@ -71,12 +71,12 @@ class Partition:
 
     @property
     def is_live(self) -> bool:
-        """Whether it is the partition of its name; one that is stray or to be moved here only shares the name."""
+        """Whether it is the partition of its name; a stray or future directory only shares the name."""
         return self.files.kind is DirectoryKind.LIVE
 
     @property
     def is_set_aside(self) -> bool:
-        """Whether brokers keep its batches and nothing beside them: they neither close it in order, nor load it."""
+        """Whether it is stray or deleted: brokers neither load nor close it, and keep no side files up to date."""
         return self.files.kind in SET_ASIDE
 
     @property
@@ -94,9 +94,9 @@ class Partition:
         return segment is self.last_segment and not self.surroundings.was_closed
 
     def will_be_recovered(self, segment: SegmentFiles) -> bool:
-        """Whether the next broker makes the segment's indexes anew, so that what is in them now does not matter.
+        """Return whether the next broker rebuilds the segment's indexes, so that their present content does not matter.
 
-        True for the active segment of a running broker as well, whose indexes are longer than their entries.
+        True also for the active segment of a running broker, whose indexes are longer than their entries.
         """
         if self.surroundings.was_closed:
             return False
@@ -112,7 +112,7 @@ class Partition:
 
 
 def unless_gone(read: Callable[[str], T], path: str | None) -> T | None:
-    """`read(path)`; None without a path, or if the file has been deleted meanwhile, as happens beside a broker."""
+    """Return `read(path)`; None without a path, or if a broker has deleted the file meanwhile."""
     if path is None:
         return None
     try:
@@ -124,7 +124,7 @@ def unless_gone(read: Callable[[str], T], path: str | None) -> T | None:
 
 
 def open_partition(path: str) -> Partition:
-    """The partition directory at `path`, with what the checkpoints beside it say.
+    """Open the partition directory at `path`, with the checkpoints beside it.
 
     Raises:
         InvalidNameError: the name is no partition's.
@@ -136,7 +136,7 @@ def open_partition(path: str) -> Partition:
 
 
 def open_partitions(path: str) -> list[Partition]:
-    """All partitions of the data directory at `path` that are there to be read, by topic and number.
+    """Open all readable partitions of the data directory at `path`, by topic and number.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
@@ -154,9 +154,9 @@ Checkpoints = dict[str, dict[tuple[str, int], int]]
 
 
 def read_checkpoints(root: str) -> Checkpoints:
-    """From file name to what each of the data directory's offset checkpoints says; those that do not parse say nothing.
+    """Return the content of each readable offset checkpoint of a data directory, by file name.
 
-    What is wrong with a checkpoint is a finding of `checkpoint_checks`.
+    `facts.surroundings` finds those that cannot be read.
     """
     found: Checkpoints = {}
     for name in offset_checkpoint.FILE_NAMES:

@@ -1,8 +1,8 @@
-"""Findings that last: beside a running broker a directory is read while it changes, and two files may not fit then.
+"""Findings that last: a running broker changes files while they are read, and two of them may not fit together.
 
-What is found in a directory that has not changed meanwhile stands, unless it was written to a moment ago: whoever
-writes may be between the `.log` and an index. Else it is read again, and only what is found again, by rule and place,
-is told: a fault stays, a moment passes.
+Findings in a directory that did not change meanwhile stand, unless it was written to a moment ago: the broker may be
+between the `.log` and an index. Else the directory is read again, and only findings that come again, by rule and place,
+are kept: a fault stays, a moment passes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Signature = set[tuple[str, int, int]]
 def read_until_stable(
     path: str, read: Callable[[], T], findings_of: Callable[[T], Sequence[Finding]]
 ) -> tuple[T, tuple[Finding, ...]]:
-    """What `read()` gives of the directory at `path` the last time, and the findings that all readings have in common.
+    """Return the last result of `read()` for the directory at `path`, and the findings that all results share.
 
     Raises:
         DataDirectoryError: `path` cannot be listed; and what `read` raises.
@@ -58,7 +58,7 @@ def newest_ms(files: Signature) -> int:
 
 
 def signature(path: str, depth: int = 2) -> Signature:
-    """Names, sizes and times of all files in the directory and in those right below it that can be listed."""
+    """Return names, sizes and times of all files in the directory and in those right below it that can be listed."""
     found = Signature()
     try:
         entries = list(os.scandir(path))

@@ -1,4 +1,4 @@
-"""All that a directory promises: batches that are what they say, and every file beside them true to the log.
+"""Checks of partitions: batches that are what they say, and every file beside them true to the log.
 
     facts = verify_partition_directory("data/orders-0")
     result = verify_directory("data")               all partitions, and the checkpoints around them
@@ -42,21 +42,21 @@ Each = Callable[[list[Partition]], Iterable[Partition]]
 
 
 class Asked(IntEnum):
-    """Which rules a pass asks."""
+    """The rules that a pass asks."""
 
-    NOTHING = 0  # only transactions, offsets and the records of internal topics are followed
-    FILES = 1  # is every batch readable, and every file beside the log true to it
+    NOTHING = 0  # none: follow only transactions, offsets and the records of internal topics
+    FILES = 1  # those about batches, and files beside the log
     EVERYTHING = 2
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionFacts:
-    """What one pass over a partition leaves.
+    """The facts that one pass over a partition leaves.
 
     Attributes:
-        findings: of the rules about a partition alone.
+        findings: those of rules about a partition alone.
         states, commits, bad_count: of a partition of an internal topic, see `InternalRecords`.
-        error: why it could not be read to its end.
+        error: the reason why it could not be read to its end.
     """
 
     partition: Partition
@@ -72,7 +72,7 @@ class PartitionFacts:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedDirectory:
-    """What was found in a data directory, and on what grounds."""
+    """The partitions of a data directory, and all findings."""
 
     partitions: tuple[PartitionFacts, ...]
     findings: tuple[Finding, ...]
@@ -86,13 +86,13 @@ class VerifiedDirectory:
 def verify_partition(
     partition: Partition, cluster: Cluster | None = None, asked: Asked = Asked.FILES, *, decodes: bool = True
 ) -> PartitionFacts:
-    """Read the whole log of one partition once, and prove everything beside it.
+    """Read the whole log of one partition once, and check everything beside it.
 
     Damage is a finding, and so is a file that cannot be read.
 
     Args:
-        cluster: of the data directory around it, if it is at hand.
-        decodes: whether records are decoded; otherwise a batch with a right checksum counts as right.
+        cluster: that of the data directory around it, if it is at hand.
+        decodes: decode records; otherwise trust a batch with the right checksum.
     """
     evidence, findings = Evidence(partition, cluster), list[Finding]()
 
@@ -127,22 +127,22 @@ def verify_partition(
     except DataDirectoryError as error:
         unreadable, size = error, _given_up(evidence, error, ask)
     if (cleaned := swap.without_copies()) is not None:
-        facts = verify_partition(cleaned, cluster, asked, decodes=decodes)
-        facts.transactions.evidence.unasked.add(BESIDE_MERGED)
-        return facts
-    told = partition, size, tuple(findings), transactions, ranges
-    return PartitionFacts(*told, records.states, records.commits, records.bad_count, unreadable)
+        read_again = verify_partition(cleaned, cluster, asked, decodes=decodes)
+        read_again.transactions.evidence.unasked.add(BESIDE_MERGED)
+        return read_again
+    facts = partition, size, tuple(findings), transactions, ranges
+    return PartitionFacts(*facts, records.states, records.commits, records.bad_count, unreadable)
 
 
 def _given_up(evidence: Evidence, error: DataDirectoryError, ask: Ask) -> PassSize:
-    """Tell of a log that cannot be read to its end; return what is known of its size."""
+    """Report a log that cannot be read to its end; return what is known of its size."""
     evidence.give_up()
     ask(Breach.unreadable(evidence.partition.where(), error))
     return PassSize(log_end_offset=evidence.partition.first_offset, is_end_known=False)
 
 
 def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
-    """Ask of a snapshot of the metadata log, which is batches as a segment is (KIP-630)."""
+    """Check a snapshot of the metadata log, which has batches as a segment has (KIP-630)."""
     try:
         snapshot = unless_gone(MappedFile, path)
     except DataDirectoryError as error:
@@ -157,11 +157,11 @@ def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
 def verify_directory(path: str, *, decodes: bool = True, each: Each = iter) -> VerifiedDirectory:
     """Verify all partitions of the data directory at `path`, and its checkpoints.
 
-    Where something is wrong while the directory changes, all is read again, see `stable_reading`.
+    Read it again if something is wrong while it changes; see `stable_reading`.
 
     Args:
         decodes: as of `verify_partition`.
-        each: goes over the partitions, telling how far that is maybe.
+        each: iterates over the partitions, and may report progress.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.

@@ -1,14 +1,16 @@
-"""What a pass over a partition leaves: columns and plain values, which go from process to process, and rules judge.
+"""Facts that a pass over a partition collects for the rules: columns and plain values, which can be pickled.
 
-| module         | facts about                                                                        |
-|----------------|------------------------------------------------------------------------------------|
-| `batches`      | batches of one window beside those before them; how facts follow the pass          |
-| `records`      | records that cannot be read, or are not what their batch says                      |
-| `indexes`      | entries of `.index` and `.timeindex`, and the batches they lead to                 |
-| `producers`    | sequences of producers; `.txnindex` and `.snapshot` beside what the log tells      |
-| `epochs`       | `leader-epoch-checkpoint` beside the epochs of batches                             |
-| `transactions` | the transactions of the partition                                                  |
-| `offsets`      | what is at every offset                                                            |
-| `coordinators` | the records of `__transaction_state` and `__consumer_offsets`                      |
-| `surroundings` | checkpoints and topic ids of a data directory                                      |
+| module         | facts about                                                                       |
+|----------------|-----------------------------------------------------------------------------------|
+| `batches`      | batches of one window beside those before them; the followers of the pass         |
+| `records`      | records that cannot be read, or contradict their batch                            |
+| `indexes`      | entries of `.index` and `.timeindex`, and the batches they lead to                |
+| `sequences`    | sequences and epochs of producers                                                 |
+| `producers`    | `.txnindex` and `.snapshot` beside what the log says                              |
+| `epochs`       | `leader-epoch-checkpoint` beside the epochs of batches                            |
+| `transactions` | the transactions of the partition                                                 |
+| `offsets`      | what is at every offset                                                           |
+| `coordinators` | the records of `__transaction_state`, which `states` packs, and committed offsets |
+| `surroundings` | checkpoints and topic ids of a data directory                                     |
+| `swaps`        | segments that a copy holds beside the one they were merged into                   |
 """

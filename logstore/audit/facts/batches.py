@@ -1,4 +1,4 @@
-"""Batches as rules see them, what came before each, and how facts follow the pass over a partition."""
+"""Batches as rules see them, and the followers of the pass over a partition."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ Ask = Callable[[object], None]  # asks all rules of some facts
 
 
 class Breach(NamedTuple):
-    """The name of a rule that is seen to be broken where facts are read, as by what does not parse; and how."""
+    """A rule that is broken where facts are read, such as by a file that does not parse: its name, and where."""
 
     rule: str
     broken: Broken
 
     @classmethod
     def of(cls, rule: str, where: Where, error: LogstoreError, expected: object) -> Breach:
-        """Make one of an error of reading, which may know the place better than `where`.
+        """Make a breach of an error of reading, which may know the place better than `where`.
 
-        What the system refuses to read breaks no rule of Kafka: it is a breach of `log-unreadable`.
+        A file that the system refuses to read breaks no rule of Kafka: it is a breach of `log-unreadable`.
         """
         if is_refused(error):
             return cls.unreadable(where, error)
@@ -41,7 +41,7 @@ class Breach(NamedTuple):
 
     @classmethod
     def unreadable(cls, where: Where, error: LogstoreError) -> Breach:
-        """Make one of a file or directory that cannot be read, whose path the system may tell."""
+        """Make a breach of a file or directory that cannot be read; the system may know its path."""
         path = getattr(error.__cause__, "filename", None) or where.path
         return cls._of("log-unreadable", where._replace(path=path), error, "what can be read")
 
@@ -56,7 +56,7 @@ class Breach(NamedTuple):
 
 
 class BadBytes(NamedTuple):
-    """Bytes of a segment that are no good batch.
+    """Damage in a segment: bytes that are no good batch.
 
     Attributes:
         is_unused: zeros up to the end of a file that a broker preallocated, and has not closed.
@@ -69,7 +69,7 @@ class BadBytes(NamedTuple):
 
     @property
     def where(self) -> Where:
-        """Where they begin."""
+        """The place where they begin."""
         return self.partition.where(self.path, self.piece.start, self.piece.offset)
 
 
@@ -77,20 +77,20 @@ class AuditedBatches:
     """Good batches of a segment, one behind the other; columns of a row each.
 
     Attributes:
-        run, table: the same as rows of a table of more, for kernels; and a table of only these.
-        before: where the offsets of the batch before ended, exclusive.
-        epoch_before: the highest leader epoch before each, -1 for none.
-        offset_max: the highest offset that the segment can hold: below the next one, and as indexes can tell them.
-        is_after_damage: bytes before the first of them are no batch; what offsets they had is not known.
-        transactions: the number of the transaction that each is data of, -1 for none; see `transactions`.
-        base, last, span, epochs: first and last offsets, how many that are, leader epochs.
+        run, table: the batches as rows of a larger table, for kernels; and as a table of their own.
+        before: end of the offsets of the batch before, exclusive.
+        epoch_before: highest leader epoch before each, -1 for none.
+        offset_max: highest offset that the segment can hold: below the next segment, and within reach of indexes.
+        is_after_damage: bytes before the first batch are none; their offsets are not known.
+        transactions: number of the transaction that each has data of, -1 for none; see `transactions`.
+        base, last, span, epochs: first and last offset, number of offsets, leader epoch.
         is_v2, is_producers, is_transactional: of magic 2 or above, of a producer, data of a transaction.
-        is_thin, is_hole: fewer records than offsets; offsets missing before it that no damage tells of.
-        is_ascending: each begins behind the one before, as all that goes by offsets takes for granted.
+        is_thin, is_hole: fewer records than offsets; offsets missing before it that no damage explains.
+        is_ascending: each begins behind the one before; followers that go by offsets need it.
     """
 
     def __init__(self, evidence: Evidence, segment: SegmentFiles, run: Run) -> None:
-        """Take rows of a segment; `evidence` is as of the batch before."""
+        """Take rows of a segment; `evidence` is that of the batch before."""
         self.evidence, self.partition, self.segment, self.run = evidence, evidence.partition, segment, run
         matrix = run.table.matrix[:, run.first_row : run.row_end]
         self.table = table = BatchTable(matrix, matrix.shape[1], run.table.status, run.table.next_position)
@@ -122,13 +122,13 @@ class AuditedBatches:
     def broken(
         self, is_wrong: BoolArray, expected: str, expected_values: Int64Array, found_values: Int64Array
     ) -> Iterator[Broken]:
-        """Yield the rows that are wrong, each with its values: the expected one in a text, and what was found."""
+        """Yield wrong rows: the place, the expected value within a text, and the value found."""
         for row in np.flatnonzero(is_wrong).tolist():
             yield self.where(row), expected.format(int(expected_values[row])), int(found_values[row])
 
 
 class Follower:
-    """Called for each segment in order: `begin`, then `step` and `skip` as the pieces come, then `end`."""
+    """A part of the pass, called for each segment: `begin`, `step` and `skip` in the order of the bytes, `end`."""
 
     def begin(self, segment: SegmentFiles) -> None:
         """Take the next segment."""

@@ -1,6 +1,6 @@
-"""What `__transaction_state` and `__consumer_offsets` of a data directory know (KIP-98, KIP-447, KIP-890).
+"""The content of `__transaction_state` and `__consumer_offsets` in a data directory (KIP-98, KIP-447, KIP-890).
 
-The topics are compacted, so of what was before only some is left. A broker holds only some of their partitions.
+The topics are compacted, so only some of the older records are left. A broker holds only some of their partitions.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ class Misfit(NamedTuple):
 
 
 class CoordinatorLog:
-    """All that is there of `__transaction_state`.
+    """The records of `__transaction_state` that are here.
 
     Attributes:
         history: the records of each transactional id, oldest first, as numbers for `entries`; none of forgotten ids.
-        owners: from producer id to the transactional id that has, had, or is about to have it.
+        owners: from producer id to the transactional id that has, had, or will have it.
         decisions: the same on each producer id, also of transactional ids that were forgotten.
-        misfits: records that do not follow on the one before of their transactional id.
-        is_complete: all partitions of the topic are there, so that what is not in it is not known to any coordinator.
-        is_whole: and nothing was ever taken out of them.
-        bad_count: records that cannot be read, so that decisions may be among them.
-        born_ms: when the topic was made; coordinators of before are not in it.
+        misfits: records that cannot follow the one before of their transactional id.
+        is_complete: all partitions of the topic are here: no coordinator knows what they do not have.
+        is_whole: complete, and no record was ever removed.
+        bad_count: records that cannot be read, which may be decisions.
+        born_ms: when the topic was made; earlier decisions are not in it.
     """
 
     def __init__(self, parts: Sequence[StateRecords] = (), whole_from: Mapping[int, int] | None = None) -> None:
-        """Put together what partitions of the topic tell.
+        """Join the records of partitions of the topic.
 
         Args:
-            whole_from: of a partition, the offset from which on no record is missing but for newer ones that replaced
-                it; 0 if it is not told.
+            whole_from: by partition, the offset from which the only missing records are those that newer ones have
+                replaced; 0 by default.
         """
         self._parts, self._whole_from = parts, whole_from or {}
         self.history: dict[str, array[int]] = {}
@@ -92,10 +92,10 @@ class CoordinatorLog:
         return [entry for row, part in places if (entry := self._parts[part].record(row)[1]) is not None]
 
     def knows_all_of(self, producer_id: int) -> bool:
-        """Whether every decision on the producer is on record.
+        """Return whether every decision on the producer is on record.
 
-        It is if nothing was taken out of the log, or the first record of the transactional id is there, and all after;
-        what was before it was forgotten is the cleaner's to take.
+        It is if no record was ever removed, or if the transactional id has its first record and all behind it; the
+        cleaner removes the records of an id that was forgotten.
         """
         rows = self.history.get(self.owners.get(producer_id, ""))
         if not rows or self.bad_count or self.is_whole or producer_id in self._forgotten:
@@ -110,11 +110,11 @@ class CoordinatorLog:
         )
 
     def _is_followed(self, entry: CoordinatorEntry) -> bool:
-        """Whether no record behind it is missing."""
+        """Return whether no record behind it is missing."""
         return entry.offset >= self._whole_from.get(entry.partition, 0)
 
     def owner(self, producer_id: int) -> tuple[str, CoordinatorEntry] | None:
-        """Whose producer id it is, and its last record."""
+        """Return the transactional id that has the producer id, and its last record; None without one."""
         transactional_id = self.owners.get(producer_id, "")
         rows = self.history.get(transactional_id)
         return (transactional_id, self.entries(rows[-1:])[0]) if rows else None
@@ -125,7 +125,7 @@ class Commit(NamedTuple):
 
     Attributes:
         offset: the next one to read.
-        producer_id: of the transaction it came in; None if it came in none.
+        producer_id: of the transaction that committed it; None without one.
         place: partition of `__consumer_offsets` and offset of the record in it.
         commit_timestamp: ms.
     """
@@ -137,15 +137,15 @@ class Commit(NamedTuple):
 
 
 Target = tuple[str, str, int]  # group, topic, partition
-GroupLog = dict[Target, list[Commit]]  # commits of each, in the order in which they took effect
+GroupLog = dict[Target, list[Commit]]  # in the order in which they took effect
 
 
 class InternalRecords(ReplayedOffsets, Follower):
-    """Takes the records of a partition of an internal topic.
+    """Reads the records of a partition of an internal topic.
 
     Attributes:
-        states: of transactional ids.
-        commits: that took effect, by groups and what they read.
+        states: records of transactional ids.
+        commits: commits that took effect, by group and partition.
         bad_count: records that cannot be read.
     """
 
@@ -182,7 +182,7 @@ class InternalRecords(ReplayedOffsets, Follower):
         self.states.append(transactional_id, record.offset, record.timestamp, metadata)
 
     def put(self, group_id: str, partition: TopicPartition, commit: ReplayedCommit) -> None:
-        """Keep what was committed before, too."""
+        """Add a commit to those before."""
         super().put(group_id, partition, commit)
         producer_id = None if commit.producer_id == NO_PRODUCER_ID else commit.producer_id
         place = self._partition.files.partition, commit.record_offset
@@ -190,6 +190,6 @@ class InternalRecords(ReplayedOffsets, Follower):
         self.commits.setdefault((group_id, *partition), []).append(made)
 
     def remove(self, group_id: str, partition: TopicPartition) -> None:
-        """Forget it with all that was committed before."""
+        """Forget the offset and all commits before."""
         super().remove(group_id, partition)
         self.commits.pop((group_id, *partition), None)

@@ -1,7 +1,7 @@
 """`leader-epoch-checkpoint` beside the epochs that batches have (`LeaderEpochFileCache`, KIP-101).
 
-The checkpoint must give each batch, by its offset, the epoch that it has. Batches below the first entry are passed over
-when the log starts above them. Where nothing was compacted, an epoch begins with its first batch.
+The checkpoint must give each batch, by its offset, the epoch that it has. Batches below the first entry are skipped if
+the log start may have been above them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class EpochFacts(Follower):
     Attributes:
         path: None if there is none.
         disordered: entries that do not ascend: (the one before, the one).
-        wrong: of each epoch of a batch and that of the checkpoint, None for none, the path and offset of the first.
+        wrong: by the epoch of a batch and that of the checkpoint (None without one): path and offset of the first.
     """
 
     def __init__(self, evidence: Evidence, ask: Ask) -> None:
@@ -70,11 +70,11 @@ class EpochFacts(Follower):
             self._ask(Breach("offsets-lost", (where, "a record at each offset", found)))
 
     def _is_below(self, batches: AuditedBatches) -> BoolArray:
-        """Which batches the log start may once have been raised above, so that they lost their epoch.
+        """Return which batches may have lost their epoch when the log start was raised above them.
 
-        Then the first epoch begins at the start (`truncateFromStart`). The start itself may be lost by a crash, as its
-        checkpoint follows within a minute; if it was the end of the log there is no epoch after the crash
-        (`truncateFromEnd`), until the broker leads again, in a higher one.
+        The first epoch then begins at the start (`truncateFromStart`). A crash may lose the start, since its checkpoint
+        follows within a minute; if it was the end of the log, there is no epoch after the crash (`truncateFromEnd`)
+        until the broker leads again, in a higher one.
         """
         if not self._starts.size:
             return np.full(batches.base.size, not self.evidence.is_start_known)

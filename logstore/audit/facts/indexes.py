@@ -1,8 +1,8 @@
 """Entries of `.index` and `.timeindex`, and the batches they lead to (`OffsetIndex`, `TimeIndex`, `LogSegment.append`).
 
-Which batches have an entry depends on when a broker opened the log, so an index is not compared with one made anew:
-each entry must lead to a batch whose last offset it has, entries must ascend, and a time entry must be the largest
-timestamp up to its batch, which is the first to have it. A closed segment's last time entry is its largest timestamp.
+Which batches have an entry depends on when a broker opened the log, so an index is not compared with a rebuilt one.
+Each entry must have the last offset of the batch it leads to, entries must ascend, and a time entry must have the
+largest timestamp up to its batch, the first to have it. A closed segment's last time entry is its largest timestamp.
 """
 
 from __future__ import annotations
@@ -25,16 +25,15 @@ _NO_TIMESTAMP = -1
 
 
 class IndexFacts(Follower):
-    """An index of the current segment, each of whose entries is looked for among the batches.
+    """An index of the current segment; each entry is looked up among the batches.
 
     Attributes:
-        segment: of which it is.
-        path: None if there is no such file; `size_bytes` of it.
+        path, size_bytes: of the file; path None without one.
         zero_count: entries at the end that are zeros of a preallocated file.
-        is_in_use: a broker has it open, or makes it anew on its next start.
+        is_in_use: a broker has it open, or rebuilds it on its next start.
         offsets, values: int64, of the entries; values are positions or timestamps.
-        is_proven: which have been looked for, or cannot be; the others lead to no batch.
-        wrong: which do not lead to what they say; `batch_offsets` and `batch_values` are what the batch has instead.
+        is_proven: entries whose batch was found, or may be damaged; the others lead to no batch.
+        wrong: entries that contradict their batch, which has `batch_offsets` and `batch_values`.
     """
 
     entry_size: int
@@ -79,11 +78,10 @@ class IndexFacts(Follower):
         self.batch_offsets[entries], self.batch_values[entries] = offsets, values
 
     def kept(self, is_wrong: BoolArray, is_beyond: BoolArray) -> int:
-        """Return how many entries are the index's.
+        """Return how many entries belong to the index.
 
-        Behind those of an index in use are bytes of entries that a truncation took away
-        (`AbstractIndex.truncateToEntries0` moves the end alone): wrong ones with no right one behind them, that lead
-        beyond the log or follow on a right one.
+        An index in use may end in entries that a truncation cut off (`AbstractIndex.truncateToEntries0` only moves the
+        end): wrong ones, with no right one behind them, that lead beyond the log or follow a right one.
 
         Args:
             is_wrong, is_beyond: which entries are wrong, and which lead beyond the end of the log.
@@ -98,7 +96,7 @@ class IndexFacts(Follower):
         return int(right[-1]) + 1 if right.size else count
 
     def _may_be_of_before(self) -> bool:
-        """Whether all entries may be those of batches that a truncation took away, before others came."""
+        """Return whether all entries may be of batches that a truncation cut off before others were appended."""
         return True
 
     def where(self, entry: int | None = None) -> Where:
@@ -110,7 +108,7 @@ class IndexFacts(Follower):
 
 
 class OffsetIndexFacts(IndexFacts):
-    """An `.index`; values are positions. Each entry is looked for in the window that holds its position."""
+    """An `.index`; values are positions. Each entry is looked up in the window that holds its position."""
 
     entry_size, suffix = offset_index.ENTRY_SIZE, ".index"
 
@@ -127,7 +125,7 @@ class OffsetIndexFacts(IndexFacts):
         self._prove(here, *found, (found[0] != self.offsets[here]) | (found[1] != self.values[here]))
 
     def skip(self, piece: Damage) -> None:
-        """What leads into damage cannot be judged."""
+        """Take entries that lead into damage for proven: they cannot be judged."""
         if self.evidence.may_hide_batches(piece):
             self.is_proven |= (self.values >= piece.start) & (self.values < piece.end)
 
@@ -182,7 +180,7 @@ class TimeIndexFacts(IndexFacts):
 
 
 def _entries_in(values: Int64Array, start: int, end: int, *, is_sorted: bool) -> Int64Array:
-    """Numbers of the entries whose value is in [start, end), int64; found by a search if the values ascend."""
+    """Return the numbers of entries with a value in [start, end), int64; search if the values ascend."""
     if not is_sorted:
         return np.flatnonzero((values >= start) & (values < end))
     first, last = np.searchsorted(values, [start, end])

@@ -1,7 +1,7 @@
-"""Every offset of a partition by what is there, so that a hole in what a consumer reads has a name.
+"""The kind of each offset of a partition, so that every gap that a consumer sees has a name.
 
-A consumer sees holes where there are control records, aborted records, and where records were: dropped by the cleaner,
-deleted by retention, damaged. Anything else is lost.
+A consumer sees gaps at control records and aborted records, and where records were cleaned away, deleted by retention
+or damaged. Any other gap is a loss.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .transactions import NONE, PartitionTransactions, Table
 
 
 class Label(Enum):
-    """What is at an offset."""
+    """The kind of an offset."""
 
     COMMITTED = "committed"  # of a committed transaction, or of none
     ABORTED = "aborted"
@@ -48,7 +48,7 @@ class ReadableOffsets(NamedTuple):
     """A partition as a consumer can read it: offsets from `start` to `stable_end`, or to `end`; both exclusive.
 
     Attributes:
-        ranges: from offset 0 to the log's end; of a partition they are made while one goes over them.
+        ranges: from offset 0 to the log's end; those of a partition are made while they are iterated.
         is_behind: there may be more: the replica is not in sync, or a damaged batch is behind the end.
         oldest: where the log starts, which is before `start` if segments are in remote storage.
     """
@@ -76,10 +76,10 @@ class Holes(NamedTuple):
 
 
 class OffsetRanges(Follower):
-    """Follows the batches; neighbours of one kind are one range. `history` steps before it.
+    """Collects ranges of offsets, joined with neighbours of their kind; `history` steps before it.
 
-    Iterating yields ranges from offset 0 to the log's end. Data of no transaction is that of a committed one, whose
-    marker is gone.
+    Iterating yields ranges from offset 0 to the log's end. Transactional data that is in no transaction counts as
+    committed: its marker is gone.
     """
 
     def __init__(self, history: PartitionTransactions) -> None:
@@ -127,7 +127,7 @@ class OffsetRanges(Follower):
             yield _range(start, *row)
 
     def _decide(self, rows: Table) -> None:
-        """Label data of transactions by what became of them, where that is known by now."""
+        """Label the data of transactions that are decided by now."""
         is_numbered = rows["transaction"] != NONE
         found = self._history.table[rows["transaction"][is_numbered]]
         outcomes = np.where(found["is_commit"], _COMMITTED, _ABORTED)
@@ -135,7 +135,7 @@ class OffsetRanges(Follower):
         rows["transaction"][rows["label"] != _OPEN] = NONE
 
     def _labelled(self, part: Table) -> Table:
-        """Label all that is known behind the last batch."""
+        """Return the final labels, after the last batch."""
         rows, evidence = part.copy(), self._evidence
         self._decide(rows)
         label = rows["label"]
@@ -147,7 +147,7 @@ class OffsetRanges(Follower):
 
 
 def _merged(rows: Table, start: int) -> Table:
-    """Put together neighbours of one kind and transaction that have a record at each offset, or none at all."""
+    """Join neighbours of one kind and transaction that have a record at each offset, or none at all."""
     counts = rows["count"]
     shapes = np.where(counts == np.diff(rows["end"], prepend=start), _FULL, np.where(counts == 0, _EMPTY, _THIN))
     is_first = np.ones(rows.size, np.bool_)
@@ -165,9 +165,9 @@ def _range(start: int, end: int, label: int, _: int, count: int) -> OffsetRange:
 
 
 def visible_count(ranges: Iterable[OffsetRange], start: int, end: int) -> tuple[int, bool]:
-    """Records that a read_committed consumer gets at offsets in [start, end), and whether that is exact.
+    """Return how many records a read_committed consumer gets at offsets in [start, end), and whether that is exact.
 
-    It is not where `start` or `end` is within a batch that the cleaner has thinned out: then it is the least.
+    It is a lower bound if `start` or `end` is within a batch that the cleaner has thinned out.
     """
     count, is_exact = 0, True
     for one in ranges:

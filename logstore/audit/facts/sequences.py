@@ -23,17 +23,17 @@ class FollowingBatches:
     """Data and markers of producers that wrote before: columns of a row each, in the order of producers.
 
     Attributes:
-        rows: int64, numbers of the batches; `producer_ids`, `epochs` and `sequences` are theirs.
-        is_marker: which end a transaction.
-        epoch_before, is_after_marker: of the producer's last batch; whether that was a marker.
-        expected: the sequence that has to come: 0 with a new epoch; ANY if it is not known.
-        distance: how far each is ahead of that sequence; 0 where that is not known.
-        is_repeated: which of those that are far ahead are rather behind, with the same epoch.
-        is_outside: which data is of no transaction, while the producer's last batch was of one, or ended it.
+        rows: int64, rows of the batches; `producer_ids`, `epochs` and `sequences` are theirs.
+        is_marker: batches that end a transaction.
+        epoch_before, is_after_marker: epoch of the producer's last batch; whether that was a marker.
+        expected: the next sequence: 0 with a new epoch; ANY if it is not known.
+        distance: how far each is ahead of that sequence; 0 if that is not known.
+        is_repeated: far ahead with the same epoch, which means behind: the batch is there again.
+        is_outside: data in no transaction, though the producer's last batch was in one, or ended it.
     """
 
     def __init__(self, batches: AuditedBatches, rows: Int64Array, before: Int64Array) -> None:
-        """Put rows beside what was known of their producers before each, int64, 5 × n."""
+        """Compare rows with what was known of their producers before each, int64, 5 × n."""
         self.batches, self.rows, table, evidence = batches, rows, batches.table, batches.evidence
         self.producer_ids, self.epochs = table.producer_id[rows], table.producer_epoch[rows]
         self.sequences = table.column(fields.BASE_SEQUENCE)[rows]
@@ -55,14 +55,14 @@ class FollowingBatches:
 
 
 class Sequences(Follower):
-    """Knows of each producer what its last batch was."""
+    """Remembers the last batch of each producer."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._last: dict[int, list[int]] = {}
 
     def skip(self, piece: Damage) -> None:
-        """Any producer may have written there."""
+        """Expect any sequence next: each producer may have written there."""
         for last in self._last.values():
             last[_NEXT] = ANY
 
@@ -96,9 +96,9 @@ class Sequences(Follower):
 
 
 def _follow_markers(columns: Int64Array, is_first: BoolArray, is_known: BoolArray) -> None:
-    """Fill in which sequence comes behind a marker: 0 with a new epoch, else that behind the data before it.
+    """Fill in the sequence behind each marker: 0 with a new epoch, else the one behind the data before it.
 
-    The offset is that data's: the cleaner may have taken batches between it and the marker, of a new epoch too.
+    The offset is that of the data: the cleaner may have taken batches between it and the marker, of a new epoch too.
     """
     is_marker = (columns[_IS_MARKER] != 0) & ~is_known
     is_new_epoch = np.concatenate([[True], columns[_EPOCH, 1:] != columns[_EPOCH, :-1]])
@@ -109,5 +109,5 @@ def _follow_markers(columns: Int64Array, is_first: BoolArray, is_known: BoolArra
 
 
 def _carried(column: Int64Array, is_carried: BoolArray) -> Int64Array:
-    """Return the column with values that are taken over from the row before."""
+    """Return the column with some values replaced by that of the row before."""
     return column[np.maximum.accumulate(np.where(is_carried, 0, np.arange(column.size)))]

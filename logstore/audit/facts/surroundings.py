@@ -20,12 +20,12 @@ from .batches import Breach
 
 
 class CheckpointEntry(NamedTuple):
-    """What an offset checkpoint says of a partition.
+    """An entry of an offset checkpoint.
 
     Attributes:
-        has_directory: the partition has one, or had one a moment ago, as far as a running broker's files tell.
-        log: the partition's start and end offset, and whether a broker may be writing, so that checkpoints are older or
-            newer than what was seen of the log; None if it could not be read to its end.
+        has_directory: the partition has a directory, or may have had one a moment ago.
+        log: the partition's start and end offset, and whether a broker may be writing, so that the checkpoint may be
+            older or newer than the log as it was read; None if the log could not be read to its end.
     """
 
     where: Where
@@ -35,20 +35,20 @@ class CheckpointEntry(NamedTuple):
 
 
 class Surrounding:
-    """What lies around the partitions of the data directory at `path`.
+    """Files around the partitions of the data directory at `path`.
 
     Attributes:
         entries: of offset checkpoints.
-        ids: of each partition but those of topics that were deleted: where it is said, and the topic's id, None
-            without `partition.metadata`; then the right one, and the path that says so. An empty log may have none:
-            the file is written before the first record (`LogManager.isStrayReplica`).
-        unknown: where partitions lie that the cluster does not have.
-        foreign_ids: what `meta.properties` says that the cluster contradicts: what is expected, and what is found.
-        unreadable: what does not parse, or does not belong there.
+        ids: of each partition whose topic exists: the place, the topic's id there (None without
+            `partition.metadata`), the right id, and the path that says so. An empty log may have no id: the file is
+            written before the first record (`LogManager.isStrayReplica`).
+        unknown: places of partitions that the cluster does not have.
+        foreign_ids: ids in `meta.properties` that the cluster's metadata contradicts.
+        unreadable: files that do not parse, or do not belong there.
     """
 
     def __init__(self, path: str, passes: Iterable[tuple[Partition, PassSize]], cluster: Cluster) -> None:
-        """Read it; `passes` are the partitions, each with what was seen of its log."""
+        """Read the files; `passes` are the partitions, each with the size of its log."""
         self.entries: list[CheckpointEntry] = []
         self.ids: list[tuple[Where, str | None, str, str]] = []
         self.unreadable: list[Breach] = []
@@ -68,7 +68,7 @@ class Surrounding:
         }
         known = {one.key for one in directory.partitions} | set(_refused(directory.errors))
         for name in offset_checkpoint.FILE_NAMES:
-            # this one is written every few seconds, the others before the directory of a deleted partition goes
+            # this one is written every few seconds, the others before the directory of a deleted partition is removed
             is_behind = name == offset_checkpoint.HIGH_WATERMARK_FILE_NAME and not is_closed
             self._read_checkpoint(directory.files.get(name), None if is_behind else known, logs)
         topics = cluster.image.topics
@@ -98,7 +98,7 @@ class Surrounding:
         ]
 
     def _foreign_ids(self, cluster: Cluster) -> Iterator[Broken]:
-        """Compare the directory's identity with the broker's registration; only a KRaft cluster's metadata tells it."""
+        """Compare the directory's identity with the broker's registration in the metadata log."""
         image, identity, where = cluster.image, cluster.identity, Where(self.identity_path)
         if image.is_partial:
             return
@@ -112,7 +112,7 @@ class Surrounding:
             yield where, f"a directory id of {', '.join(broker.directories)}", identity.directory_id
 
     def _read_topic_id(self, files: PartitionFiles, ids: dict[str, tuple[str, str]]) -> None:
-        """All partitions of a topic have one id; a stray one may be of a topic of before."""
+        """Compare ids: all partitions of a topic have one; a stray one may be of an earlier topic of the name."""
         path = files.files.get(partition_metadata.FILE_NAME)
         where = Where(path or files.path, files.topic, files.partition)
         try:

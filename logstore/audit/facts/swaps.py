@@ -15,12 +15,12 @@ BESIDE_MERGED = Unasked("log-offset-order", "a copy holds segments beside the on
 
 
 class CopiedSwap(Follower):
-    """Looks for segments whose batches are in a segment before them as well.
+    """Looks for segments whose batches are also in a segment before them.
 
     The cleaner renames old segments to `.deleted` before it renames the merged one to `.log`
     (`LocalLog.replaceSegments`), so that no crash leaves both; a copy, which takes files one after the other, may. A
-    cleaned batch keeps its first and last offset (`MemoryRecords.filterTo`), so each that lies behind the merged
-    segment's old end is in one of the old segments too; else something is wrong.
+    cleaned batch keeps its first and last offset (`MemoryRecords.filterTo`), so each batch behind the merged segment's
+    old end is in one of the old segments too; else something is wrong.
     """
 
     def __init__(self, evidence: Evidence) -> None:
@@ -42,7 +42,7 @@ class CopiedSwap(Follower):
             self._last_offset = int(batches.last[is_beyond].max())
 
     def without_copies(self) -> Partition | None:
-        """Return the partition as the cleaner left it, after the pass; None if nothing was copied twice."""
+        """Return, after the pass, the partition as the cleaner left it; None if nothing was copied twice."""
         partition, merged, evidence = self._evidence.partition, self._merged, self._evidence
         is_never = partition.files.topic == METADATA_TOPIC or evidence.is_cleaned_beyond is Known.NO
         if merged is None or self._unmatched or partition.surroundings.was_closed or is_never:

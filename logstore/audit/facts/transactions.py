@@ -30,12 +30,12 @@ class PartitionTransaction(NamedTuple):
     """The part of a transaction that is in one partition: a row of TRANSACTIONS.
 
     Attributes:
-        producer_epoch: of its last data; a marker may carry the next one.
+        producer_epoch: of its last data; its marker may have the next one.
         first_offset, last_offset: of its data.
         first_timestamp, last_timestamp: ms, of its first and last batch.
-        record_count: of its batches; what the cleaner took does not count.
-        marker_offset: -1 as long as it is open; then what else is said of the marker does not count.
-        earlier_epoch: of data before that of `producer_epoch`, with no marker between; -1 if there is none.
+        record_count: of its batches, without records that the cleaner took.
+        marker_offset: -1 while it is open; the other fields of the marker mean nothing then.
+        earlier_epoch: of data before that of `producer_epoch`, with no marker between; -1 without such data.
     """
 
     producer_id: int
@@ -64,7 +64,7 @@ class PartitionTransaction(NamedTuple):
 
     @property
     def end_timestamp(self) -> int:
-        """Of its marker, or of its last batch; ms, not below that of its first."""
+        """Timestamp of its marker, or of its last batch, ms; not below that of its first batch."""
         return max(self.last_timestamp if self.is_open else self.marker_timestamp, self.first_timestamp)
 
 
@@ -78,10 +78,10 @@ _OF_MARKER = ["marker_offset", "marker_epoch", "coordinator_epoch", "is_commit",
 
 
 class PartitionTransactions(Follower):
-    """Follows the batches of a partition.
+    """Collects the transactions of a partition.
 
     Attributes:
-        evidence, partition: whose transactions these are.
+        evidence, partition: those of the pass.
         empty_markers: of producers that had no data open, by offset; columns of TRANSACTIONS, first_offset -1.
         smallest_timestamp, largest_timestamp: of all batches, ms; smallest 2^63 - 1 without batches.
     """
@@ -97,41 +97,41 @@ class PartitionTransactions(Follower):
 
     @property
     def table(self) -> Table:
-        """All transactions by their number; columns of TRANSACTIONS, marker_offset -1 for one that is open."""
+        """All transactions by number; columns of TRANSACTIONS, marker_offset -1 for an open one."""
         return self._rows[: self._count]
 
     @property
     def transactions(self) -> list[PartitionTransaction]:
-        """Decided ones by the offset of their marker, then those still open, by their first."""
+        """Decided ones by the offset of their marker, then open ones by their first offset."""
         offsets = self.table["marker_offset"]
         order = np.lexsort((self.table["first_offset"], offsets, offsets == NONE))
         return list(map(PartitionTransaction._make, self.table[order].tolist()))
 
     @property
     def open_transactions(self) -> list[PartitionTransaction]:
-        """By first offset; the first of them is where read_committed ends."""
+        """Open ones by first offset; read_committed ends at the first of them."""
         found = self.table[np.array(list(self._open.values()), np.int64)]
         return list(map(PartitionTransaction._make, found[np.argsort(found["first_offset"])].tolist()))
 
     @property
     def log_end_offset(self) -> int:
-        """Where the log ends; exclusive."""
+        """The end of the log; exclusive."""
         return self.evidence.log_end_offset
 
     @property
     def last_stable_offset(self) -> int:
-        """Where read_committed ends when all is replicated; exclusive (`UnifiedLog.lastStableOffset`)."""
+        """The end of read_committed when all is replicated; exclusive (`UnifiedLog.lastStableOffset`)."""
         if not self._open:
             return self.log_end_offset
         return max(self.open_transactions[0].first_offset, self.partition.first_offset)
 
     @property
     def born_ms(self) -> int:
-        """What happened before was in another topic of this name: when this one was made, or written to first."""
+        """When this topic was made, or first written to; earlier events are of another topic of the name."""
         return max(self.evidence.cluster.created_ms(self.partition.files.topic), self.smallest_timestamp)
 
     def is_open(self, producer_id: int) -> bool:
-        """Whether the producer has a transaction open."""
+        """Return whether the producer has an open transaction."""
         return producer_id in self._open
 
     def markers(self, is_wanted: Callable[[Table], BoolArray]) -> Table:
@@ -145,16 +145,16 @@ class PartitionTransactions(Follower):
         return np.concatenate([self.table[:0], *found])
 
     def may_be_ended(self, transaction: PartitionTransaction) -> bool:
-        """Whether a marker of the open `transaction` may be in damaged bytes, or may have been."""
+        """Return whether damaged bytes may have held a marker of the open `transaction`."""
         return self._damage_offset > transaction.first_offset
 
     def skip(self, piece: Damage) -> None:
-        """What is lost is not part of any transaction; a marker may be among it."""
+        """Note damage, in which a marker may have been; data in it is in no transaction."""
         if self.evidence.may_hide_batches(piece):
             self._damage_offset = self.log_end_offset
 
     def step(self, batches: AuditedBatches) -> None:
-        """Add them, and tell each of data of which transaction it is."""
+        """Add batches, and number the transaction of each that has data."""
         table = batches.table
         self.smallest_timestamp = min(self.smallest_timestamp, int(table.max_timestamp.min()))
         self.largest_timestamp = max(self.largest_timestamp, int(table.max_timestamp.max()))
@@ -178,13 +178,13 @@ class PartitionTransactions(Follower):
         self._end(numbers, markers, np.where(is_marker[lasts], order[lasts] - data_rows.size, NONE))
 
     def finish(self) -> None:
-        """Give back the room that no transaction has come for."""
+        """Free the unused rows."""
         self._rows.resize(self._count)
 
     def _numbers(self, batches: AuditedBatches, ids: Int64Array, rows: Int64Array, has_data: BoolArray) -> Int64Array:
-        """Return the numbers of groups of batches of a producer up to its next marker; -1 where only that is one.
+        """Return the number of each group of a producer's batches up to its next marker; -1 for a marker alone.
 
-        A transaction that is new begins with the first row of its group.
+        A new transaction begins with the first row of its group.
         """
         numbers = np.full(ids.size, NONE)
         is_first = np.concatenate([[True], ids[1:] != ids[:-1]])
@@ -194,7 +194,7 @@ class PartitionTransactions(Follower):
         new = new[np.argsort(rows[new])]
         end = self._count + new.size
         if end > self._rows.size:
-            self._rows.resize(end + self._rows.size // 16)  # by a little: two tables at a time would take twice as much
+            self._rows.resize(end + self._rows.size // 16)  # by little: both tables are there at once
         numbers[new] = np.arange(self._count, end)
         first, found = rows[new], np.zeros(new.size, TRANSACTIONS)
         found["producer_id"], found["producer_epoch"] = ids[new], batches.table.producer_epoch[first]
@@ -205,7 +205,7 @@ class PartitionTransactions(Follower):
         return numbers
 
     def _add_data(self, batches: AuditedBatches, numbers: Int64Array, last: Int64Array, counts: Int64Array) -> None:
-        """Add data of transactions, each up to its last batch."""
+        """Add data to transactions, each up to its last batch."""
         table, found = batches.table, self._rows[numbers]
         epoch = table.producer_epoch[last]
         is_other = (epoch != found["producer_epoch"]) & (found["last_offset"] >= self._damage_offset)
@@ -216,7 +216,7 @@ class PartitionTransactions(Follower):
         self._rows[numbers] = found
 
     def _end(self, numbers: Int64Array, markers: Table, ends: Int64Array) -> None:
-        """End transactions by the markers whose numbers are in `ends`; -1 for none."""
+        """End transactions by the markers in `ends`; -1 leaves one open."""
         is_ended = (ends != NONE) & (numbers != NONE)
         for name in _OF_MARKER:
             self._rows[name][numbers[is_ended]] = markers[name][ends[is_ended]]
