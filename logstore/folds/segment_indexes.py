@@ -34,10 +34,7 @@ _CHANGED = (
     "largest_timestamp",
     "largest_timestamp_offset",
     "offset_entry_count",
-    "last_entry_offset",
     "time_entry_count",
-    "last_entry_timestamp",
-    "last_entry_timestamp_offset",
 )
 _CHANGED_OF = attrgetter(*_CHANGED)
 
@@ -67,7 +64,6 @@ class SegmentIndexes:
         self.struct.offset_entry_count_max = index_size_max // offset_index.ENTRY_SIZE
         self.struct.time_entry_count_max = index_size_max // time_index.ENTRY_SIZE
         self._set_buffers(np.empty((0, 2), np.int64), np.empty((0, 2), np.int64))
-        self._set_last_entries()
         self._set_largest_timestamp(NO_TIMESTAMP, base_offset)
 
     @classmethod
@@ -91,7 +87,9 @@ class SegmentIndexes:
             np.stack([offset_entries.offsets, offset_entries.positions], axis=1),
             np.stack([time_entries.timestamps, time_entries.offsets], axis=1),
         )
-        state._set_entry_counts(offset_entries.entry_count, time_entries.entry_count)
+        state.struct.offset_entry_count = offset_entries.entry_count
+        state.struct.time_entry_count = time_entries.entry_count
+        state._set_largest_timestamp(*state._last_time_entry())
         state.begin_interval(position)
         return state
 
@@ -131,13 +129,13 @@ class SegmentIndexes:
             InvalidOffsetError: offsets in the segment go back.
         """
         timestamp, offset = self.largest_timestamp, self.largest_timestamp_offset
-        count = self.struct.time_entry_count
-        if count and offset < self.struct.last_entry_timestamp_offset:
+        last_timestamp, last_offset = self._last_time_entry()
+        if self.struct.time_entry_count and offset < last_offset:
             raise self._refusal(kernel.TIME_OFFSET_SMALLER, offset)
-        if timestamp > self.struct.last_entry_timestamp:
+        if timestamp > last_timestamp:
             self.reserve(1)
-            self.struct.time_entries[count] = timestamp, offset
-            self._set_entry_counts(self.struct.offset_entry_count, count + 1, keep_largest=True)
+            self.struct.time_entries[self.struct.time_entry_count] = timestamp, offset
+            self.struct.time_entry_count += 1
 
     def begin_interval(self, position: int) -> None:
         """Start the next index interval at byte `position`, where writing begins."""
@@ -223,25 +221,19 @@ class SegmentIndexes:
         if status == kernel.OFFSET_NOT_LARGER:
             return InvalidOffsetError(
                 f"Attempt to append an offset {offset} to position {struct.offset_entry_count} no larger than "
-                f"the last offset appended ({struct.last_entry_offset})"
+                f"the last offset appended ({self.offset_entries[-1, 0]})"
             )
         return InvalidOffsetError(
             f"Attempt to append an offset ({self.largest_timestamp_offset}) to slot {struct.time_entry_count} "
-            f"no larger than the last offset appended ({struct.last_entry_timestamp_offset})"
+            f"no larger than the last offset appended ({self._last_time_entry()[1]})"
         )
 
-    def _set_entry_counts(self, offset_count: int, time_count: int, *, keep_largest: bool = False) -> None:
-        self.struct.offset_entry_count = offset_count
-        self.struct.time_entry_count = time_count
-        self._set_last_entries()
-        if not keep_largest:
-            self._set_largest_timestamp(self.struct.last_entry_timestamp, self.struct.last_entry_timestamp_offset)
-
-    def _set_last_entries(self) -> None:
-        offset_entries, time_entries = self.offset_entries, self.time_entries
-        self.struct.last_entry_offset = offset_entries[-1, 0] if len(offset_entries) else self.base_offset
-        last = time_entries[-1] if len(time_entries) else (NO_TIMESTAMP, self.base_offset)
-        self.struct.last_entry_timestamp, self.struct.last_entry_timestamp_offset = last
+    def _last_time_entry(self) -> tuple[int, int]:
+        """Return timestamp and offset of the last time entry; (-1, base offset) without one."""
+        if not len(self.time_entries):
+            return NO_TIMESTAMP, self.base_offset
+        timestamp, offset = self.time_entries[-1].tolist()
+        return timestamp, offset
 
     def _set_largest_timestamp(self, timestamp: int, offset: int) -> None:
         self.struct.largest_timestamp = timestamp

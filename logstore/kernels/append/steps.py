@@ -14,7 +14,7 @@ from ...jit.kernel import kernel
 from ...jit.structs import bytes_at, call_write, words_at
 from ...layout.batch import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, NO_TIMESTAMP
 from ..encode.fields import put_be64
-from ..fold.indexes import IndexStruct, fold_index_rows
+from ..fold.indexes import IndexStruct, fold_index_rows, last_entry_field
 from ..fold.producer_struct import CLIENT, COMPLETED_FIRST_OFFSET, COMPLETED_IS_ABORTED, OK, ProducerStruct
 from ..fold.producers import apply_transactions, apply_update, clear_updates, has_room, work_row
 from ..fold.transactions import DECIDED, first_unstable, ongoing_position
@@ -64,8 +64,8 @@ def _has_segment_room(log: Any, fast: Any, request: Any, indexes: Any, size: int
         has_segment_room(log.segment_size, size, *limits)
         and offset_count < min(indexes.offset_entry_count_max, indexes.offset_entry_room)
         and time_count < min(indexes.time_entry_count_max - 1, indexes.time_entry_room)
-        and (offset_count == 0 or last_offset > indexes.last_entry_offset)
-        and (time_count == 0 or timestamp_offset >= indexes.last_entry_timestamp_offset)
+        and last_offset > last_entry_field(words_at(indexes.offset_entries), offset_count, 0, last_offset - 1)
+        and timestamp_offset >= last_entry_field(words_at(indexes.time_entries), time_count, 1, timestamp_offset)
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ...jit.device import device
 from ...jit.kernel import kernel
 from ...jit.structs import Struct, Words, struct, words_at
+from ...layout.batch import NO_TIMESTAMP
 from ..primitives import add64
 from ..rules import RELATIVE_OFFSET_MAX
 from ..scan.batches import BASE_OFFSET, LAST_OFFSET_DELTA, MAX_TIMESTAMP, POSITION
@@ -23,11 +24,8 @@ class IndexStruct(Struct):
     largest_timestamp_offset: int  # last offset of the batch that has it
     offset_entry_count: int
     offset_entry_count_max: int
-    last_entry_offset: int  # of the offset index; the base offset if it is empty
     time_entry_count: int
     time_entry_count_max: int
-    last_entry_timestamp: int  # of the time index; -1 if it is empty
-    last_entry_timestamp_offset: int  # the base offset if it is empty
     stop_row: int  # the row of a status other than OK
     offset_entry_room: int  # length of the arrays
     time_entry_room: int
@@ -42,6 +40,12 @@ OFFSET_NOT_LARGER = 3
 TIME_INDEX_FULL = 4
 TIME_OFFSET_SMALLER = 5
 NO_ROOM = 6  # in the arrays: call again from `stop_row` on, with larger ones
+
+
+@device
+def last_entry_field(entries: Any, count: int, field: int, default: int) -> int:
+    """Return a field, 0 or 1, of the last of `count` entries; `default` if there is none."""
+    return entries[2 * count - 2 + field] if count > 0 else default
 
 
 @device
@@ -65,23 +69,21 @@ def fold_index_rows(columns: Any, capacity: int, row: int, row_end: int, indexes
                 return OFFSET_INDEX_FULL
             if count >= indexes.offset_entry_room or indexes.time_entry_count >= indexes.time_entry_room:
                 return NO_ROOM
-            if count > 0 and last_offset <= indexes.last_entry_offset:
+            if last_offset <= last_entry_field(offset_entries, count, 0, last_offset - 1):
                 return OFFSET_NOT_LARGER
             offset_entries[2 * count] = last_offset
             offset_entries[2 * count + 1] = position
             indexes.offset_entry_count = count + 1
-            indexes.last_entry_offset = last_offset
             count = indexes.time_entry_count
             if count >= indexes.time_entry_count_max - 1:  # the last slot is for the entry when the segment rolls
                 return TIME_INDEX_FULL
-            if count > 0 and indexes.largest_timestamp_offset < indexes.last_entry_timestamp_offset:
+            timestamp, offset = indexes.largest_timestamp, indexes.largest_timestamp_offset
+            if offset < last_entry_field(time_entries, count, 1, offset):
                 return TIME_OFFSET_SMALLER
-            if indexes.largest_timestamp > indexes.last_entry_timestamp:
-                time_entries[2 * count] = indexes.largest_timestamp
-                time_entries[2 * count + 1] = indexes.largest_timestamp_offset
+            if timestamp > last_entry_field(time_entries, count, 0, NO_TIMESTAMP):
+                time_entries[2 * count] = timestamp
+                time_entries[2 * count + 1] = offset
                 indexes.time_entry_count = count + 1
-                indexes.last_entry_timestamp = indexes.largest_timestamp
-                indexes.last_entry_timestamp_offset = indexes.largest_timestamp_offset
             indexes.indexed_position = position
         row += 1
     return OK
