@@ -22,6 +22,7 @@ class EpochFacts(Follower):
 
     Attributes:
         path: None if there is none.
+        epochs, starts: its entries, int64[n].
         disordered: entries that do not ascend: (the one before, the one).
         wrong: by the epoch of a batch and that of the checkpoint (None without one): path and offset of the first.
     """
@@ -39,7 +40,7 @@ class EpochFacts(Follower):
             ask(Breach.of("checkpoint-format", where, error, "epochs and start offsets"))
         self._is_compared, entries = entries is not None, entries or []
         pairs = np.array(entries, np.int64).reshape(-1, 2)
-        self._epochs, self._starts = pairs[:, 0], pairs[:, 1]
+        self.epochs, self.starts = pairs[:, 0], pairs[:, 1]
         wrong = np.flatnonzero((np.diff(pairs, axis=0) <= 0).any(axis=1)).tolist()
         self.disordered = [(entries[row], entries[row + 1]) for row in wrong[:1]]
 
@@ -49,25 +50,14 @@ class EpochFacts(Follower):
         is_asked = batches.is_v2 & (batches.epochs >= 0) & (batches.base >= self.evidence.partition.first_offset)
         if self.path is not None:
             is_asked &= ~self._is_below(batches)
-        entries = np.searchsorted(self._starts, batches.base, side="right") - 1
-        known = np.concatenate([self._epochs, [-1]])[entries]  # the last one is that of batches below all entries
+        entries = np.searchsorted(self.starts, batches.base, side="right") - 1
+        known = np.concatenate([self.epochs, [-1]])[entries]  # the last one is that of batches below all entries
         for row in np.flatnonzero(is_asked & (known != batches.epochs)).tolist():
             pair = int(batches.epochs[row]), None if known[row] < 0 else int(known[row])
             self.wrong.setdefault(pair, (self.path or batches.segment.log, int(batches.base[row])))
 
     def finish(self) -> None:
         self._ask(self)
-        end = self.evidence.log_end_offset
-        if self.evidence.is_start_known and self.evidence.is_end_known and (self._starts[-1:] > end).any():
-            where = self.evidence.partition.where(self.path, offset=int(self._starts[-1]))
-            found = f"epoch {self._epochs[-1]} from {self._starts[-1]} on"
-            self._ask(Breach("leader-epochs", (where, f"epochs that begin up to {end}, where the log ends", found)))
-        start = self.evidence.oldest_offset
-        if self.evidence.is_start_known and not self.disordered and self._starts.size and self._starts[0] < start:
-            # whatever raises the log start truncates the epochs (`LeaderEpochFileCache.truncateFromStart`)
-            where = self.evidence.partition.where(self.path, offset=int(self._starts[0]))
-            found = f"none at {start - int(self._starts[0])} offsets up to {start - 1}, which are of its epochs"
-            self._ask(Breach("offsets-lost", (where, "a record at each offset", found)))
 
     def _is_below(self, batches: AuditedBatches) -> BoolArray:
         """Return which batches may have lost their epoch when the log start was raised above them.
@@ -76,7 +66,7 @@ class EpochFacts(Follower):
         follows within a minute; if it was the end of the log, there is no epoch after the crash (`truncateFromEnd`)
         until the broker leads again, in a higher one.
         """
-        if not self._starts.size:
+        if not self.starts.size:
             return np.full(batches.base.size, not self.evidence.is_start_known)
-        is_below: BoolArray = batches.base < self._starts[0]
-        return is_below & (batches.epochs <= self._epochs[0]) if self.evidence.is_start_known else is_below
+        is_below: BoolArray = batches.base < self.starts[0]
+        return is_below & (batches.epochs <= self.epochs[0]) if self.evidence.is_start_known else is_below

@@ -48,14 +48,19 @@ class SnapshotFacts(NamedTuple):
     """A snapshot beside the producers that the log had at its offset, by producer id.
 
     Attributes:
+        live: None where the producers of the log are not known at the offset.
+        is_repeated: the snapshot has a producer more than once.
         known_from: what was written below this offset is not known.
+        end_offset: end of a closed log, where its last snapshot is; None if it may go on.
     """
 
     partition: Partition
     offset: int
-    live: dict[int, SnapshotRow]
     stored: dict[int, SnapshotRow]
-    known_from: int
+    is_repeated: bool = False
+    live: dict[int, SnapshotRow] | None = None
+    known_from: int = 0
+    end_offset: int | None = None
 
 
 class AbortedFacts(NamedTuple):
@@ -139,11 +144,9 @@ class ProducerFacts(Follower):
         self._compare_snapshots(end_offset)
         if self._has_damage or not partition.surroundings.was_closed:
             return
-        paths = partition.files.producer_snapshots
         for offset in self._waiting:
-            expected = f"a snapshot of an offset up to {end_offset}, where the log ends"
-            self._ask(Breach("snapshot-state", (partition.where(paths[offset]), expected, offset)))
-        if self.state.transactions.ongoing_count and not paths:
+            self._ask(SnapshotFacts(partition, offset, {}, end_offset=end_offset))
+        if self.state.transactions.ongoing_count and not partition.files.producer_snapshots:
             first_offset, producer_id = self.state.transactions.ongoing_entries()[0].tolist()
             expected = f"a snapshot with the open transaction of producer {producer_id}"
             self._ask(Breach("snapshot-missing", (partition.where(offset=first_offset), expected, "none")))
@@ -182,13 +185,12 @@ class ProducerFacts(Follower):
         for waiting in [one for one in self._waiting if one <= offset]:
             snapshot = self._waiting.pop(waiting)
             stored = _rows(snapshot)
-            if len(stored) < snapshot.producer_ids.size:
-                where = self._partition.where(self._partition.files.producer_snapshots[waiting], offset=waiting)
-                self._ask(Breach("snapshot-state", (where, "each producer once", "one more than once")))
+            facts = SnapshotFacts(self._partition, waiting, stored, len(stored) < snapshot.producer_ids.size)
             if self._is_started and waiting >= self._partition.base_offset and not self._has_damage:
                 live = _rows(parse_producer_snapshot(self.state.to_snapshot_bytes()))
                 known_from = max(self._asked_from, self._may_begin_at(stored, waiting))
-                self._ask(SnapshotFacts(self._partition, waiting, live, stored, known_from))
+                facts = facts._replace(live=live, known_from=known_from)
+            self._ask(facts)
 
     def _may_begin_at(self, stored: dict[int, SnapshotRow], offset: int) -> int:
         """Return from where on a snapshot may know the log at the latest; 0 if it knows all of it.

@@ -56,6 +56,15 @@ def leader_epochs(epochs: EpochFacts) -> Iterator[Broken]:
     for (epoch, known), (path, offset) in epochs.wrong.items():
         found = "no epoch" if known is None else f"epoch {known}"
         yield partition.where(path, offset=offset), f"epoch {epoch}, which the batch has", found
+    end = epochs.evidence.log_end_offset
+    is_end_known = epochs.evidence.is_start_known and epochs.evidence.is_end_known
+    if is_end_known and (epochs.starts[-1:] > end).any():
+        start = int(epochs.starts[-1])
+        expected, found = (
+            f"epochs that begin up to {end}, where the log ends",
+            f"epoch {epochs.epochs[-1]} from {start} on",
+        )
+        yield partition.where(epochs.path, offset=start), expected, found
 
 
 @rule(ERROR, "a broker sets such a directory aside as -stray: write the topic's id into it, see `logstore topics`")

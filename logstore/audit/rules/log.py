@@ -22,11 +22,13 @@ from ...layout.file_names import METADATA_TOPIC
 from ...model import Codec
 from ..evidence import Known
 from ..facts.batches import AuditedBatches, BadBytes
+from ..facts.epochs import EpochFacts
 from ..facts.offsets import Holes
 from ..facts.transactions import read_markers
 from ..finding import Broken, Rule, Severity, rule
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
+_EACH_OFFSET = "a record at each offset"
 _SALVAGE = "`logstore salvage` copies all good batches to a new directory; a healthy replica is better still"
 
 
@@ -140,9 +142,21 @@ def log_leader_epoch(batches: AuditedBatches) -> Iterator[Broken]:
 
 
 @rule(ERROR, "records are gone: compare with the other replicas, `logstore diff`")
-def offsets_lost(holes: Holes) -> Iterator[Broken]:
+def offsets_lost(facts: Holes | EpochFacts) -> Iterator[Broken]:
     """Offsets are missing in a log that was never compacted, and no damage tells why."""
-    batches, evidence = holes.batches, holes.batches.evidence
+    return _lost_behind_start(facts) if isinstance(facts, EpochFacts) else _lost_in(facts.batches)
+
+
+def _lost_behind_start(epochs: EpochFacts) -> Iterator[Broken]:
+    """Find epochs below the log start, which truncates them when it is raised (`truncateFromStart`)."""
+    evidence, first, start = epochs.evidence, epochs.starts[:1], epochs.evidence.oldest_offset
+    if evidence.is_start_known and not epochs.disordered and (first < start).any():
+        found = f"none at {start - int(first[0])} offsets up to {start - 1}, which are of its epochs"
+        yield evidence.partition.where(epochs.path, offset=int(first[0])), _EACH_OFFSET, found
+
+
+def _lost_in(batches: AuditedBatches) -> Iterator[Broken]:
+    evidence = batches.evidence
     is_hole, is_thin = batches.is_hole, batches.is_thin
     is_hole = is_hole & (batches.base > evidence.cleaner_offset)
     is_thin = is_thin & (batches.last + 1 > evidence.cleaner_offset)
@@ -150,13 +164,12 @@ def offsets_lost(holes: Holes) -> Iterator[Broken]:
         if (is_hole | is_thin).any():
             evidence.leave_out("offsets-lost")
         return
-    expected = "a record at each offset"
     for row in np.flatnonzero(is_thin).tolist():
         found = f"{int(batches.table.record_count[row])} of {int(batches.span[row])} records in the batch"
-        yield batches.where(row), expected, found
+        yield batches.where(row), _EACH_OFFSET, found
     for row in np.flatnonzero(is_hole).tolist():
         start, end = int(batches.before[row]), int(batches.base[row])
-        yield batches.where(row, start), expected, f"none at {end - start} offsets up to {end - 1}"
+        yield batches.where(row, start), _EACH_OFFSET, f"none at {end - start} offsets up to {end - 1}"
 
 
 @rule(ERROR, _SALVAGE)

@@ -71,6 +71,13 @@ snapshot_format = Rule(
 def snapshot_state(facts: SnapshotFacts) -> Iterator[Broken]:
     """A `.snapshot` does not hold the producers that the log had."""
     place = facts.partition.where(facts.partition.files.producer_snapshots[facts.offset], offset=facts.offset)
+    if facts.end_offset is not None:
+        expected = f"a snapshot of an offset up to {facts.end_offset}, where the log ends"
+        yield place._replace(offset=None), expected, facts.offset
+    if facts.is_repeated:
+        yield place, "each producer once", "one more than once"
+    if facts.live is None:
+        return
     # not those of transactions: while one is open its producer stays, and a marker sets the timestamp alone
     survivors = [row for row in facts.stored.values() if row.current_txn_first_offset == row.coordinator_epoch == NONE]
     for producer_id, row in facts.live.items():
