@@ -35,7 +35,9 @@ _TITLES = {
 }
 _TITLE_OF = {
     **dict.fromkeys(("log", "offsets"), "log"),
-    **dict.fromkeys(("directory", "orphan", "swap", "partition", "internal", "checkpoint", "meta"), "directory"),
+    **dict.fromkeys(
+        ("directory", "orphan", "swap", "partition", "internal", "checkpoint", "meta", "startup"), "directory"
+    ),
     **dict.fromkeys(("offset", "time", "transaction-index", "index", "snapshot", "leader"), "index"),
     **dict.fromkeys(("sequence", "producer"), "sequence"),
     **dict.fromkeys(("transaction", "marker", "coordinator"), "transaction"),

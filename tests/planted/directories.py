@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 from tests.planted.planter import OF_GROUPS, Planted, Planter, in_segment, kind, register
 from tests.planted.segment import RECORDS, Segment
@@ -172,6 +174,22 @@ identity("of version 7", "version=7", CLUSTER, "node.id=1")
 identity("of a node that is no number", "version=1", CLUSTER, "node.id=one")
 identity("of another node", "version=1", CLUSTER, "node.id=4242")
 identity("of a directory of nobody", "version=1", CLUSTER, "node.id=1", f"directory.id={OTHER_ID}")
+
+
+def startup_file(name: str, word: str, change: Callable[[bytes], bytes]) -> None:
+    def plant(planter: Planter) -> Planted:
+        path = planter.one_of(path for path in [planter.root / name] if path.exists())
+        path.write_bytes(change(path.read_bytes()))
+        return Planted(path.name)
+
+    register(f"{Path(name).name} {word}", plant, ["startup-file"])
+
+
+for name in ("bootstrap.checkpoint", "__cluster_metadata-0/quorum-state"):
+    startup_file(name, "emptied", lambda data: b"")
+    startup_file(name, "of noise", lambda data: b"\x01noise\xff")
+    startup_file(name, "cut", lambda data: data[: len(data) // 2])
+startup_file("__cluster_metadata-0/quorum-state", "of no version", lambda data: b'{"leaderId":1}')
 
 
 def metadata_damaged(pattern: str, what: str) -> None:

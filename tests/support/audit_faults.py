@@ -166,6 +166,12 @@ FAULTS: dict[str, list[Plant]] = {
         write("meta.properties", b"version=1\ncluster.id=c\nnode.id=7\n"),
         write("meta.properties", b"version=1\ncluster.id=c\nnode.id=1\ndirectory.id=dqEnd-x7SkKckvU0_kJgLQ\n"),
     ],
+    "startup-file": [
+        write("bootstrap.checkpoint", b"noise"),
+        write("bootstrap.checkpoint", b""),
+        write("__cluster_metadata-0/quorum-state", b""),
+        write("__cluster_metadata-0/quorum-state", b'{"leaderId":1}'),
+    ],
     "checkpoint-format": [
         write("recovery-point-offset-checkpoint", b"0\n9\nx\n"),
         write(f"{ROLLED}/leader-epoch-checkpoint", b"7\n"),

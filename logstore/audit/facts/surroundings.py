@@ -17,6 +17,7 @@ from ..finding import Broken, Where
 from ..log_pass import PassSize
 from ..partition import SET_ASIDE, Partition, unless_gone
 from .batches import Breach
+from .startup_files import startup_breaches
 
 
 class CheckpointEntry(NamedTuple):
@@ -58,6 +59,7 @@ class Surrounding:
         for error in directory.errors:
             where = Where(directory.path if error.path is None else str(error.path))
             self.unreadable.append(Breach.of("directory-entry", where, error, "only directories of partitions"))
+        self.unreadable += startup_breaches(directory)
         is_closed = clean_shutdown.FILE_NAME in directory.files
         passes = list(passes)
         self._empty = {one.files.path for one, size in passes if size.log_end_offset == one.base_offset}

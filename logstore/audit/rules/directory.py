@@ -90,6 +90,13 @@ def meta_properties(facts: Surrounding) -> Iterator[Broken]:
     yield from facts.foreign_ids
 
 
+startup_file = Rule(
+    "startup-file",
+    ERROR,
+    "`quorum-state` or `bootstrap.checkpoint` does not parse.",
+    "a broker does not start on it: put it back from a copy, or from a replica of the controller",
+)
+
 checkpoint_format = Rule(
     "checkpoint-format",
     ERROR,

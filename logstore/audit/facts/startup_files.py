@@ -1,0 +1,52 @@
+"""Files that a broker reads before its metadata log, and does not start without (`BootstrapDirectory`, KIP-595)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...disk.directory import DataDirectoryFiles
+from ...disk.mapped import MappedFile
+from ...disk.side_files import read_quorum_state
+from ...errors import LogstoreError
+from ...layout import quorum_state
+from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, METADATA_TOPIC
+from ...view.metadata_image import METADATA_VERSION, MetadataImage
+from ...view.replay import ReplayedRecord, replayed_rows
+from ...view.walk import Damage, walk
+from ..finding import Where
+from ..partition import unless_gone
+from .batches import Breach
+
+RULE = "startup-file"
+
+
+def startup_breaches(directory: DataDirectoryFiles) -> Iterator[Breach]:
+    """Yield what is wrong with `quorum-state` and `bootstrap.checkpoint`, of those that are there."""
+    paths = [one.files.get(quorum_state.FILE_NAME) for one in directory.partitions if one.topic == METADATA_TOPIC]
+    for path in filter(None, paths):
+        try:
+            unless_gone(read_quorum_state, path)
+        except LogstoreError as error:
+            yield Breach.of(RULE, Where(path), error, "the state of an election")
+    bootstrap = directory.files.get(BOOTSTRAP_SNAPSHOT_NAME)
+    if bootstrap is not None:
+        try:
+            yield from _of_bootstrap(bootstrap)
+        except LogstoreError as error:
+            yield Breach.of(RULE, Where(bootstrap), error, "metadata records")
+
+
+def _of_bootstrap(path: str) -> Iterator[Breach]:
+    image = MetadataImage()
+    with MappedFile(path) as log:
+        for piece in walk(log, 0):
+            if isinstance(piece, Damage):
+                yield Breach(RULE, (Where(path, position=piece.start), piece.expected, piece.found))
+                return
+            for item in replayed_rows(*piece):
+                if isinstance(item, LogstoreError):
+                    raise item
+                if isinstance(item, ReplayedRecord):
+                    image.replay(item.value, item.offset, item.timestamp)
+    if METADATA_VERSION not in image.features:
+        yield Breach(RULE, (Where(path), f"a record with the level of {METADATA_VERSION}", "none"))
