@@ -39,7 +39,7 @@ class OpenTransactions:
     @property
     def ongoing_count(self) -> int:
         """The number of undecided transactions."""
-        return self.struct.ongoing_count
+        return len(self.ongoing_entries())
 
     @property
     def first_unstable_offset(self) -> int | None:
@@ -62,7 +62,7 @@ class OpenTransactions:
 
     def clear(self) -> None:
         """Forget all transactions."""
-        self.struct.ongoing_head = self.struct.ongoing_end = self.struct.ongoing_count = 0
+        self.struct.ongoing_head = self.struct.ongoing_end = 0
 
     def load(self, first_offsets: Int64Array, producer_ids: Int64Array) -> None:
         """Replace all transactions by those of a snapshot; of several with one offset the last counts."""
@@ -73,7 +73,7 @@ class OpenTransactions:
         chosen = order[is_last]
         self.reserve(chosen.size)
         self.struct.ongoing[: chosen.size] = np.stack([first_offsets[chosen], producer_ids[chosen]], axis=1)
-        self.struct.ongoing_end = self.struct.ongoing_count = chosen.size
+        self.struct.ongoing_end = chosen.size
 
     def reserve(self, count: int) -> None:
         """Make room for `count` more transactions."""

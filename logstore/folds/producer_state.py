@@ -260,14 +260,18 @@ def _rows_of(snapshot: ProducerSnapshot, is_wanted: npt.NDArray[np.bool_]) -> In
     return rows
 
 
+def newest_batches(rows: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+    """Return the last batch of each entry, int64[n, BATCH_WIDTH], and whether there is one, bool[n]."""
+    batches = rows[:, fields.BATCHES :].reshape(len(rows), fields.BATCH_COUNT_MAX, fields.BATCH_WIDTH)
+    newest = (rows[:, fields.BATCH_START] + rows[:, fields.BATCH_COUNT] - 1) % fields.BATCH_COUNT_MAX
+    return batches[np.arange(len(rows)), newest], rows[:, fields.BATCH_COUNT] > 0
+
+
 def _snapshot_bytes(rows: Int64Array) -> bytes:
     """Return the file with these entries, int64[n, ENTRY_WIDTH], in their order."""
     count = len(rows)
     stored = np.zeros(count, producer_snapshot.ENTRY_DTYPE)
-    batches = rows[:, fields.BATCHES :].reshape(count, fields.BATCH_COUNT_MAX, fields.BATCH_WIDTH)
-    newest = (rows[:, fields.BATCH_START] + rows[:, fields.BATCH_COUNT] - 1) % fields.BATCH_COUNT_MAX
-    batch = batches[np.arange(count), newest]
-    has_batch = rows[:, fields.BATCH_COUNT] > 0
+    batch, has_batch = newest_batches(rows)
     first_offsets = rows[:, fields.TXN_FIRST_OFFSET]
     stored["producer_id"] = rows[:, fields.PRODUCER_ID]
     stored["producer_epoch"] = rows[:, fields.PRODUCER_EPOCH]

@@ -46,7 +46,6 @@ class ProducerStruct(Struct):
     # open transactions, see `transactions`,
     ongoing_head: int
     ongoing_end: int
-    ongoing_count: int  # number of open ones
     ongoing_capacity: int
     # and arrays.
     entries: Words  # int64[entry_capacity, ENTRY_WIDTH], as in `producer_entries`

@@ -43,8 +43,6 @@ def put_ongoing(producers: Any, first_offset: int, producer_id: int) -> int:
     position = ongoing_position(producers, first_offset)
     end = producers.ongoing_end
     if position < end and ongoing[2 * position] == first_offset:
-        if ongoing[2 * position + 1] == DECIDED:
-            producers.ongoing_count += 1
         ongoing[2 * position + 1] = producer_id
         return position
     move = end
@@ -55,7 +53,6 @@ def put_ongoing(producers: Any, first_offset: int, producer_id: int) -> int:
     ongoing[2 * position] = first_offset
     ongoing[2 * position + 1] = producer_id
     producers.ongoing_end = end + 1
-    producers.ongoing_count += 1
     return position
 
 
@@ -68,7 +65,6 @@ def remove_ongoing(producers: Any, first_offset: int) -> int:
     if position >= end or ongoing[2 * position] != first_offset or ongoing[2 * position + 1] == DECIDED:
         return 0
     ongoing[2 * position + 1] = DECIDED
-    producers.ongoing_count -= 1
     head = producers.ongoing_head
     while head < end and ongoing[2 * head + 1] == DECIDED:
         head += 1

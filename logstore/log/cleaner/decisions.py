@@ -9,6 +9,7 @@ import numpy as np
 
 from ...columns.batch_table import BatchTable, BoolArray, Int64Array
 from ...columns.record_windows import RecordWindow
+from ...folds.producer_state import newest_batches
 from ...kernels.fold import producer_entries as fields
 from ...kernels.scan import batches as scan
 from ...layout.batch import DELETE_HORIZON_FLAG, MAGIC_V2, NO_PRODUCER_ID
@@ -47,8 +48,9 @@ class ActiveProducers:
         with log.lock:
             entries = log.producers.state.buffers.entries
             # copies: appends go on changing the entries
-            ids, epochs = entries[:, fields.PRODUCER_ID], entries[:, fields.PRODUCER_EPOCH]
-            columns = np.stack([ids, _last_offsets(entries), epochs])
+            batches, has_batch = newest_batches(entries)
+            last_offsets = np.where(has_batch, batches[:, fields.LAST_OFFSET], -1)
+            columns = np.stack([entries[:, fields.PRODUCER_ID], last_offsets, entries[:, fields.PRODUCER_EPOCH]])
         self._producer_ids, self._last_offsets, self._epochs = columns[:, np.argsort(columns[0])]
 
     def has_last(self, table: BatchTable) -> BoolArray:
@@ -61,14 +63,6 @@ class ActiveProducers:
         is_marker = table.is_control & (self._epochs[places] == table.producer_epoch)
         is_last: BoolArray = is_known & np.where(last_offsets >= 0, table.last_offset == last_offsets, is_marker)
         return is_last
-
-
-def _last_offsets(entries: Int64Array) -> Int64Array:
-    """Return int64[n]: the last offset of each producer's last batch, -1 without one."""
-    counts = entries[:, fields.BATCH_COUNT]
-    newest = (entries[:, fields.BATCH_START] + counts - 1) % fields.BATCH_COUNT_MAX
-    places = fields.BATCHES + newest * fields.BATCH_WIDTH + fields.LAST_OFFSET
-    return np.where(counts > 0, entries[np.arange(len(entries)), places], -1)
 
 
 @dataclass(slots=True)
