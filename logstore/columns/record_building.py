@@ -190,6 +190,7 @@ def _set_header(matrix: Int64Array, header: BatchFields) -> None:
     matrix[scan.BASE_SEQUENCE] = header.base_sequence
     if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
         matrix[scan.MAX_TIMESTAMP] = header.log_append_time
+    # the offsets of all batches together: they follow one another
     if header.base_offset + int(matrix[scan.LAST_OFFSET_DELTA].sum()) + matrix.shape[1] > 1 << 63:
         raise no_offsets_left(header.base_offset)
 

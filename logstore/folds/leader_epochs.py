@@ -66,6 +66,7 @@ class LeaderEpochs:
             )
         if self.entries and self.entries[-1][0] == epoch and start_offset >= self.entries[-1][1]:
             return False
+        # epochs and offsets must both ascend: conflicting entries go (`maybeTruncateNonMonotonicEntries`)
         while self.entries and (self.entries[-1][0] >= epoch or self.entries[-1][1] >= start_offset):
             self.entries.pop()
         self.entries.append((epoch, start_offset))
@@ -75,6 +76,7 @@ class LeaderEpochs:
     def truncate_from_end(self, end_offset: int) -> bool:
         """Drop the entries that start at or above `end_offset`; return whether there were any."""
         count = len(self.entries)
+        # a negative offset drops nothing, as in `LeaderEpochFileCache.truncateFromEnd`
         while end_offset >= 0 and self.entries and self.entries[-1][1] >= end_offset:
             self.entries.pop()
         is_cut = len(self.entries) < count

@@ -99,7 +99,7 @@ class ProducerBuffers:
         if struct.update_count:
             struct.update_index[:] = 0
         struct.update_count = struct.update_java_capacity = struct.started_count = 0
-        struct.completed_count = struct.applied_count
+        struct.completed_count = struct.applied_count  # those of earlier batches stay, for `take_completed`
 
     def take_completed(self) -> CompletedTransactions:
         """Return the transactions decided since the last call."""
@@ -114,7 +114,7 @@ class ProducerBuffers:
         return transaction
 
     def _apply_in(self, order: Int64Array) -> int:
-        status = apply_updates(np.ascontiguousarray(order, np.int64), self.struct)
+        status = apply_updates(np.ascontiguousarray(order, np.int64), self.struct)  # which also ends the group
         if len(self.struct.updates) > _ROOM_KEPT:
             self.struct.updates = np.zeros((0, fields.ENTRY_WIDTH), np.int64)
             self._reserve_updates(_ROOM_MIN)

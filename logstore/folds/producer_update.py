@@ -178,7 +178,7 @@ def _fold(state: ProducerState, data: ByteArray, table: BatchTable, first_row: i
     """Run the kernel until it is done, or refuses a batch and ends the group."""
     buffers = state.buffers
     struct = buffers.struct
-    struct.marker_row = -1
+    struct.marker_row = -1  # of an earlier call, whose table may have been another
     row = first_row
     while True:
         status = buffers.fold(data, table, row, row_end)

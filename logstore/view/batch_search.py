@@ -121,6 +121,7 @@ def quick_search(data: ByteArray, offset: int, position: int) -> QuickAnswer:
             return _NO_ANSWER
         place = BatchPlace(base_offset, position, size)
         if base_offset >= offset:
+            # no batch begins at the offset: the one before holds it, if it reaches so far
             if base_offset != offset and previous is not None and previous_last_offset >= offset:
                 return QuickAnswer(True, previous)
             return QuickAnswer(True, place)

@@ -97,7 +97,7 @@ class LogFollower:
         if names == self._names:
             return
         known = {segment.base_offset: segment for segment in self.segments}
-        reading = self.segments.floor(self.end_offset)
+        reading = self.segments.floor(self.end_offset)  # must be among the new ones, else the log was cut
         segments = Segments[LiveSegment]()
         for base_offset, files in names.items():
             segment = known.get(base_offset)

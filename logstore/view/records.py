@@ -208,6 +208,7 @@ class RecordReader:
         if is_ascending and (self._end_offset is None or offsets[-1] < self._end_offset):
             return replace(chunk, next_offset=int(offsets[-1]) + 1)
         is_wanted = offsets >= self.position
+        # damaged offsets may go back: no record is returned twice
         is_wanted[1:] &= offsets[1:] > np.maximum.accumulate(offsets[:-1])
         if self._end_offset is not None:
             is_wanted &= offsets < self._end_offset

@@ -88,6 +88,7 @@ def analyze(data: ByteArray, *, origin: AppendOrigin, leader_epoch: int, rules: 
         if is_of_later_leader:
             continue
         batch_last_offset = _last_offset(batch)
+        # compared before it is replaced by the new one
         is_in_order, last_offset = last_offset < batch_last_offset, batch_last_offset
         _require_sound(data, batch, origin, rules)
         source_codec = _codec(batch) or source_codec

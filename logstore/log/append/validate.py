@@ -89,6 +89,7 @@ def validate(
     source, target = analyzed.source_codec, rules.target_codec(analyzed.source_codec)
     is_kept = source is target or (source is Codec.NONE and bool(batch["attributes"] & CONTROL_FLAG))
     check = _checked(data, analyzed.table, now_ms, rules, is_skipped=bool(source) and is_kept)
+    # offsets of compressed records must be 0, 1, 2, …; plain ones are stamped whatever they are (`LogValidator`)
     if (source or target) and not check.is_gapless:
         if source is target:
             raise _unreadable(rules)

@@ -59,6 +59,7 @@ def _read_into_map(
     checked: set[int] = set()
     ends = [*(segment.base_offset for segment in segments[1:]), end_offset]
     for segment, segment_end_offset in zip(segments, ends, strict=True):
+        # only the first segment begins below `start_offset`; the others are read whole
         _, position = segment.offset_index.lookup(start_offset)
         for data, table in tables(segment, position=max(position, 0)):
             require_going_on(log)

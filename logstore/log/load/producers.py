@@ -64,6 +64,7 @@ class PartitionProducers:
             InvalidTxnStateError, CorruptRecordError, InvalidRecordError: the batches cannot be read or followed.
         """
         kept_offsets = _offsets_to_keep(segments, end_offset)
+        # as in Kafka: without any snapshot it is a log from before producers had a state, and no batch is read
         if is_after_clean_shutdown and not self.snapshots:
             for offset in kept_offsets:
                 self.state.map_end_offset = offset

@@ -97,6 +97,7 @@ def _parts(table: BatchTable) -> Iterator[tuple[int, int]]:
     first_row = 0
     for row, last_offset in enumerate(last_offsets):
         base_offset = int(table.base_offset[first_row])
+        # also below the base offset: a damaged offset may go back
         if row > first_row and not 0 <= last_offset - base_offset <= RELATIVE_OFFSET_MAX:
             yield first_row, row
             first_row = row

@@ -91,6 +91,7 @@ def _delete_by_size(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
 
     def is_excess(segment: LogSegment, next_base_offset: int | None) -> bool:
         nonlocal excess_size
+        # a segment that is larger than the excess stays: at least `retention.bytes` must be left
         if segment.size > excess_size:
             return False
         excess_size -= segment.size
