@@ -1,7 +1,7 @@
-"""Two replicas of a partition, compared batch by batch up to the first that is not the same (KIP-101, KIP-279).
+"""Comparison of two replicas of a partition, batch by batch up to the first difference (KIP-101, KIP-279).
 
 A follower writes the leader's bytes as they are, so replicas agree in every byte, but may cut them into other segments.
-Where one of them has been compacted they need not agree, and are not compared.
+Compacted offsets of either replica are not compared: they need not agree.
 
     difference = compare("a/orders-0", "b/orders-0")
 """
@@ -33,13 +33,13 @@ class DifferencePlace(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """How two replicas compare.
+    """The result of a comparison.
 
     Attributes:
-        start_offset: compared from here on, what is below is missing in one of them, or compacted.
-        end_offset: up to here both have the same batches; exclusive.
-        batch_count: how many those are.
-        first: the first batches that differ, of each replica; one is None where its log ends.
+        start_offset: where the comparison begins; below, offsets are missing in one replica, or compacted.
+        end_offset: where the common batches end; exclusive.
+        batch_count: number of common batches.
+        first: the first different batch of each replica; None where a log ends.
         fields: names of the header's fields in which they differ; none if one is None.
     """
 
@@ -51,17 +51,17 @@ class Difference(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """Both end with the same batch."""
+        """Whether both end with the same batch."""
         return self.first == (None, None)
 
     @property
     def is_shorter(self) -> bool:
-        """One is a beginning of the other, as a follower's log is that has not caught up."""
+        """Whether one is a prefix of the other, like a follower that has not caught up."""
         return not self.is_same and None in self.first
 
 
 class _Block(NamedTuple):
-    """Batches that are next: columns of `_COMPARED`, positions, and the file."""
+    """The next batches: columns of `_COMPARED`, positions, and the file."""
 
     path: str
     columns: Int64Array
@@ -73,7 +73,7 @@ class _Block(NamedTuple):
 
 
 def compare(path: str, other_path: str) -> Difference:
-    """Compare the partition directories at `path` and `other_path`; damaged batches are passed over in both.
+    """Compare the partition directories at `path` and `other_path`; damaged batches are skipped in both.
 
     Raises:
         InvalidNameError: a name is no partition's.

@@ -1,4 +1,4 @@
-"""What is in each segment, in figures."""
+"""Figures of each segment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SegmentRow:
         end_offset: behind the last batch; the base offset if there is none.
         record_count: of batches of magic 2, control records included; entries of magic 0 and 1 count as one each.
         damaged_size: bytes that are no good batch.
-        offset_entries, …: of the indexes; None where there is no file. Zeros of a preallocated one are not told apart.
+        offset_entries, …: of the indexes, zeros of a preallocated file included; None without the file.
         codecs: names of the codecs of its batches, "none" among them, sorted.
     """
 
@@ -47,7 +47,7 @@ class SegmentRow:
 
 
 class SegmentTable(Follower):
-    """Counts what is in each segment.
+    """Collects the figures of each segment.
 
     Attributes:
         rows: one a segment, by base offset.

@@ -1,8 +1,8 @@
 """`.txnindex` and `.snapshot` beside the producers of the log, by the folds that write them on recovery.
 
-The state starts with the snapshot of the first segment, if there is one; else what began before the log does is not
-known, and not asked. What the cleaner took is not asked either: of compacted offsets a `.txnindex` may say more than
-the log, and a snapshot less. A producer that is in no snapshot may have expired.
+The state starts with the snapshot of the first segment; without one, what began before the log is not known, and not
+judged. Neither is what the cleaner took: of compacted offsets a `.txnindex` may say more than the log, and a snapshot
+less. A producer that is in no snapshot may have expired.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NONE = -1
 
 
 class SnapshotRow(NamedTuple):
-    """What a snapshot keeps of a producer, in its order; timestamp in ms, -1 where there is nothing."""
+    """An entry of a snapshot, in its order of fields; timestamp in ms, -1 for nothing."""
 
     producer_epoch: int
     last_sequence: int
@@ -40,7 +40,7 @@ class SnapshotRow(NamedTuple):
     current_txn_first_offset: int
 
     def text(self, producer_id: int) -> str:
-        """Return all of it in words."""
+        """Return all fields in words."""
         return f"producer {producer_id}: " + ", ".join(f"{name} {value}" for name, value in self._asdict().items())
 
 
@@ -64,12 +64,12 @@ class SnapshotFacts(NamedTuple):
 
 
 class AbortedFacts(NamedTuple):
-    """The `.txnindex` of a segment beside the aborted transactions that the log tells: int64, n × 4 each.
+    """The entries of a segment's `.txnindex`, and those that the log implies: int64, n × 4 each.
 
     Attributes:
         known_from: what was written below this offset is not known.
-        end_offset: behind the last batch that was looked at.
-        odd_size: bytes behind the last whole entry, which a broker does not see and writes behind.
+        end_offset: behind the last batch that was read.
+        odd_size: bytes behind the last whole entry; a broker does not see them, and writes behind them.
         may_have_followed: another replica may have been its leader.
     """
 
@@ -77,7 +77,7 @@ class AbortedFacts(NamedTuple):
     segment: SegmentFiles
     is_growing: bool
     stored: Int64Array
-    told: Int64Array
+    expected: Int64Array
     known_from: int
     end_offset: int
     odd_size: int
@@ -85,10 +85,10 @@ class AbortedFacts(NamedTuple):
 
 
 class ProducerFacts(Follower):
-    """Steps a producer state by the batches, and stops at each offset that has a snapshot.
+    """Steps a producer state by the batches, and compares it with the snapshot at each offset that has one.
 
     Attributes:
-        state: as of the last batch that was stepped.
+        state: after the last batch.
     """
 
     def __init__(self, evidence: Evidence, ask: Ask) -> None:
@@ -139,7 +139,7 @@ class ProducerFacts(Follower):
         self._ask(AbortedFacts(*read, self._aborted.entries, *bounds, odd_size, may_have_followed))
 
     def finish(self) -> None:
-        """After a clean shutdown a broker takes the last snapshot, and does not look at the log."""
+        """Check the last snapshot, which a broker takes after a clean shutdown without reading the log."""
         partition, end_offset = self._partition, self._evidence.end_offset
         self._compare_snapshots(end_offset)
         if self._has_damage or not partition.surroundings.was_closed:
@@ -160,7 +160,7 @@ class ProducerFacts(Follower):
         self._known_from = min(self._known_from, base_offset)
 
     def _follow(self, batches: AuditedBatches, row: int, row_end: int) -> None:
-        """Step by rows; one that cannot be followed is told, and passed over."""
+        """Step by rows; report and skip one that cannot be followed."""
         run, row, row_end = batches.run, row + batches.run.first_row, row_end + batches.run.first_row
         while row < row_end and not self._is_lost:
             try:
@@ -181,7 +181,7 @@ class ProducerFacts(Follower):
                 self._is_lost = True
 
     def _compare_snapshots(self, offset: int) -> None:
-        """Compare those that were waiting for the state to come to `offset`."""
+        """Compare the snapshots up to `offset`, which the state has reached."""
         for waiting in [one for one in self._waiting if one <= offset]:
             snapshot = self._waiting.pop(waiting)
             stored = _rows(snapshot)
@@ -193,10 +193,10 @@ class ProducerFacts(Follower):
             self._ask(facts)
 
     def _may_begin_at(self, stored: dict[int, SnapshotRow], offset: int) -> int:
-        """Return from where on a snapshot may know the log at the latest; 0 if it knows all of it.
+        """Return the highest offset from which on a snapshot may know the log; 0 if it knows all of it.
 
-        A follower that is truncated makes its state anew from the log start on (`UnifiedLog.rebuildProducerState`),
-        which may have been raised, and not be in its checkpoint yet. So nothing that the snapshot names is below.
+        A truncated follower rebuilds its state from the log start (`UnifiedLog.rebuildProducerState`), which may have
+        been raised without a checkpoint yet. Then the snapshot has nothing below it.
         """
         if self._evidence.is_start_known:
             return 0
@@ -208,7 +208,7 @@ class ProducerFacts(Follower):
 
     @property
     def _asked_from(self) -> int:
-        """What was written from here on is all in the log."""
+        """From here on the log has all that was written."""
         return max(self._known_from, self._evidence.cleaned_up_to)
 
     @property

@@ -1,4 +1,4 @@
-"""All rules that audits know, and the one way to ask them."""
+"""All rules of audits, and the one way to ask them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ BY_NAME = {rule.name: rule for rule in RULES}
 
 @cache
 def examples() -> dict[str, str]:
-    """Return what a finding of each rule may be, as a planted fault was told; the tests keep them."""
+    """Return an example of a finding for each rule, that of a planted fault; the tests keep them up to date."""
     lines = files(__package__).joinpath("examples.txt").read_text("utf-8").splitlines()
     return dict(line.split("\t", 1) for line in lines)
 
 
 def ask(facts: object) -> list[Finding]:
-    """Ask every rule that needs such facts; of a breach only the rule that it names."""
+    """Ask each rule that needs such facts; for a breach, only the rule that it names."""
     if isinstance(facts, Breach):
         return [BY_NAME[facts.rule].finding(*facts.broken)]
     return [finding for rule in RULES if isinstance(facts, rule.needs) for finding in rule.ask(facts)]

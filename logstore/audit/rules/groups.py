@@ -45,7 +45,7 @@ def chain_ahead(groups: Groups) -> Iterator[Broken]:
 
 
 def _ahead(groups: Groups, *, is_chain: bool) -> Iterator[Broken]:
-    """Judge the last commit of each group if it came in no transaction, or the last that came in one."""
+    """Judge each group's last commit if it is of no transaction, or with `is_chain` its last one in a transaction."""
     for target, commits in sorted(groups.commits.items()):
         asked = [commit for commit in commits if commit.producer_id is not None] if is_chain else commits
         view = groups.view(*target[1:])

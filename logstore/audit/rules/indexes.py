@@ -78,7 +78,7 @@ def index_zeros(index: IndexFacts) -> Iterator[Broken]:
 
 
 def _is_judged(index: TimeIndexFacts) -> bool:
-    """Whether all batches of the segment are known."""
+    """Return whether all batches of the segment are known."""
     return not (index.evidence.segment_has_damage or index.evidence.is_growing)
 
 
@@ -88,7 +88,7 @@ def _missing(index: IndexFacts) -> Iterator[Broken]:
 
 
 def _odd_size(index: IndexFacts) -> Iterator[Broken]:
-    """An index is whole entries; one in use may have been copied while it was made smaller."""
+    """Find a size of no whole entries; an index in use may have been copied while it was made smaller."""
     if index.size_bytes % index.entry_size and not index.is_in_use:
         yield index.where(), f"a multiple of {index.entry_size} bytes", index.size_bytes
 

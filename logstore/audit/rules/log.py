@@ -59,7 +59,7 @@ def log_tail(bad: BadBytes) -> Iterator[Broken]:
 
 
 def _is_torn(bad: BadBytes) -> bool:
-    """Whether the bytes may be the beginning of a batch, at the end of the file."""
+    """Return whether the bytes may be the beginning of a batch, at the end of the file."""
     piece = bad.piece
     return piece.is_tail and not (piece.is_batch and piece.end - piece.start >= HEADER_SIZE)
 

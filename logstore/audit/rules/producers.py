@@ -18,10 +18,10 @@ from .log import ERROR, WARNING
 def transaction_index(facts: AbortedFacts) -> Iterator[Broken]:
     """A `.txnindex` does not tell the aborted transactions that the log tells."""
     path = facts.segment.transaction_index or facts.segment.log
-    by_marker = {entry[2]: entry for entry in facts.stored.tolist()}  # no two have the offset of a marker in common
+    by_marker = {entry[2]: entry for entry in facts.stored.tolist()}  # no two have the same marker
     is_unfinished = facts.is_growing or facts.partition.will_be_recovered(facts.segment)
     last_marker = max(by_marker, default=NONE)
-    for entry in facts.told.tolist():
+    for entry in facts.expected.tolist():
         stored = by_marker.pop(entry[2], None)
         is_to_come = is_unfinished and stored is None and entry[2] > last_marker  # a broker writes it after the batches
         if not is_to_come and not _is_same(entry, stored, facts):
@@ -37,10 +37,10 @@ def transaction_index(facts: AbortedFacts) -> Iterator[Broken]:
 
 
 def _is_same(entry: list[int], found: list[int] | None, facts: AbortedFacts) -> bool:
-    """Whether the file's entry is that of the log, as far as the log knows.
+    """Return whether the file's entry agrees with the log, as far as the log knows.
 
-    Of what began below `known_from` a broker knows more than the log if it has been running since, or less if it was
-    started later; so the transaction may be in the file or not, and hold the last stable offset back or not.
+    Of transactions that began below `known_from` a broker knows more than the log if it has run since then, or less if
+    it was started later. So such a one may be in the file or not, and may hold the last stable offset back or not.
     """
     known_from = facts.known_from
     if entry[1] < known_from:
@@ -96,6 +96,7 @@ def snapshot_state(facts: SnapshotFacts) -> Iterator[Broken]:
 
 
 def _agrees(row: SnapshotRow, found: SnapshotRow, known_from: int) -> bool:
+    """Return whether the log's row and the snapshot's agree, but for fields that one of them cannot know."""
     if NONE < row.current_txn_first_offset < known_from or NONE < found.current_txn_first_offset < known_from:
         row = row._replace(current_txn_first_offset=found.current_txn_first_offset)
     if known_from and row.coordinator_epoch < found.coordinator_epoch:  # of a marker that was cleaned away or cut off
@@ -108,7 +109,7 @@ def _agrees(row: SnapshotRow, found: SnapshotRow, known_from: int) -> bool:
 
 
 def _may_have_expired(row: SnapshotRow, survivors: list[SnapshotRow]) -> bool:
-    """One whose last write is newer in time and in the log than that of a survivor cannot have."""
+    """Return whether a producer may have expired: not if a survivor's last write is older, in time and in the log."""
     if row.current_txn_first_offset != NONE:
         return False
     return not any(

@@ -14,7 +14,7 @@ from ..lives import Lives, Mismatch, has_data, is_of_one
 from ..open_transactions import Transactions, Verdict
 from .log import ERROR, WARNING
 
-VERDICTS = {  # the rules that open transactions break, by what is to become of them
+VERDICTS = {  # the rules that open transactions break, by verdict
     Verdict.HANGING: "transaction-hanging",
     Verdict.TIMED_OUT: "transaction-timeout",
     Verdict.LATE: "marker-late",
@@ -146,7 +146,7 @@ def _decision(entry: CoordinatorEntry) -> str:
 
 
 def _repeated(lives: Lives, *, is_same: bool) -> Iterator[Broken]:
-    """Two markers of one transaction in one partition, by the epoch that is its own."""
+    """Find two markers of one transaction in one partition, by the epoch that it alone has."""
     for ends in lives.groups("producer_id", "marker_epoch", "place"):
         if lives.is_compared(int(ends[0]["producer_id"]), lives.places[ends[0]["place"]]):
             continue
