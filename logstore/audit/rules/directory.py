@@ -107,7 +107,10 @@ checkpoint_format = Rule(
 
 @rule(ERROR, "was data lost behind it? compare with the other replicas, `logstore diff`")
 def checkpoint_offset(facts: Surrounding) -> Iterator[Broken]:
-    """A checkpoint has an offset that the log cannot have."""
+    """A checkpoint has an offset that the log cannot have.
+
+    A follower keeps a recovery point above its end if it is truncated while a rolled segment waits to be flushed.
+    """
     for entry in facts.entries:
         if entry.has_directory and entry.log is not None:
             start, end, is_open = entry.log  # one that is older than the last retention may be below the start
