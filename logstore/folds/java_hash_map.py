@@ -4,7 +4,7 @@ Buckets come in the order of the hash's low bits; within a bucket entries come i
 `computeIfAbsent` made them. The number of buckets depends on the most entries there ever were.
 
 A HashMap of 64 buckets or more turns a bucket of nine entries into a tree, whose order is another one. That is left
-out: producer ids come from blocks of 1000 consecutive ones, which spread over the buckets, and no reader depends on the
+out: consecutive ids, of which a coordinator has blocks of 1000, spread over the buckets, and no reader depends on the
 order (`ProducerStateManager.readSnapshot` puts the entries into a map).
 
 >>> ids = np.array([16, 3, 0, 1 << 32])
