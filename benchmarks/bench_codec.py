@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 
 from benchmarks.peers.kafka import WarmKafka
-from benchmarks.support.data import KIB, MIB, SEGMENT, VALUE_SIZE, compressible, scaled, write_compressed_segment
+from benchmarks.support.data import COMPRESSED, KIB, MIB, SEGMENT, record_stream, scaled, write_compressed_segment
 from benchmarks.support.floors import Bytes, Floor, compressing, copying, decompressing, library_over, mapped
 from benchmarks.support.logs import decode_all, sums_of
 from benchmarks.support.measure import Measured
@@ -27,18 +27,12 @@ from logstore.model import Codec
 
 Int64Array = npt.NDArray[np.int64]
 
-COMPRESSED = [codec for codec in Codec if codec is not Codec.NONE]
 OF_OURS = (Codec.SNAPPY, Codec.LZ4)  # whose decompressors are kernels
 STREAM_SIZE = 16 * 1024
 SIZE_MAX = 1 << 30
 STREAM_COUNT = 64  # at a time, where many are asked for
 LIBRARY_STREAM_COUNT = 64  # that the library alone is given at once, of a segment
 THREADS = ["one thread", "two threads"]
-
-
-def record_stream(size: int) -> bytes:
-    """What records hold, compressible as theirs."""
-    return compressible(np.random.default_rng(1), size // VALUE_SIZE + 1).tobytes()[:size]
 
 
 def places(size: int) -> tuple[Int64Array, Int64Array]:

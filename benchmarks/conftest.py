@@ -35,9 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the machinery and its tests, which have no figures."""
-    is_machinery = collection_path.parent == Path(__file__).parent and collection_path.name in ("support", "tests")
-    return True if is_machinery and is_measuring(config) else None
+    """Leave out the doctests of `support`, which have no figures."""
+    is_support = collection_path == Path(__file__).parent / "support"
+    return True if is_support and is_measuring(config) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

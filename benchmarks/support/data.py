@@ -18,6 +18,7 @@ from benchmarks.support.page_cache import read_again
 from logstore.columns.record_building import build_batches
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.kernels.scan.crc32c import crc32c
+from logstore.layout.record import varint
 from logstore.model import Codec
 
 KIB, MIB = 2**10, 2**20
@@ -29,6 +30,7 @@ TEMPLATE_COUNT = 64
 TRANSACTIONAL = 0x10  # of a batch's attributes
 WORD_COUNT, WORD_SIZE = 2000, 6
 VALUE_SIZE, TEXT_SIZE = 90, 60  # of what is compressed
+COMPRESSED = [codec for codec in Codec if codec is not Codec.NONE]
 RECORDS_AT_ONCE = 100_000
 WRITE_SIZE = 1 << 20  # bytes
 _ALPHABET = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/"
@@ -110,6 +112,11 @@ def compressible(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(np.concatenate([text, noise], axis=1))
 
 
+def record_stream(size: int) -> bytes:
+    """Return so many bytes, compressible as those of records."""
+    return compressible(np.random.default_rng(1), size // VALUE_SIZE + 1).tobytes()[:size]
+
+
 def write_compressed_segment(path: Path, size: int, codec: Codec, *, batch_size: int = BATCH_SIZE) -> int:
     """Write batches of records of 100 bytes, the values `compressible`, of about `size` bytes before compression.
 
@@ -133,8 +140,8 @@ def _records(rng: random.Random, value_size: int, size_max: int) -> tuple[bytes,
     records, count = bytearray(), 0
     while True:
         value = bytes(rng.choices(_ALPHABET, k=value_size))
-        fields = b"\x00\x00" + _varint(count) + _varint(-1) + _varint(value_size) + value + b"\x00"
-        record = _varint(len(fields)) + fields
+        fields = b"\x00\x00" + varint(count) + varint(-1) + varint(value_size) + value + b"\x00"
+        record = varint(len(fields)) + fields
         if len(records) + len(record) > size_max:
             return bytes(records), count
         records += record
@@ -153,16 +160,6 @@ def _batch(
     times = (timestamp_ms, timestamp_ms)
     checked = struct.pack(">hiqqqhii", attributes, count - 1, *times, *producer, count) + body
     return struct.pack(">qiibI", base_offset, 9 + len(checked), 0, 2, crc32c(checked)) + checked
-
-
-def _varint(value: int) -> bytes:
-    value = (value << 1) ^ (value >> 63)
-    encoded = bytearray()
-    while value > 127:
-        encoded.append(value & 127 | 128)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
 
 
 def values(count: int, size: int = 100) -> list[bytes]:

@@ -11,9 +11,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from benchmarks.bench_codec import COMPRESSED, record_stream
 from benchmarks.support import floors
-from benchmarks.support.data import SEGMENT, values
+from benchmarks.support.data import COMPRESSED, SEGMENT, record_stream, values
 from benchmarks.support.logs import kinds_of_batches, last_values, opened, sizes_of_one, tables, written
 from benchmarks.support.page_cache import READ_SIZE, held, make_ready, resident_size
 from logstore.codec import compress
