@@ -51,10 +51,7 @@ def test_consume(
     theirs = confluent_consumes(lambda: broker.bootstrap, lambda: broker.topic(SOURCE.topic), RECORD_COUNT)
 
     def confluents() -> float:
-        if SOURCE.topic not in broker.filled:
-            order = {"op": "transact", "bootstrap": broker.bootstrap, "topic": broker.topic(SOURCE.topic)}
-            kafka.measure(**order, records=RECORD_COUNT, count=1, size=100)
-            broker.filled.add(SOURCE.topic)
+        broker.fill(kafka, SOURCE.topic, RECORD_COUNT)
         return theirs() * RECORD_COUNT
 
     with logstore.open(tmp_path / "data") as store:
@@ -104,10 +101,7 @@ def chain(store: Store) -> int:
 
 def test_consume_transform_produce(measured: Measured, kafka: WarmKafka, broker: LocalBroker, tmp_path: Path) -> None:
     def kafkas() -> float:
-        if "from" not in broker.filled:
-            order = {"op": "transact", "bootstrap": broker.bootstrap, "topic": broker.topic("from")}
-            kafka.measure(**order, records=CHAIN_COUNT, count=1, size=100)
-            broker.filled.add("from")
+        broker.fill(kafka, "from", CHAIN_COUNT)
         order = {"op": "chain", "bootstrap": broker.bootstrap, "from": "from", "to": broker.topic("to")}
         sizes = {"records": TRANSACTION_RECORD_COUNT, "count": CHAIN_COUNT}
         return kafka.seconds(**order, **sizes, expected_count=CHAIN_COUNT)

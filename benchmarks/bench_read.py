@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from benchmarks.bench_codec import THREADS, measure_file, partition
 from benchmarks.peers.kafka import WarmKafka
@@ -32,19 +33,19 @@ from benchmarks.support.data import (
     values,
     write_segment,
 )
-from benchmarks.support.floors import Bytes, copying, library, mapped, reading, touching_file
+from benchmarks.support.floors import Bytes, Int64Array, copying, library, mapped, reading, touching_file
 from benchmarks.support.logs import INT64_MAX, NAME, opened, twin
 from benchmarks.support.measure import Growth, Measured
 from logstore.columns.arrow_batches import record_batch
-from logstore.columns.batch_table import scan
-from logstore.columns.record_building import BuiltBatches, build_batches
+from logstore.columns.batch_table import BatchTable, scan
+from logstore.columns.record_building import build_batches
 from logstore.columns.record_table import RecordTable
 from logstore.columns.record_windows import RecordWindow, record_windows
 from logstore.layout.batch import HEADER_SIZE
 from logstore.layout.offset_index import ENTRY_DTYPE as OFFSET_ENTRY_DTYPE
 from logstore.layout.offset_index import OffsetIndex, parse_offset_index
 from logstore.layout.time_index import ENTRY_DTYPE as TIME_ENTRY_DTYPE
-from logstore.layout.time_index import parse_time_index
+from logstore.layout.time_index import TimeIndex, parse_time_index
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from logstore.view import records as record_reader
@@ -63,6 +64,7 @@ CALL_COUNT = 200
 KAFKA_CALL_COUNT = 200_000
 OFFSETS_AN_ENTRY = 40
 MS_AN_ENTRY = 10
+ENTRY_COUNTS = steps(100, 1000, 10_000, 100_000, 1_000_000)
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +125,8 @@ def test_read_log(
         return sum(map(len, log.records(isolation=isolation).chunks()))
 
     def kafkas() -> float:
-        kafka.measure(op="hold", dir=str(copy), clean=False)
-        order = {"op": "fetch", "committed": is_committed, "size": 50 * MIB}
-        seconds = kafka.seconds(**order, expected_count=seen_count)
-        kafka.measure(op="release")
-        return seconds
+        with kafka.holding(copy):
+            return kafka.seconds(op="fetch", committed=is_committed, size=50 * MIB, expected_count=seen_count)
 
     seen_count = read_all()
     size = sum(path.stat().st_size for path in Path(log.directory.path).glob("*.log"))
@@ -211,13 +210,10 @@ def test_decode_in_memory(measured: Measured, tmp_path: Path, size: int) -> None
     content, table = data.tobytes(), scan(data)
     record_count = int(table.record_count.sum())
 
-    def tables() -> list[RecordTable]:
-        windows = record_windows(data, table, np.arange(len(table)))
-        return [window.records for window in windows if isinstance(window, RecordWindow)]
-
-    few, value_length = size <= 4 * MIB, sum(int(each.value_size.sum()) for each in tables())
+    few, value_length = size <= 4 * MIB, sum(int(each.value_size.sum()) for each in tables(data, table))
     found = measured(
         tables,
+        *(data, table),
         title=f"decode {size / MIB:.4g} MiB in memory",
         size=data.size,
         count=record_count,
@@ -229,8 +225,9 @@ def test_decode_in_memory(measured: Measured, tmp_path: Path, size: int) -> None
     assert sum(map(len, found)) == record_count
 
 
-def tables(batches: BuiltBatches) -> list[RecordTable]:
-    windows = record_windows(batches.data, batches.table, np.arange(len(batches.table)))
+def tables(data: Bytes, table: BatchTable) -> list[RecordTable]:
+    """Decode the records of all batches, without checksums."""
+    windows = record_windows(data, table, np.arange(len(table)))
     return [window.records for window in windows if isinstance(window, RecordWindow)]
 
 
@@ -241,10 +238,11 @@ def test_to_arrow(measured: Measured, source: str, is_view: bool, value_size: in
     """Of records that are decoded, or from the bytes of batches, as a reader has them."""
     pytest.importorskip("pyarrow")
     content = build_batches(columns_of(value_size, count=ARROW_COUNT, has_keys=True), batch_size=BATCH_SIZE)
-    records = tables(content)
+    records = tables(content.data, content.table)
 
     def batches() -> list[Any]:
-        return [record_batch(each, is_view=is_view) for each in (records if source == "records" else tables(content))]
+        decoded = records if source == "records" else tables(content.data, content.table)
+        return [record_batch(each, is_view=is_view) for each in decoded]
 
     lent = [each.data for each in records] if source == "records" else [content.data]
     found = measured(
@@ -273,54 +271,20 @@ def contents(batches: list[Any]) -> list[Any]:
     ]
 
 
-def index_of(path: Path, entry_count: int) -> OffsetIndex:
-    """An index of this many entries, written to `path`."""
-    entries = np.zeros(entry_count, OFFSET_ENTRY_DTYPE)
-    entries["relative_offset"] = np.arange(1, entry_count + 1) * OFFSETS_AN_ENTRY
-    entries["position"] = np.arange(1, entry_count + 1) * 4096 % 2**31
+def written_entries(path: Path, entries: NDArray[np.void]) -> bytes:
+    """Write an index and return its bytes."""
     path.write_bytes(entries.tobytes())
-    return parse_offset_index(entries.tobytes(), base_offset=0, path=str(path))
+    return entries.tobytes()
 
 
-@pytest.mark.parametrize("entry_count", steps(100, 1000, 10_000, 100_000, 1_000_000))
-def test_search_offset_index(measured: Measured, kafka: WarmKafka, tmp_path: Path, entry_count: int) -> None:
-    path = tmp_path / f"{0:020d}.index"
-    index, span = index_of(path, entry_count), (entry_count + 1) * OFFSETS_AN_ENTRY
-    order = {"op": "searchOffsets", "file": str(path), "first": 0, "span": span}
-    targets = [number * STEP % span for number in range(CALL_COUNT)]
-
-    def search_all() -> int:
-        return sum(index.lookup(target)[1] for target in targets)
-
-    def kafkas() -> float:
-        found = kafka.measure(**order, count=CALL_COUNT)["count"]
-        if found != answer:
-            raise RuntimeError(f"Kafka's positions sum up to {found} instead of {answer}")
-        return kafka.seconds(**order, count=KAFKA_CALL_COUNT) / KAFKA_CALL_COUNT * CALL_COUNT
-
-    answer = search_all()
-    measured(
-        search_all,
-        title=f"{CALL_COUNT} searches among {entry_count:,} offsets",
-        count=CALL_COUNT,
-        unit="searches",
-        peers={"Kafka": kafkas},
-        floor=library("`np.searchsorted`, all at once", np.searchsorted, index.offsets, np.array(targets)),
-        growth=Growth("entries of an index", f"{CALL_COUNT} offset searches", entry_count),
-    )
-    assert answer == sum((target // OFFSETS_AN_ENTRY) * 4096 % 2**31 for target in targets if target < span)
-
-
-@pytest.mark.parametrize("entry_count", steps(100, 1000, 10_000, 100_000, 1_000_000))
-def test_search_time_index(measured: Measured, kafka: WarmKafka, tmp_path: Path, entry_count: int) -> None:
-    path, span = tmp_path / f"{0:020d}.timeindex", (entry_count + 1) * MS_AN_ENTRY
-    entries = np.zeros(entry_count, TIME_ENTRY_DTYPE)
-    entries["timestamp"] = BASE_TIMESTAMP_MS + np.arange(entry_count) * MS_AN_ENTRY
-    entries["relative_offset"] = np.arange(entry_count) * OFFSETS_AN_ENTRY
-    path.write_bytes(entries.tobytes())
-    index = parse_time_index(entries.tobytes(), base_offset=0, path=str(path))
-    targets = [BASE_TIMESTAMP_MS + number * STEP % span for number in range(CALL_COUNT)]
-    order = {"op": "searchTimes", "file": str(path), "first": BASE_TIMESTAMP_MS, "span": span}
+def measure_searches(
+    measured: Measured, kafka: WarmKafka, index: OffsetIndex | TimeIndex, keys: Int64Array, first: int, step: int
+) -> tuple[list[int], int]:
+    """Look up targets between `first` and one step behind the last key; the targets, and the sum of the answers."""
+    kind = "offset" if isinstance(index, OffsetIndex) else "time"
+    span = (keys.size + 1) * step
+    order = {"op": f"search{kind.title()}s", "file": index.path, "first": first, "span": span}
+    targets = [first + number * STEP % span for number in range(CALL_COUNT)]
 
     def search_all() -> int:
         return sum(index.lookup(target)[1] for target in targets)
@@ -332,13 +296,33 @@ def test_search_time_index(measured: Measured, kafka: WarmKafka, tmp_path: Path,
     answer = search_all()
     measured(
         search_all,
-        title=f"{CALL_COUNT} searches among {entry_count:,} times",
+        title=f"{CALL_COUNT} searches among {keys.size:,} {kind}s",
         count=CALL_COUNT,
         unit="searches",
         peers={"Kafka": kafkas},
-        floor=library("`np.searchsorted`, all at once", np.searchsorted, index.timestamps, np.array(targets)),
-        growth=Growth("entries of an index", f"{CALL_COUNT} time searches", entry_count),
+        floor=library("`np.searchsorted`, all at once", np.searchsorted, keys, np.array(targets)),
+        growth=Growth("entries of an index", f"{CALL_COUNT} {kind} searches", keys.size),
     )
+    return targets, answer
+
+
+@pytest.mark.parametrize("entry_count", ENTRY_COUNTS)
+def test_search_offset_index(measured: Measured, kafka: WarmKafka, tmp_path: Path, entry_count: int) -> None:
+    path, entries = tmp_path / f"{0:020d}.index", np.zeros(entry_count, OFFSET_ENTRY_DTYPE)
+    entries["relative_offset"] = np.arange(1, entry_count + 1) * OFFSETS_AN_ENTRY
+    entries["position"] = np.arange(1, entry_count + 1) * 4096 % 2**31
+    index = parse_offset_index(written_entries(path, entries), base_offset=0, path=str(path))
+    targets, answer = measure_searches(measured, kafka, index, index.offsets, 0, OFFSETS_AN_ENTRY)
+    assert answer == sum((target // OFFSETS_AN_ENTRY) * 4096 % 2**31 for target in targets)
+
+
+@pytest.mark.parametrize("entry_count", ENTRY_COUNTS)
+def test_search_time_index(measured: Measured, kafka: WarmKafka, tmp_path: Path, entry_count: int) -> None:
+    path, entries = tmp_path / f"{0:020d}.timeindex", np.zeros(entry_count, TIME_ENTRY_DTYPE)
+    entries["timestamp"] = BASE_TIMESTAMP_MS + np.arange(entry_count) * MS_AN_ENTRY
+    entries["relative_offset"] = np.arange(entry_count) * OFFSETS_AN_ENTRY
+    index = parse_time_index(written_entries(path, entries), base_offset=0, path=str(path))
+    targets, answer = measure_searches(measured, kafka, index, index.timestamps, BASE_TIMESTAMP_MS, MS_AN_ENTRY)
     last = (entry_count - 1) * OFFSETS_AN_ENTRY
     slots = [(target - BASE_TIMESTAMP_MS) // MS_AN_ENTRY for target in targets]
     assert answer == sum(min(slot * OFFSETS_AN_ENTRY, last) for slot in slots)
@@ -359,11 +343,9 @@ def test_offsets_by_time(measured: Measured, kafka: WarmKafka, tmp_path: Path) -
         return sum(found.offset for found in map(log.offset_for_timestamp, targets) if found is not None)
 
     def kafkas() -> float:
-        kafka.measure(op="hold", dir=str(kafkas_directory), clean=False)
         order = {"op": "times", "first": BASE_TIMESTAMP_MS, "span": span, "count": CALL_COUNT}
-        seconds = kafka.seconds(**order, expected_count=answer)
-        kafka.measure(op="release")
-        return seconds
+        with kafka.holding(kafkas_directory):
+            return kafka.seconds(**order, expected_count=answer)
 
     answer = ask_all()
     title = f"{CALL_COUNT} offsets by time, of a log"

@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,13 @@ class WarmKafka:
             raise RuntimeError(f"Kafka counted {answer['count']} instead of {expected_count} for {order}")
         return answer["ns"] / 1e9 / call_count
 
+    @contextlib.contextmanager
+    def holding(self, directory: Path) -> Iterator[None]:
+        """Hold the log over a directory, recovered first, open meanwhile."""
+        self.measure(op="hold", dir=str(directory), clean=False)
+        yield
+        self.measure(op="release")
+
     def close(self) -> None:
         """End the JVM."""
         if self._process is not None:
@@ -108,23 +116,21 @@ class HeldLog:
     """Kafka's log over a directory, held open in the JVM from the first order on."""
 
     def __init__(self, kafka: WarmKafka, directory: Path, producer_id: int) -> None:
-        self.kafka = kafka
-        self.directory = directory
-        self.producer_id = producer_id
+        self.kafka, self.directory, self.producer_id = kafka, directory, producer_id
         self.sequence = 0  # of that producer, which goes on
+        self._stack = contextlib.ExitStack()
 
     def seconds(self, op: str, count: int = 1, expected_count: int | None = None) -> float:
         """Return the seconds of one of `count` transactions or snapshots of that producer."""
         if self.sequence == 0:
-            self.kafka.measure(op="hold", dir=str(self.directory), clean=False)
+            self._stack.enter_context(self.kafka.holding(self.directory))
         order = {"op": op, "count": count, "id": self.producer_id, "sequence": self.sequence}
         self.sequence += count
         return self.kafka.seconds(**order, call_count=count, expected_count=expected_count)
 
     def release(self) -> None:
-        """Close it."""
-        if self.sequence:
-            self.kafka.measure(op="release")
+        """Close it, if it was ever asked for."""
+        self._stack.close()
 
 
 def default_broker(directory: Path, *, is_formatted: bool = False) -> Broker:
@@ -145,7 +151,7 @@ class LocalBroker:
         self._bootstrap: str | None = None
         self._broker: Broker | None = None
         self._topics: set[str] = set()
-        self.filled: set[str] = set()  # topics that a benchmark has written what it reads to
+        self._filled: set[str] = set()  # topics with the records that a benchmark reads
 
     @property
     def bootstrap(self) -> str:
@@ -167,6 +173,13 @@ class LocalBroker:
             oracle().run(command, *words, "--bootstrap-server", self.bootstrap, cwd=self.directory.parent)
             self._topics.add(name)
         return name
+
+    def fill(self, kafka: WarmKafka, name: str, record_count: int) -> None:
+        """Write records of 100 bytes to a topic in one transaction, the first time."""
+        if name not in self._filled:
+            order = {"op": "transact", "bootstrap": self.bootstrap, "topic": self.topic(name)}
+            kafka.measure(**order, records=record_count, count=1, size=100)
+            self._filled.add(name)
 
     def asked(self, side: Side) -> Side:
         """Return the side, after which the broker stands still (SIGSTOP) until it is asked again, or `go_on`.
