@@ -15,12 +15,12 @@ from ..errors import SchemaError
 from ..messages.cursor import errors_at
 from ..messages.schema import Value
 from . import family
-from .frames import MetadataRecord, read_record, write_record
+from .frames import DecodedValue, read_record, write_record
 
 TOPIC = "__cluster_metadata"
 
 
-def decode_value(value: bytes, *, offset: int | None = None) -> MetadataRecord:
+def decode_value(value: bytes, *, offset: int | None = None) -> DecodedValue:
     """Decode a metadata record; `record.message.name` is its kind, e.g. `PartitionRecord`.
 
     Stricter than Kafka's reader: a version that 4.3.1 does not have is refused, because its fields are not known.

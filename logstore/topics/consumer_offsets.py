@@ -22,7 +22,7 @@ from ..messages.writer import write
 from . import family
 from .frames import (
     CoordinatorKey,
-    CoordinatorValue,
+    DecodedValue,
     read_key,
     read_value,
     write_key,
@@ -140,7 +140,7 @@ def decode_key(key: bytes, *, offset: int | None = None) -> OffsetKey | GroupKey
 
 def decode_value(
     key: OffsetKey | GroupKey | CoordinatorKey, value: bytes | None, *, offset: int | None = None
-) -> CommittedOffset | GroupMetadata | CoordinatorValue | None:
+) -> CommittedOffset | GroupMetadata | DecodedValue | None:
     """Decode the value of a record with this decoded `key`; return None for a tombstone.
 
     Raises SchemaError, which names `offset`, for an unknown version and a broken body.

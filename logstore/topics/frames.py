@@ -38,16 +38,8 @@ class CoordinatorKey(NamedTuple):
     fields: Value
 
 
-class CoordinatorValue(NamedTuple):
-    """A decoded value; `version` is that of the body."""
-
-    version: int
-    message: Message
-    fields: Value
-
-
-class MetadataRecord(NamedTuple):
-    """A decoded metadata record; `version` is the written one, which the schema may not have."""
+class DecodedValue(NamedTuple):
+    """A decoded value; `version` is the written one, which the schema of a metadata record may not have."""
 
     version: int
     message: Message
@@ -76,7 +68,7 @@ def read_key(topic: str, key: bytes) -> CoordinatorKey:
     return CoordinatorKey(record_type, message, _read_body(message, record_type, key, "key"))
 
 
-def read_value(topic: str, record_type: int, value: bytes) -> CoordinatorValue:
+def read_value(topic: str, record_type: int, value: bytes) -> DecodedValue:
     """Decode a value of `record_type`; raises SchemaError for an unknown version and a broken body."""
     message = _message(topic, record_type, "Value")
     version = read_version(value)
@@ -86,7 +78,7 @@ def read_value(topic: str, record_type: int, value: bytes) -> CoordinatorValue:
             expected=f"{message.name} of version {message.versions.low} to {message.versions.high}",
             found=version,
         )
-    return CoordinatorValue(version, message, _read_body(message, version, value, "value"))
+    return DecodedValue(version, message, _read_body(message, version, value, "value"))
 
 
 def write_key(topic: str, record_type: int, fields: Value) -> bytes:
@@ -101,7 +93,7 @@ def write_value(topic: str, record_type: int, version: int, fields: Value) -> by
     return version.to_bytes(2, signed=True) + write(message, version, fields)
 
 
-def read_record(topic: str, value: bytes) -> MetadataRecord:
+def read_record(topic: str, value: bytes) -> DecodedValue:
     """Decode a framed record of `topic` (`cluster_metadata` or `remote_log_metadata`).
 
     Raises SchemaError for a frame that is cut or not of version 1, an unknown record type, a broken body, and bytes
@@ -122,7 +114,7 @@ def read_record(topic: str, value: bytes) -> MetadataRecord:
         raise _frame_error(f"Failed to deserialize record with type {record_type}") from error
     if cursor.remaining_bytes:
         raise _frame_error(f"Found {cursor.remaining_bytes} byte(s) of garbage after {record_type}")
-    return MetadataRecord(version, message, fields)
+    return DecodedValue(version, message, fields)
 
 
 def write_record(topic: str, name: str, version: int, fields: Value) -> bytes:

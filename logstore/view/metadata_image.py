@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ..errors import SchemaError
 from ..messages.schema import Value
 from ..topics.cluster_metadata import decode_value
-from ..topics.frames import MetadataRecord
+from ..topics.frames import DecodedValue
 
 BROKER_RESOURCE, TOPIC_RESOURCE = 4, 2  # of a ConfigRecord
 METADATA_VERSION = "metadata.version"
@@ -117,7 +117,7 @@ class MetadataImage:
     next_producer_id: int = 0
     transaction_start_offset: int | None = None
     is_partial: bool = False
-    _pending: list[tuple[MetadataRecord, int, int]] = field(default_factory=list)
+    _pending: list[tuple[DecodedValue, int, int]] = field(default_factory=list)
 
     def replay(self, value: bytes | None, offset: int, timestamp_ms: int = 0) -> None:
         """Apply a record; records of a metadata transaction wait for its end.
@@ -148,7 +148,7 @@ class MetadataImage:
         """Return the configurations set for a topic."""
         return dict(self.configs.get((TOPIC_RESOURCE, name), {}))
 
-    def _apply(self, record: MetadataRecord, offset: int, timestamp_ms: int) -> None:
+    def _apply(self, record: DecodedValue, offset: int, timestamp_ms: int) -> None:
         kind = record.message.name
         try:
             self._change(kind, record.fields, timestamp_ms)

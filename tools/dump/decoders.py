@@ -23,7 +23,7 @@ from logstore.messages.reader import read_from
 from logstore.messages.schema import Value
 from logstore.model import ControlRecordType
 from logstore.topics import control_records, family, frames
-from logstore.topics.frames import CoordinatorValue
+from logstore.topics.frames import DecodedValue
 
 if TYPE_CHECKING:
     from .options import DumpOptions
@@ -144,7 +144,7 @@ def _parse_coordinator(
         return f"Error at offset {offset}, skipping. {_reason(error)}", None
 
 
-def _value_text(value: CoordinatorValue) -> JsonText:
+def _value_text(value: DecodedValue) -> JsonText:
     if value.message.name == "GroupMetadataValue" and value.fields["protocolType"] == "consumer":
         for member in value.fields["members"]:
             _expand(member, "subscription", "ConsumerProtocolSubscription")

@@ -7,7 +7,7 @@ import pytest
 from logstore.errors import SchemaError
 from logstore.topics import cluster_metadata, consumer_offsets, transaction_state
 from logstore.topics.consumer_offsets import CommittedOffset, GroupKey, GroupMember, GroupMetadata, OffsetKey
-from logstore.topics.frames import CoordinatorKey, CoordinatorValue
+from logstore.topics.frames import CoordinatorKey, DecodedValue
 from logstore.topics.transaction_state import TransactionMetadata, TransactionState
 
 TIMESTAMP_MS = 1_600_000_000_000
@@ -102,7 +102,7 @@ def test_other_group_records_are_dicts() -> None:
     assert isinstance(key, CoordinatorKey)
     assert (key.record_type, key.message.name, key.fields) == (3, "ConsumerGroupMetadataKey", {"groupId": "g"})
     value = consumer_offsets.decode_value(key, bytes.fromhex("0000 00000009 00"))
-    assert isinstance(value, CoordinatorValue)
+    assert isinstance(value, DecodedValue)
     assert (value.version, value.fields) == (0, {"epoch": 9, "metadataHash": 0})
 
 
