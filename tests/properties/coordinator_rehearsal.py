@@ -184,7 +184,7 @@ class Rehearsal:
         marker = marker_of(decided, coordinator_epoch=self.table.coordinator_epoch)
         self.completions[decided.transactional_id] = prepare_complete(decided, now_ms=self.now_ms)
         row = [marker.coordinator_epoch, marker.is_commit, marker.producer_id, marker.producer_epoch]
-        names = sorted(f"{topic}-{partition}" for topic, partition in marker.partitions)
+        names = sorted(f"{topic}-{partition}" for topic, partition in decided.partitions)
         self.events.append(["sent", decided.transactional_id, *row, marker.transaction_version, names])
 
     def _row(self, one: Transaction) -> list[Any]:

@@ -20,7 +20,7 @@ def is_ongoing(transaction: Transaction | None, entry: ProducerEntry, partition:
     return entry.producer_epoch == transaction.producer_epoch and partition in transaction.partitions
 
 
-def orphan_marker(transaction: Transaction | None, entry: ProducerEntry, partition: TopicPartition) -> MarkerEntry:
+def orphan_marker(transaction: Transaction | None, entry: ProducerEntry) -> MarkerEntry:
     """Return the marker for an orphan.
 
     It commits if the coordinator has committed this transaction and the marker was lost; else it aborts, with the
@@ -38,7 +38,6 @@ def orphan_marker(transaction: Transaction | None, entry: ProducerEntry, partiti
         is_commit=is_commit,
         coordinator_epoch=max(entry.coordinator_epoch, 0),
         transaction_version=2 if is_commit else 0,
-        partitions=frozenset([partition]),
     )
 
 

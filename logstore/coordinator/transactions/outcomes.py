@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from ...errors import LogstoreError
 from ...layout.batch import NO_PRODUCER_ID
-from ...model import TopicPartition
 from .transaction import NO_PRODUCER_EPOCH, Transaction
 from .transitions import PREPARE_COMMIT
 
@@ -67,14 +66,13 @@ Outcome = Answer | LogstoreError | Append
 
 @dataclass(frozen=True, slots=True)
 class MarkerEntry:
-    """The marker of one transaction, the same in each of `partitions` (`WriteTxnMarkers`)."""
+    """The marker of one transaction, the same in each of its partitions (`WriteTxnMarkers`)."""
 
     producer_id: int
     producer_epoch: int
     is_commit: bool
     coordinator_epoch: int
     transaction_version: int
-    partitions: frozenset[TopicPartition]
 
 
 class MarkerOutcome(Enum):
@@ -90,14 +88,13 @@ _SKIPPED = frozenset({"UNSUPPORTED_FOR_MESSAGE_FORMAT", "UNSUPPORTED_VERSION"})
 
 
 def marker_of(decided: Transaction, *, coordinator_epoch: int) -> MarkerEntry:
-    """Return the marker of a prepared transaction, for the partitions that do not have it yet."""
+    """Return the marker of a prepared transaction."""
     return MarkerEntry(
         producer_id=decided.producer_id,
         producer_epoch=decided.producer_epoch,
         is_commit=decided.state == PREPARE_COMMIT,
         coordinator_epoch=coordinator_epoch,
         transaction_version=decided.client_transaction_version,
-        partitions=decided.partitions,
     )
 
 

@@ -4,8 +4,7 @@ They agree when only the process ends, because a partition joins a transaction b
 disagree after a power failure, as each partition loses or keeps unsynced data on its own.
 
 - An open transaction that the coordinator does not consider ongoing would block read_committed consumers for ever. It
-was
-  never decided, or its decision was lost, so it is aborted; unless the coordinator still knows of a commit.
+  was never decided, or its decision was lost, so it is aborted; unless the coordinator still knows of a commit.
 - A producer epoch that a partition has seen must not be given out again, or the first batches of a new producer would
   count as duplicates. So the coordinator continues from the highest.
 
@@ -48,7 +47,7 @@ def reconcile(store: DataDirectory, states: Iterable[StatePartition], markers: M
             if transaction is not None and transaction.producer_id == entry.producer_id:
                 epochs[entry.producer_id] = max(entry.producer_epoch, epochs.get(entry.producer_id, -1))
             if entry.current_txn_first_offset is not None and not is_ongoing(transaction, entry, partition):
-                markers.write(partition, orphan_marker(transaction, entry, partition))
+                markers.write(partition, orphan_marker(transaction, entry))
                 markers.sync([partition])
     for producer_id, epoch in epochs.items():
         state, transaction = known[producer_id]
