@@ -131,21 +131,20 @@ def decode_value(value: bytes | None, *, offset: int | None = None) -> Transacti
         return _metadata(read_value(_TABLE, _TRANSACTION_LOG, value).fields)
 
 
-def unknown_version(key: bytes, value: bytes | None, *, offset: int | None = None) -> tuple[str, int] | None:
+def unknown_version(key: bytes, value: bytes | None) -> tuple[str, int] | None:
     """Return "key" or "value" and its version if only a newer Kafka can read it; None if all can be read.
 
     A broker skips such records (`UnknownKeyVersion` and `UnknownValueVersion` of `TransactionLog`). Raises
-    SchemaError, which names `offset`, for bytes that are too few for a version.
+    SchemaError for bytes that are too few for a version.
 
     >>> unknown_version(bytes.fromhex("0001 0003 747831"), None)
     ('key', 1)
     """
-    with errors_at(offset):
-        if not is_known_type(_TABLE, record_type := read_type(key)):
-            return "key", record_type
-        if value is None:
-            return None
-        version = read_version(value)
+    if not is_known_type(_TABLE, record_type := read_type(key)):
+        return "key", record_type
+    if value is None:
+        return None
+    version = read_version(value)
     return None if version in record_types(_TABLE, "Value")[record_type].versions else ("value", version)
 
 

@@ -49,12 +49,12 @@ class TransactionTable:
         """Return key and value of the record to log."""
         return log_record(transaction, version=self.rules.record_version)
 
-    def replay(self, key: bytes, value: bytes | None, *, offset: int | None = None) -> None:
-        """Apply the next record of the log; raises SchemaError, which names `offset`."""
+    def replay(self, key: bytes, value: bytes | None) -> None:
+        """Apply the next record of the log; raises SchemaError."""
         if value is None:
-            self._transactions.pop(decode_key(key, offset=offset), None)
+            self._transactions.pop(decode_key(key), None)
         else:
-            self.put(from_record(key, value, offset=offset))
+            self.put(from_record(key, value))
 
     def marker_written(self, transactional_id: str, partition: TopicPartition) -> None:
         """Note that a partition of a decided transaction does not wait for its marker any more."""

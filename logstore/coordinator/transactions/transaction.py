@@ -111,12 +111,12 @@ def log_record(transaction: Transaction, *, version: int) -> tuple[bytes, bytes]
     return _key_of(transaction.transactional_id), encode_value(metadata, version=version)
 
 
-def from_record(key: bytes, value: bytes, *, offset: int | None = None) -> Transaction:
-    """Return the state in a record, which is no tombstone; raises SchemaError, which names `offset`."""
-    metadata = decode_value(value, offset=offset)
+def from_record(key: bytes, value: bytes) -> Transaction:
+    """Return the state in a record, which is no tombstone; raises SchemaError."""
+    metadata = decode_value(value)
     assert metadata is not None
     return Transaction(
-        transactional_id=decode_key(key, offset=offset),
+        transactional_id=decode_key(key),
         producer_id=metadata.producer_id,
         producer_epoch=metadata.producer_epoch,
         state=metadata.state,

@@ -266,8 +266,8 @@ class GroupPartition:
 
     def _replay(self, record: ReplayedRecord, ticks_ms: int, kept: Collection[str]) -> None:
         assert record.key is not None
-        key = decode_key(record.key, offset=record.offset)
-        value = decode_value(key, record.value, offset=record.offset)
+        key = decode_key(record.key)
+        value = decode_value(key, record.value)
         if isinstance(key, OffsetKey):
             assert value is None or isinstance(value, CommittedOffset)
             self.offsets.replay(key, value, record_offset=record.offset, producer_id=record.producer_id)
