@@ -52,7 +52,7 @@ def read_config(
             raise UsageError(f"{dotted} is given twice", java_class=CONFIG_EXCEPTION)
         if value is not None:
             given[dotted] = ",".join(value) if isinstance(value, list | tuple) else value
-    _answer(of_network, client, ignores_network)
+    _refuse_network(of_network, client, ignores_network)
     return values_of(definitions, given), frozenset(given)
 
 
@@ -62,7 +62,8 @@ def non_empty(name: str, value: str) -> None:
         raise invalid(name, value, "String must be non-empty")
 
 
-def _answer(of_network: list[str], client: str, ignores_network: bool) -> None:
+def _refuse_network(of_network: list[str], client: str, ignores_network: bool) -> None:
+    """Raise UsageError for configurations of a network, or only warn of them if the program asks for that."""
     if not of_network:
         return
     names = ", ".join(sorted(of_network))

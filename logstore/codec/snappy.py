@@ -84,7 +84,7 @@ def _snappy_error(code: str, message: str) -> DecompressionError:
 
 
 def decode_block(block: memoryview, size_max: int) -> bytes:
-    """Decode a raw block ; errors are those of `Snappy.uncompressedLength`, `new byte[]` and `Snappy.uncompress`."""
+    """Decode a raw block; errors are those of `Snappy.uncompressedLength`, `new byte[]` and `Snappy.uncompress`."""
     try:
         size = snappy.decompress_raw_len(block) if len(block) > 0 else None
     except CramjamError:

@@ -1,4 +1,4 @@
-"""Which partition of an internal topic keeps a group or a transactional id, as Kafka's two coordinators choose it."""
+"""Choice of the partition of an internal topic that keeps a group or a transactional id."""
 
 from __future__ import annotations
 

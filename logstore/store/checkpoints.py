@@ -30,7 +30,6 @@ from ..model import TopicPartition
 Offsets = dict[TopicPartition, int]
 Logs = Mapping[TopicPartition, PartitionLog]
 
-
 #: the offset of a log for each file; None leaves the log out
 _OFFSET_OF: dict[str, Callable[[PartitionLog], int | None]] = {
     RECOVERY_POINT_FILE_NAME: lambda log: log.recovery_point,

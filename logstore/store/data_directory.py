@@ -227,6 +227,7 @@ class DataDirectory(ClosedInWith):
         """
         if self.is_after_fork:
             return
+        # in this order: no cleaning begins, the running one aborts, and only then is it waited for
         self._timers.is_stopped = True
         self._partitions.stop_cleaning()
         self._timers.stop()
@@ -286,7 +287,7 @@ class DataDirectory(ClosedInWith):
             self.groups.close()
         except LogstoreError as error:
             errors.append(error)
-        waiting = self._partitions.waiting
+        waiting = self._partitions.waiting  # before `close_all`, which forgets them: they keep their checkpoints
         errors += self._partitions.close_all()
         logs = self._partitions.logs
         try:

@@ -200,6 +200,7 @@ class Partitions:
             The first error, after all partitions were tried. A directory that stays does not block a new topic.
         """
         with self._lock:
+            # noted first: after an interrupt the next call, or `close_all`, closes these logs
             for key in keys:
                 self._leaving[key] = self._logs.get(key)
             for key in keys:
@@ -260,7 +261,7 @@ class Partitions:
             flush_later=self.timers.run_soon,
         )
         log.leader_epoch = wanted.leader_epoch
-        self._logs[key] = log
+        self._logs[key] = log  # last: from now on other threads append to it
 
     def _put_aside(self, key: TopicPartition, log: PartitionLog | None, due_ms: int) -> LogstoreError | None:
         """Close a log and have its directory removed later; a directory that cannot be renamed becomes stray."""

@@ -1,4 +1,4 @@
-"""Decides which member of a group reads which partition: range, round-robin and sticky assignors of the Java client.
+"""Assignors of the Java client, which divide partitions among the members of a group: range, round-robin and sticky.
 
 >>> members = {"m1": Subscription(("t",)), "m2": Subscription(("t",))}
 >>> [list(map(str, partitions)) for partitions in assign_range({"t": 3}, members).values()]

@@ -51,7 +51,7 @@ class PartitionFetch:
         return self._chunk if end - self._row == len(self._chunk) else self._chunk.part(self._row, end)
 
     def pass_on(self, count: int) -> None:
-        """Move behind the next `count` records."""
+        """Move the position behind the next `count` records."""
         self._row += count
         self.count -= count
         chunk = self._chunk
@@ -207,22 +207,25 @@ class Fetcher:
     def _is_enough(self) -> bool:
         """Return whether `fetch.min.bytes` can be read, or `fetch.max.wait.ms` have passed."""
         size_min = self._config["fetch.min.bytes"]
+        if size_min <= 1:
+            return True
         isolation = self._positions.isolation
         size = available_count = 0
-        if size_min > 1:
-            for _, position, log in self._positions.readable():
-                available_count += 1
-                if log.log_start_offset <= position < isolation.end_offset(log):
-                    size += log.read(position, self._config["max.partition.fetch.bytes"], isolation).data.size
-                if size >= size_min:
-                    break
-        if available_count and size < size_min:
+        for _, position, log in self._positions.readable():
+            available_count += 1
+            # a position out of range is available too: the read resets it
+            if log.log_start_offset <= position < isolation.end_offset(log):
+                size += log.read(position, self._config["max.partition.fetch.bytes"], isolation).data.size
+            if size >= size_min:
+                break
+        if not available_count:
+            return True
+        if size < size_min:
             now_s = clock.monotonic_s()
             self._fetch_wait_s = now_s if self._fetch_wait_s is None else self._fetch_wait_s
             if now_s - self._fetch_wait_s < self._config["fetch.max.wait.ms"] / 1000:
                 return False
-        if available_count:
-            self._fetch_wait_s = None
+        self._fetch_wait_s = None
         return True
 
     def _is_wanted(self, fetch: PartitionFetch) -> bool:

@@ -238,7 +238,7 @@ class Membership:
         if revoked:
             self._must_rejoin = True  # before `_give_back`: after an interrupt the next call would find nothing revoked
             self._give_back(listener, revoked)
-        kept = set(self._positions) if self._is_cooperative else ()
+        kept = set(self._positions) if self._is_cooperative else ()  # a cooperative listener hears of new ones only
         self._positions.assign(partitions)
         self._has_taken_over = True
         if listener is not None:

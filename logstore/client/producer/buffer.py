@@ -282,6 +282,7 @@ class Buffer:
             )
         now_s = clock.monotonic_s()
         due_s = self._write_all(now_s)
+        # counted anew: an interrupt may have left a reservation without a batch
         self._free_size = memory_size - sum(batch.reserved_size for queue in self._active for batch in queue.batches)
         if self._free_size >= size:
             return 0.0
@@ -353,6 +354,7 @@ class Buffer:
             raise
 
     def _finish(self, queue: PartitionQueue, batch: Batch) -> None:
+        # the batch leaves its queue last: an interrupt repeats `complete`, and wakes every waiting thread
         batch.complete()
         queue.batches.popleft()
         self._free_size += batch.reserved_size

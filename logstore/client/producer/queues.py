@@ -78,7 +78,7 @@ class PartitionQueue:
         self.leader_epoch = log.leader_epoch
         self._sequence: tuple[object, int] = (None, 0)
         self.transaction = 0
-        self.log = log
+        self.log = log  # last: after an interrupt `rebind_log` sees the old log, and binds again
 
     def rebind_log(self, store: DataDirectory) -> bool:
         """Bind the present log of the partition; return True if it is another one, of a recreated topic.

@@ -178,7 +178,7 @@ class TransactionManager:
         name, coordinator = self._transactional_id, self._store.transactions
         if not self._store.transactions.has_epoch_bump:
             coordinator.add_partitions(name, self.identity, [topic_partition])
-        self._begun = (self.number, self.identity)
+        self._begun = (self.number, self.identity)  # first: the coordinator may know of it, even if this fails
         return coordinator.begin_append(name, self.identity, topic_partition, sequence=sequence)
 
     def batch_failed(self, error: LogstoreError) -> None:

@@ -77,7 +77,7 @@ class GroupCoordinator:
         for number in () if was_clean else range(self._topic.partition_count):
             try:
                 self._partition(number)
-            except LogstoreError as error:  # whoever asks for a group of it is told
+            except LogstoreError as error:  # raised again when one of its groups is asked for
                 _LOGGER.warning("Groups of %s-%d cannot be loaded: %s", TOPIC, number, error)
         expiry_interval_ms = self._store.config["offsets.retention.check.interval.ms"]
         self._store.schedule("group-rebalance", _REBALANCE_CHECK_INTERVAL_MS, self.remove_silent)
@@ -333,7 +333,7 @@ class GroupCoordinator:
         partition = self._loaded.get(number)
         if partition is None:
             with self._loading:
-                partition = self._loaded.get(number)
+                partition = self._loaded.get(number)  # again: another thread may have loaded it meanwhile
                 if partition is None:
                     partition = GroupPartition(self._topic, number)
                     partition.load(now_ms=self._store.now_ms(), ticks_ms=self._store.ticks_ms())

@@ -174,6 +174,7 @@ class StatePartition:
     ) -> Answer | LogstoreError:
         self._finish_decided(table, transactional_id)
         outcome = decide(table.get(transactional_id))
+        # the abort of the earlier producer's transaction: Kafka's client asks again until it is done, here it is
         if isinstance(outcome, Append) and isinstance(outcome.answer, ConcurrentTransactionsError):
             self._write(outcome.following)
             outcome = decide(table.get(transactional_id))
@@ -188,6 +189,7 @@ class StatePartition:
         # the data before the decision: a commit must not outlive its records
         if is_commit:
             self._markers.sync(following.partitions)
+        # the log before memory: an interrupt in between is repaired by the next `run`, which replays the log
         self._topic.append(self.number, [self.table.record(following)], needs_sync=is_commit)
         self.table.put(following)
         if following.state in PREPARED:
