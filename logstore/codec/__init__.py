@@ -94,7 +94,7 @@ def checked_level(codec: Codec, level: int | None) -> int:
 
 @cache
 def library_of(codec: Codec) -> Any:
-    """Import and return the module of a codec; its functions are `decode_one` and `compress`."""
+    """Import and return the module of a codec, with `decode_one`, `compress`, CHUNK_SIZE and its model of a stream."""
     return import_module(f"logstore.codec.{codec.kafka_name}")
 
 
@@ -110,18 +110,12 @@ def _as_java(codec: Codec, payload: memoryview, magic: int, size_max: int, paylo
 
 
 def _open(codec: Codec, payload: memoryview, magic: int, size_max: int, payload_offset: int) -> tuple[Input, int]:
+    """Return the model of the codec's Java stream, and the size of its chunks."""
+    library = library_of(codec)
     if codec is Codec.GZIP:
-        from logstore.codec import gzip
-
-        return gzip.GzipInput(payload), gzip.CHUNK_SIZE
+        return library.GzipInput(payload), library.CHUNK_SIZE
     if codec is Codec.SNAPPY:
-        from logstore.codec import snappy
-
-        return snappy.SnappyInput(payload, size_max), snappy.CHUNK_SIZE
+        return library.SnappyInput(payload, size_max), library.CHUNK_SIZE
     if codec is Codec.LZ4:
-        from logstore.codec import lz4
-
-        return lz4.Lz4Input(payload, magic, payload_offset), lz4.CHUNK_SIZE
-    from logstore.codec import zstd
-
-    return zstd.ZstdInput(payload, size_max), zstd.CHUNK_SIZE
+        return library.Lz4Input(payload, magic, payload_offset), library.CHUNK_SIZE
+    return library.ZstdInput(payload, size_max), library.CHUNK_SIZE
