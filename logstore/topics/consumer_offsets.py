@@ -192,14 +192,9 @@ def encode_value(value: CommittedOffset | GroupMetadata, *, version: int | None 
     return write_value(_TABLE, _OFFSET_COMMIT, version, _offset_fields(value))
 
 
-def encode_subscription(fields: Value, *, version: int) -> bytes:
-    """Encode the subscription of a member of a group of type `consumer` (`ConsumerProtocolSubscription`)."""
-    return _write_embedded("ConsumerProtocolSubscription", fields, version)
-
-
-def encode_assignment(fields: Value, *, version: int) -> bytes:
-    """Encode the assignment of such a member (`ConsumerProtocolAssignment`)."""
-    return _write_embedded("ConsumerProtocolAssignment", fields, version)
+def encode_embedded(message_name: str, fields: Value, *, version: int) -> bytes:
+    """Encode a member's `ConsumerProtocolSubscription` or `ConsumerProtocolAssignment`; raises SchemaError."""
+    return version.to_bytes(2, signed=True) + write(family("consumer_protocol")[message_name], version, fields)
 
 
 def _record_type(key: OffsetKey | GroupKey | CoordinatorKey) -> int:
@@ -234,10 +229,6 @@ def _group_fields(value: GroupMetadata) -> Value:
         {field_name: getattr(member, name) for name, field_name in _MEMBER_FIELDS.items()} for member in value.members
     ]
     return {**{field_name: getattr(value, name) for name, field_name in _GROUP_FIELDS.items()}, "members": members}
-
-
-def _write_embedded(message_name: str, fields: Value, version: int) -> bytes:
-    return version.to_bytes(2, signed=True) + write(family("consumer_protocol")[message_name], version, fields)
 
 
 def _embedded(message_name: str, data: bytes) -> Value:

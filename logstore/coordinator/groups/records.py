@@ -15,8 +15,7 @@ from ...topics.consumer_offsets import (
     GroupMetadata,
     decode_assignment,
     decode_subscription,
-    encode_assignment,
-    encode_subscription,
+    encode_embedded,
 )
 from .membership import CONSUMER_PROTOCOL_TYPE, GroupMembership, GroupState, Joining, Member
 
@@ -71,7 +70,7 @@ def group_from_record(key: GroupKey, value: GroupMetadata, *, ticks_ms: int) -> 
 
 
 def _member_record(member: Member) -> GroupMember:
-    joining = member.joining
+    joining, version = member.joining, _CONSUMER_PROTOCOL_VERSION
     subscription: Value = {
         "topics": sorted(joining.topics),
         "userData": None,
@@ -87,8 +86,8 @@ def _member_record(member: Member) -> GroupMember:
         client_host=_CLIENT_HOST,
         rebalance_timeout_ms=joining.rebalance_timeout_ms,
         session_timeout_ms=joining.session_timeout_ms,
-        subscription=encode_subscription(subscription, version=_CONSUMER_PROTOCOL_VERSION),
-        assignment=encode_assignment(assignment, version=_CONSUMER_PROTOCOL_VERSION),
+        subscription=encode_embedded("ConsumerProtocolSubscription", subscription, version=version),
+        assignment=encode_embedded("ConsumerProtocolAssignment", assignment, version=version),
     )
 
 
