@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from ...columns.batch_table import Int64Array
 from ...layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from ..evidence import Known
 from .batches import AuditedBatches, Follower
@@ -69,6 +71,42 @@ _RANGES = np.dtype([("end", "i8"), ("label", "i1"), ("transaction", "i4"), ("cou
 _THIN, _FULL, _EMPTY = range(3)  # records at some offsets, at each, at none
 
 
+class _Part(NamedTuple):
+    """Ranges in few bytes each, as a log of transactions has two of each: a row of _RANGES in columns.
+
+    Attributes:
+        end: of the last one.
+        behind: how far behind the end each ends.
+        open: int64[2, n]: the rows of transactions that are not decided yet, and their numbers.
+    """
+
+    end: int
+    behind: npt.NDArray[np.unsignedinteger[Any]]
+    labels: npt.NDArray[np.int8]
+    counts: npt.NDArray[np.unsignedinteger[Any]]
+    open: Int64Array
+
+    @classmethod
+    def of(cls, rows: Table) -> _Part:
+        """Keep rows."""
+        end, is_open = int(rows["end"][-1]), rows["transaction"] != NONE
+        numbers = np.stack([np.flatnonzero(is_open), rows["transaction"][is_open]])
+        return cls(end, _narrow(end - rows["end"]), rows["label"].copy(), _narrow(rows["count"]), numbers)
+
+    def rows(self) -> Table:
+        """Return them again."""
+        found = np.empty(self.behind.size, _RANGES)
+        found["end"], found["label"] = self.end - self.behind.astype(np.int64), self.labels
+        found["count"], found["transaction"] = self.counts, NONE
+        found["transaction"][self.open[0]] = self.open[1]
+        return found
+
+
+def _narrow(column: Int64Array) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """Return the column in as few bytes as its values need."""
+    return column.astype(np.min_scalar_type(int(column.max())))
+
+
 class Holes(NamedTuple):
     """Batches before or in which offsets may be missing."""
 
@@ -85,7 +123,7 @@ class OffsetRanges(Follower):
     def __init__(self, history: PartitionTransactions) -> None:
         self._history, self._evidence = history, history.evidence
         self._start = self._end = 0
-        self._parts: list[Table] = []
+        self._parts: list[_Part] = []
 
     def step(self, batches: AuditedBatches) -> None:
         table, is_v2 = batches.table, batches.is_v2
@@ -99,12 +137,12 @@ class OffsetRanges(Follower):
         data["end"], data["transaction"] = batches.last + 1, batches.transactions
         data["label"] = np.where(is_v2 & (table.attributes & TRANSACTIONAL_FLAG != 0), _OPEN, _COMMITTED)
         data["label"][is_v2 & (table.attributes & CONTROL_FLAG != 0)] = _CONTROL
-        data["count"] = np.where(is_v2, table.record_count, 1)
+        data["count"] = np.where(is_v2, np.maximum(table.record_count, 0), 1)
         rows["end"] = np.maximum.accumulate(np.maximum(rows["end"], self._end))
         rows = rows[np.diff(rows["end"], prepend=self._end) > 0]
         if rows.size:
             self._decide(rows)
-            self._parts.append(_merged(rows, self._end))
+            self._parts.append(_Part.of(_merged(rows, self._end)))
             self._end = int(rows["end"][-1])
 
     def view(self) -> ReadableOffsets:
@@ -134,9 +172,9 @@ class OffsetRanges(Follower):
         rows["label"][is_numbered] = np.where(found["marker_offset"] == NONE, _OPEN, outcomes)
         rows["transaction"][rows["label"] != _OPEN] = NONE
 
-    def _labelled(self, part: Table) -> Table:
-        """Return the final labels, after the last batch."""
-        rows, evidence = part.copy(), self._evidence
+    def _labelled(self, part: _Part) -> Table:
+        """Return the rows with the final labels, after the last batch."""
+        rows, evidence = part.rows(), self._evidence
         self._decide(rows)
         label = rows["label"]
         label[(label == _OPEN) & (rows["transaction"] == NONE)] = _COMMITTED
