@@ -50,7 +50,7 @@ def log(tmp_path: Path) -> Iterator[PartitionLog]:
 
 
 def kafkas_appends(kafka: WarmKafka, place: Path, record_count: int, call_count: int) -> Side:
-    """Seconds of an append of so many records, one of so many to a new log."""
+    """Return a side: seconds of one append of `record_count` records, of `call_count` to a new log."""
     sizes = {"records": record_count, "count": call_count, "valueSize": VALUE_SIZE}
 
     def side() -> float:
@@ -62,12 +62,12 @@ def kafkas_appends(kafka: WarmKafka, place: Path, record_count: int, call_count:
 
 
 def bare_write(place: Path, record_count: int = 1) -> Floor:
-    """Of a batch of some records."""
+    """Return the floor of an append: one write of a batch of `record_count` records."""
     return writing(place / "floor", BATCH_HEADER_SIZE + record_count * RECORD_SIZE, 500)
 
 
 def kinds_and_lengths(log: PartitionLog) -> tuple[Any, ...]:
-    """Kinds of batches, records and bytes of their values."""
+    """Return the kinds of batches, the number of records, and the bytes of their values."""
     sizes = [chunk.records.value_size for chunk in log.records().chunks()]
     return kinds_of_batches(Path(log.directory.path)), sum(map(len, sizes)), int(sum(map(np.sum, sizes)))
 
@@ -138,7 +138,7 @@ def test_append_columns(measured: Measured, kafka: WarmKafka, tmp_path: Path) ->
 
 @pytest.mark.parametrize("producer_count", PRODUCER_COUNTS)
 def test_append_beside_producers(measured: Measured, log: PartitionLog, producer_count: int, tmp_path: Path) -> None:
-    """One record of each producer in turn: what it costs must grow as memory does, and not otherwise."""
+    """Append one record of each producer in turn: the cost may grow with cache misses, and with nothing else."""
     update = ProducerUpdate(log.producers.state, AppendOrigin.CLIENT)
     update.step(NO_DATA, table_of(producer_count, producer_count), 0, producer_count)
     update.commit()
@@ -160,7 +160,7 @@ def test_append_beside_producers(measured: Measured, log: PartitionLog, producer
 
 @pytest.mark.parametrize("segment_count", steps(1, 30, 100, 300, 1000))
 def test_append_behind_segments(measured: Measured, log: PartitionLog, segment_count: int, tmp_path: Path) -> None:
-    """What it costs must not grow with the segments that are there."""
+    """The cost must not grow with the number of segments."""
     batch = values(1)
     for _ in range(segment_count - 1):
         log.append_records(batch)
@@ -178,7 +178,7 @@ def test_append_behind_segments(measured: Measured, log: PartitionLog, segment_c
 
 @pytest.mark.parametrize(("count", "codec"), CHECKED, ids=lambda each: str(getattr(each, "kafka_name", each)))
 def test_append_checks(measured: Measured, count: int, codec: Codec) -> None:
-    """What the slow path does before anything is written; the fast one checks as it appends."""
+    """Measure the checks of the slow path before it writes; the fast path checks while it appends."""
     columns = RecordColumns.from_records((None, b"%0100d" % index, NOW_MS, []) for index in range(count))
     data = build_batch(columns, codec=codec, producer_id=7, producer_epoch=0, base_sequence=0)
 

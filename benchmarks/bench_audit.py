@@ -29,7 +29,7 @@ METADATA = "version: 0\ntopic_id: dqEnd-x7SkKckvU0_kJgLQ"
 
 
 def write_partition(directory: Path, size: int) -> Path:
-    """A closed partition of one segment in a directory of its own, with all that lies beside a log."""
+    """Write a closed partition of one segment with all side files; return its directory."""
     directory.mkdir(parents=True)
     write_segment(directory / SEGMENT, size)
     recover_partition(str(directory), settings_of(was_clean=False))

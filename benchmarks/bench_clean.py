@@ -42,7 +42,7 @@ LARGE_ROUND_COUNT = 1  # of the large one: it takes Kafka half a minute
 
 
 def records(rng: np.random.Generator, numbers: npt.NDArray[np.int64]) -> RecordColumns:
-    """Of the keys with these numbers; values are noise."""
+    """Return records of the keys with these numbers; the values are noise."""
     count = len(numbers)
     keys = (numbers[:, None] // DIGITS % 10 + ord("0")).astype(np.uint8).reshape(-1)
     values = np.frombuffer(rng.bytes(count * VALUE_SIZE), np.uint8)
@@ -55,9 +55,9 @@ def records(rng: np.random.Generator, numbers: npt.NDArray[np.int64]) -> RecordC
 
 
 def write_log(directory: Path, record_count: int, key_count: int) -> int:
-    """Segments of records, and an active one behind them; the bytes of the segments.
+    """Write segments of records and an active one behind them; return the bytes of the closed segments.
 
-    Every key is there, in no order; those that are there again are drawn by chance.
+    Every key occurs at least once, in random order; the other records have random keys.
     """
     rng = np.random.default_rng(20231114)
     numbers = np.concatenate([np.arange(key_count), rng.integers(0, key_count, record_count - key_count)])
@@ -76,19 +76,19 @@ def write_log(directory: Path, record_count: int, key_count: int) -> int:
 
 
 def opened(directory: Path, segment_size: int = 1 << 30) -> PartitionLog:
-    """The log, at NOW_MS."""
+    """Open the log with its clock at NOW_MS."""
     config = parse_config({**CONFIG, "segment.bytes": str(segment_size)})
     settings = LoadSettings(was_clean=True, recovery_point=0, log_start_offset=0, now_ms=NOW_MS, config=config)
     return opening.open_log(str(directory), settings, now_ms=lambda: NOW_MS)
 
 
 def buffer_size(record_count: int) -> int:
-    """Bytes of a map with room for the keys of all records at a load of 0.8: nobody knows how many are the same."""
+    """Return the bytes of a map with room for as many keys as records, at a load of 0.8."""
     return 24 * (record_count * 5 // 4 + 1000)
 
 
 def is_same(one: Path, other: Path) -> bool:
-    """Whether the segments hold the same bytes."""
+    """Return whether the segments hold the same bytes."""
     names = sorted(path.name for path in one.glob("*.log"))
     return names == sorted(path.name for path in other.glob("*.log")) and all(
         filecmp.cmp(one / name, other / name, shallow=False) for name in names
@@ -96,7 +96,7 @@ def is_same(one: Path, other: Path) -> bool:
 
 
 class Cleaning:
-    """A log that each side cleans a copy of; what ours has open is closed before the next copy."""
+    """A log of which each side cleans a copy; our open copy is closed before the next one is made."""
 
     def __init__(self, place: Path, record_count: int, key_count: int) -> None:
         self.place, self.record_count = place, record_count
@@ -105,42 +105,42 @@ class Cleaning:
         self.log: PartitionLog | None = None
 
     def copy(self, side: str) -> Path:
-        """Where a side cleans."""
+        """Return the directory that a side cleans."""
         return self.place / side / NAME
 
     def fresh(self, side: str) -> Path:
-        """The log as it was written."""
+        """Copy the log as it was written for a side; return the copy."""
         shutil.rmtree(self.copy(side), ignore_errors=True)
         return Path(shutil.copytree(self.place / "source" / NAME, self.copy(side), copy_function=self._linked))
 
     def _linked(self, source: str, copy: str) -> None:
-        """Segments are linked, which nobody writes to, but for the active one."""
+        """Link closed segments, which no side writes to, and copy all other files."""
         is_closed = source.endswith(".log") and not source.endswith(self.active)
         (os.link if is_closed else shutil.copy2)(source, copy)
 
     def open(self) -> None:
-        """Open a fresh copy, for ours."""
+        """Open a fresh copy for our side."""
         self.close()
         self.log = opened(self.fresh("ours"))
 
     def close(self) -> None:
-        """Close it."""
+        """Close our copy."""
         if self.log is not None:
             self.log.close()
 
     def clean(self) -> int:
-        """The offset up to which the log is clean then."""
+        """Clean our copy; return the offset up to which it is clean."""
         assert self.log is not None
         chosen = self.log.cleanable(None, NOW_MS)
         return self.log.clean(chosen, NOW_MS, buffer_size=buffer_size(self.record_count))
 
     def kafkas(self, kafka: WarmKafka) -> float:
-        """Seconds of Kafka's cleaner, without opening and closing the log."""
+        """Return the seconds of Kafka's cleaner, without opening and closing the log."""
         slots, fresh = buffer_size(self.record_count) // 24, str(self.fresh("kafka"))
         return kafka.seconds(op="clean", dir=fresh, slots=slots, config=CONFIG)
 
     def segments(self) -> list[bytes]:
-        """What ours has left."""
+        """Return the segments of our copy."""
         return [path.read_bytes() for path in sorted(self.copy("ours").glob("*.log"))]
 
 

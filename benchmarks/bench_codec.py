@@ -36,7 +36,7 @@ THREADS = ["one thread", "two threads"]
 
 
 def places(size: int) -> tuple[Int64Array, Int64Array]:
-    """Where streams of a size start and end, one behind the other."""
+    """Return the starts and ends of STREAM_COUNT streams of this size, one behind the other."""
     ends = np.arange(1, STREAM_COUNT + 1) * size
     return ends - size, ends
 
@@ -61,7 +61,7 @@ def test_decompress_batches(measured: Measured, codec: Codec) -> None:
 
 
 def streams_floor(codec: Codec, payload: bytes) -> Floor:
-    """Of so many streams: the library that ours calls; where the decompressor is ours, what comes out, copied."""
+    """Return the floor: the library that we call, or a copy of the output where a kernel decompresses."""
     if codec in OF_OURS:
         return copying(STREAM_SIZE * STREAM_COUNT)
     return decompressing(codec, [payload] * STREAM_COUNT)
@@ -81,7 +81,7 @@ def test_compress_batch(measured: Measured, codec: Codec) -> None:
 
 
 def partition(directory: Path) -> Path:
-    """The path of the only segment of a partition."""
+    """Make a partition; return the path of its only segment."""
     (directory / "t-0").mkdir()
     return directory / "t-0" / SEGMENT
 
@@ -93,7 +93,7 @@ def compressed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 
 def floor_of(path: Path, thread_count: int) -> Floor:
-    """Decompression alone where it is, over all streams; else the file mapped and checksummed; on as many threads."""
+    """Return the floor on as many threads: all streams decompressed, or a plain file mapped and checksummed."""
     data = np.fromfile(path, np.uint8)
     table = scan(data)
     codec = Codec(int(table.attributes[0]) & CODEC_MASK)
@@ -112,7 +112,7 @@ def floor_of(path: Path, thread_count: int) -> Floor:
 
 
 def measure_file(measured: Measured, kafka: WarmKafka, segment: tuple[Path, int], threads: str, title: str) -> int:
-    """Records of a segment that ours and Kafka's iteration count."""
+    """Count the records of a segment beside Kafka's iteration."""
     path, record_count = segment
     is_ahead = threads == "two threads"
     sums = sums_of(path, is_ahead=is_ahead)

@@ -28,7 +28,7 @@ GROUP = "bench"
 
 
 def polled(consumer: Consumer) -> int:
-    """Sizes of the values of all records, by `poll`."""
+    """Return the bytes of all values, read by `poll`."""
     size = count = 0
     consumer.seek_to_beginning(SOURCE)
     while count < RECORD_COUNT:
@@ -39,7 +39,7 @@ def polled(consumer: Consumer) -> int:
 
 
 def iterated(consumer: Consumer) -> int:
-    """As `polled`, by iteration."""
+    """Return the bytes of all values, read by iteration."""
     consumer.seek_to_beginning(SOURCE)
     return sum(len(record.value) for record in islice(consumer, RECORD_COUNT))
 
@@ -73,7 +73,7 @@ def test_consume(
 
 
 def chain(store: Store) -> int:
-    """Read `from` and write `to`, exactly once; the number of records."""
+    """Copy the records of `from` to `to` exactly once; return their number."""
     consumer = store.consumer(
         group_id=GROUP,
         isolation_level="read_committed",

@@ -62,7 +62,7 @@ def test_dump_in_process(measured: Measured, depth: str, tmp_path: Path, monkeyp
 
 
 def dump_text(depth: str) -> bytes:
-    """What the dump of the segment in the working directory prints."""
+    """Return what the dump of the segment in the working directory prints."""
     stdout = io.BytesIO()
     assert dump_run(["--files", SEGMENT, *IN_PROCESS[depth]], stdout, io.StringIO()) == 0
     return stdout.getvalue()

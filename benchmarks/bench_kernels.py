@@ -39,7 +39,7 @@ NO_DATA: Bytes = np.zeros(1, np.uint8)  # the records of idempotent batches are 
 
 
 def table_of(batch_count: int, producer_count: int) -> BatchTable:
-    """Idempotent batches of one record each, the producers in turn."""
+    """Return a table of idempotent batches of one record each, the producers in turn."""
     matrix = np.zeros((fields.COLUMN_COUNT, batch_count), np.int64)
     number = np.arange(batch_count)
     matrix[fields.POSITION], matrix[fields.SIZE] = number * 200, 200
@@ -52,7 +52,7 @@ def table_of(batch_count: int, producer_count: int) -> BatchTable:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A segment of more than the caches hold."""
+    """Write a segment that is larger than the caches."""
     directory = tmp_path_factory.mktemp("kernels")
     segment_of(directory, scaled(256 * KIB, 256 * MIB))
     return directory / SEGMENT

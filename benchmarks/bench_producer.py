@@ -138,7 +138,7 @@ def test_build_batch(measured: Measured, kafka: WarmKafka, codec: Codec) -> None
 
 
 def test_build_batch_of_values(measured: Measured) -> None:
-    """From a list of values, as a program has them that sends one after the other."""
+    """Build from a list of values, as a program that sends one after the other has them."""
     batch = values(BATCH_RECORD_COUNT)
     peers: dict[str, Side] = {name: built(name, batch, TIME_MS) for name in BUILDERS}
 

@@ -69,7 +69,7 @@ ENTRY_COUNTS = steps(100, 1000, 10_000, 100_000, 1_000_000)
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> PartitionReader:
-    """One segment of uncompressed batches of 16 KiB, values of 100 bytes."""
+    """Open a partition of one segment: uncompressed batches of 16 KiB, values of 100 bytes."""
     directory = tmp_path_factory.mktemp("bench") / "t-0"
     directory.mkdir()
     write_segment(directory / SEGMENT, SIZE)
@@ -78,7 +78,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> PartitionReader:
 
 @pytest.fixture(scope="module")
 def transactions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PartitionLog, Path]]:
-    """The log, and a copy of its directory for Kafka."""
+    """Yield the log, and a copy of its directory for Kafka."""
     directory = tmp_path_factory.mktemp("transactions") / NAME
     log, batch = opened(directory), values(BATCH_RECORD_COUNT)
     for number in range(TRANSACTION_COUNT):
@@ -97,7 +97,7 @@ def transactions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Par
 
 
 def sums_of_log(log: PartitionLog, isolation: FetchIsolation) -> tuple[int, int]:
-    """Of the offsets that are seen, and of the lengths of values."""
+    """Return the sum of the visible offsets, and that of the lengths of their values."""
     offsets = lengths = 0
     for chunk in log.records(isolation=isolation).chunks():
         offsets += int(chunk.records.offset.sum())
@@ -145,7 +145,7 @@ def test_read_log(
 
 @pytest.mark.parametrize("segment_count", steps(1, 30, 100, 300, 1000))
 def test_fetch_among_segments(measured: Measured, tmp_path: Path, segment_count: int) -> None:
-    """What it costs must not grow with the segments that there are."""
+    """The cost must not grow with the number of segments."""
     log, batch = opened(tmp_path / NAME), values(1)
     for _ in range(segment_count - 1):
         log.append_records(batch)
@@ -192,7 +192,7 @@ def test_live_log_nothing_new(measured: Measured, reader: PartitionReader) -> No
 
 @pytest.fixture(scope="module")
 def plain_segment(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """The path of a segment, and the number of its records."""
+    """Write a segment; return its path and the number of its records."""
     path = partition(tmp_path_factory.mktemp("decode"))
     return path, write_segment(path, scaled(256 * KIB, 256 * MIB))
 
@@ -205,7 +205,7 @@ def test_decode_segment(measured: Measured, kafka: WarmKafka, plain_segment: tup
 
 @pytest.mark.parametrize("size", steps(64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB))
 def test_decode_in_memory(measured: Measured, tmp_path: Path, size: int) -> None:
-    """Without checksums, as the two parsers; they make a Python object of each record, we a table."""
+    """Decode without checksums, as the parsers do; they make a Python object of each record, we a table."""
     data = segment_of(tmp_path, size)
     content, table = data.tobytes(), scan(data)
     record_count = int(table.record_count.sum())
@@ -235,7 +235,7 @@ def tables(data: Bytes, table: BatchTable) -> list[RecordTable]:
 @pytest.mark.parametrize("is_view", [False, True], ids=["binary", "views"])
 @pytest.mark.parametrize("source", ["records", "bytes"])
 def test_to_arrow(measured: Measured, source: str, is_view: bool, value_size: int) -> None:
-    """Of records that are decoded, or from the bytes of batches, as a reader has them."""
+    """Convert decoded records, or the bytes of batches as a reader has them."""
     pytest.importorskip("pyarrow")
     content = build_batches(columns_of(value_size, count=ARROW_COUNT, has_keys=True), batch_size=BATCH_SIZE)
     records = tables(content.data, content.table)
@@ -257,14 +257,14 @@ def test_to_arrow(measured: Measured, source: str, is_view: bool, value_size: in
 
 
 def made_size(batches: list[Any], datas: list[Bytes]) -> int:
-    """Bytes of Arrow's buffers that are not the bytes of the batches themselves: what has to be copied."""
+    """Return the bytes of Arrow's buffers that are not those of the batches themselves: these must be copied."""
     lent = {data.ctypes.data for data in datas}
     buffers = [buffer for batch in batches for column in batch.columns for buffer in column.buffers() if buffer]
     return sum(buffer.size for buffer in buffers if buffer.address not in lent)
 
 
 def contents(batches: list[Any]) -> list[Any]:
-    """Offsets, timestamps and values of all rows, the same however values are held."""
+    """Return offsets, timestamps and values of all rows, the same for binary and for views."""
     return [
         (batch["offset"].to_numpy(), batch["timestamp"].cast("int64").to_numpy(), b"".join(batch["value"].to_pylist()))
         for batch in batches
@@ -280,7 +280,7 @@ def written_entries(path: Path, entries: NDArray[np.void]) -> bytes:
 def measure_searches(
     measured: Measured, kafka: WarmKafka, index: OffsetIndex | TimeIndex, keys: Int64Array, first: int, step: int
 ) -> tuple[list[int], int]:
-    """Look up targets between `first` and one step behind the last key; the targets, and the sum of the answers."""
+    """Look up targets between `first` and one step behind the last key; return them, and the sum of the answers."""
     kind = "offset" if isinstance(index, OffsetIndex) else "time"
     span = (keys.size + 1) * step
     order = {"op": f"search{kind.title()}s", "file": index.path, "first": first, "span": span}

@@ -50,15 +50,15 @@ class Crashed:
 
     @classmethod
     def written(cls, place: Path, size: int, *, has_indexes: bool = True) -> Crashed:
-        """A new one."""
+        """Write a new one of about `size` bytes."""
         return cls(place / SEGMENT, write_segment(place / SEGMENT, size), has_indexes)
 
     def partition(self, side: str) -> Path:
-        """The directory that a side recovers."""
+        """Return the directory that a side recovers."""
         return self.segment.parent / side / NAME
 
     def fresh(self, side: str) -> Path:
-        """The partition as the crash left it."""
+        """Make the partition as the crash left it; return its directory."""
         directory = self.partition(side)
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
@@ -70,13 +70,13 @@ class Crashed:
         return directory
 
     def made(self, side: str) -> list[bytes]:
-        """What a recovery has written: indexes, snapshots, checkpoints."""
+        """Return what a recovery has written: indexes, snapshots, checkpoints."""
         return [path.read_bytes() for path in sorted(self.partition(side).iterdir()) if path.suffix != ".log"]
 
 
 @contextlib.contextmanager
 def one_processor() -> Iterator[None]:
-    """This thread on one processor; where the system can do that."""
+    """Pin this thread to one processor; skip the test where the system cannot."""
     if not hasattr(os, "sched_setaffinity"):
         pytest.skip("this system pins no thread to a processor")
     all_of_them = os.sched_getaffinity(0)
@@ -95,7 +95,7 @@ def measure_recovery(
     *,
     is_pinned: bool = False,
 ) -> int:
-    """Log end offsets are compared, and where Kafka ran the offset indexes; the number of records."""
+    """Measure a recovery and return the number of records; where Kafka ran, compare the offset indexes."""
     size = crashed.segment.stat().st_size
     thread_count = 1 if is_pinned or size < PARALLEL_SIZE_MIN else 2
 
@@ -129,7 +129,7 @@ def measure_recovery(
 
 @pytest.fixture(scope="module")
 def crashed_log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crashed]:
-    """A GiB."""
+    """Yield a crashed log of a GiB."""
     place = tmp_path_factory.mktemp("crashed")
     yield Crashed.written(place, LARGE_SIZE)
     shutil.rmtree(place)
@@ -153,7 +153,7 @@ def test_recover_by_size(measured: Measured, kafka: WarmKafka, tmp_path: Path, s
 
 @pytest.fixture(scope="module", params=BATCH_SIZES)
 def sound_partition(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One segment with its indexes, closed."""
+    """Yield a closed partition of one segment with its indexes."""
     directory = tmp_path_factory.mktemp(f"data{request.param}") / "orders-0"
     directory.mkdir()
     log = directory / SEGMENT
@@ -178,7 +178,7 @@ def test_verify(measured: Measured, sound_partition: Path, request: pytest.Fixtu
 
 
 def writing_and_syncing(path: Path, size: int) -> Floor:
-    """So many bytes in one call to a new file, and then to the disk, as no snapshot can do without."""
+    """Write and sync a new file of `size` bytes, which no snapshot can avoid."""
     content = bytes(size)
 
     def write_and_sync() -> None:
@@ -191,7 +191,7 @@ def writing_and_syncing(path: Path, size: int) -> Floor:
 
 
 def lasting(path: Path, appending_id: int) -> bytes:
-    """What of a snapshot is the same in every run: all but times, and the producer that goes on meanwhile."""
+    """Return what of a snapshot is the same in every run: all but times and the appending producer."""
     read_producer_snapshot(str(path))  # its checksum is right
     entries = np.frombuffer(path.read_bytes(), ENTRY_DTYPE, offset=SNAPSHOT_HEADER_SIZE).copy()
     entries["timestamp"] = 0

@@ -27,7 +27,7 @@ PARTITION_COUNTS = steps(1, 100, 1000)
 CRASHED_COUNTS = PARTITION_COUNTS[:2]  # a recovery of the largest takes seconds
 RECORD_COUNT = 100  # in each partition
 ROUND_COUNTS = {"store": 2, "every log": 2}  # of those with a broker, which takes seconds to start
-CLOSING_FILES = (clean_shutdown.FILE_NAME, "recovery-point-offset-checkpoint")  # written by whoever closes
+CLOSING_FILES = (clean_shutdown.FILE_NAME, "recovery-point-offset-checkpoint")  # written by a close
 FLOORLESS = "few small files: nothing to measure against"
 WORDS = {"clean": "clean stop (logs open on first use)", "crash": "crash"}
 PICTURE = "partitions of a store"
@@ -36,7 +36,7 @@ LISTED_COUNT = 69
 
 @pytest.fixture(scope="module")
 def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
-    """The directory of so many partitions, made once; whoever opens it closes it."""
+    """Return a function: the directory of a store of so many partitions, made once and closed."""
     return cache(lambda partition_count: made(tmp_path_factory.mktemp("store") / "data", partition_count))
 
 
@@ -49,7 +49,7 @@ def made(root: Path, partition_count: int) -> Path:
 
 
 def end_offsets(store: DataDirectory) -> list[int]:
-    """Of all partitions, each of which is opened for it."""
+    """Open every partition; return their end offsets."""
     return [store.log("orders", number).log_end_offset for number in range(store.topics["orders"].partition_count)]
 
 
@@ -184,7 +184,7 @@ with logstore.open(sys.argv[1]) as store:
 
 
 def numpy_alone(cwd: Path) -> Side:
-    """Seconds of a program that imports numpy, and ends."""
+    """Return a side: seconds of a program that only imports numpy."""
     return lambda: run([sys.executable, "-c", "import numpy"], cwd / "numpy.txt", cwd)
 
 

@@ -90,7 +90,7 @@ def test_transaction(
 
 @pytest.fixture(scope="module", params=steps(1, 1000, 1_000_000))
 def log(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
-    """A log with so many open transactions, and a copy of its directory for Kafka."""
+    """Yield a log with so many open transactions, their number, and a copy of its directory for Kafka."""
     directory = tmp_path_factory.mktemp("markers") / NAME
     directory.mkdir()
     write_producers(directory / SEGMENT, request.param, is_transactional=True, now_ms=now_ms())
@@ -146,7 +146,7 @@ def test_last_stable_offset_of_transactions(measured: Measured, log: Opened) -> 
 
 @pytest.fixture(scope="module", params=steps(1, 100, 10_000))
 def crowded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, int]]:
-    """A store that keeps house, with so many open transactions and ten times as many groups; and how many."""
+    """Yield a store with its timers, so many open transactions and ten times as many groups; and their number."""
     open_count: int = request.param
     with logstore.open(tmp_path_factory.mktemp("crowded") / "data", config=HOUSEKEEPING) as store:
         store.create_topic("orders", partitions=1)
@@ -170,14 +170,14 @@ def crowded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def committed_offset(store: Store) -> int:
-    """The offset that the group has."""
+    """Return the committed offset of GROUP."""
     committed = store.groups.fetch(GROUP, [PLACE])[PLACE]
     assert committed is not None
     return committed.offset
 
 
 def test_transaction_commit_beside_open_ones(measured: Measured, crowded: tuple[Store, int], tmp_path: Path) -> None:
-    """One record and one offset, in a store that has many transactions open."""
+    """Commit one record and one offset in a store that has many open transactions."""
     store, open_count = crowded
     producer, log, count = store.producer(transactional_id=GROUP), store.log(*PLACE), 0
     producer.init_transactions()
