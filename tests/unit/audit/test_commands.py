@@ -56,6 +56,16 @@ def test_producers_are_named_by_their_transactional_ids(golden: Golden) -> None:
     assert "left-open" in printed(listing_commands.producers, golden("demo") / "orders-0")
 
 
+def test_producers_of_a_stray_directory_are_not_the_partitions(golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("demo"), tmp_path / "data")
+    stray = shutil.copytree(root / "orders-0", root / f"orders-0.{'0123456789abcdef' * 2}-stray")
+    assert {row["path"] for row in asked(listing_commands.producers, root / "orders-0")} == {str(root / "orders-0")}
+    assert {row["path"] for row in asked(listing_commands.producers, stray)} == {str(stray)}
+    places = {row["path"] for row in asked(listing_commands.producers, root) if row["topic"] == "orders"}
+    assert {str(root / "orders-0"), str(stray)} <= places
+    assert stray.name in printed(listing_commands.producers, root)
+
+
 def test_topics_have_ids_and_configurations(golden: Golden) -> None:
     rows = {row["topic"]: row for row in asked(listing_commands.topics, golden("demo"))}
     assert rows["payments"]["config"] == {"index.interval.bytes": "100"}
