@@ -11,7 +11,18 @@ from logstore.disk.names import file_name
 from logstore.errors import DataDirectoryError
 
 from .paths import data_directory, input_paths, partition_in
-from .rows import PLACE, PLACE_BY_PATH, TOPIC, Row, RowField, RowType, members, print_rows, unless_missing
+from .rows import (
+    PLACE,
+    PLACE_BY_PATH,
+    PLACE_OF_DIRECTORY,
+    TOPIC,
+    Row,
+    RowField,
+    RowType,
+    members,
+    print_rows,
+    unless_missing,
+)
 from .verbs import Verb, exit_code_of, path_argument, paths_argument, told_unreadable
 
 if TYPE_CHECKING:
@@ -34,7 +45,7 @@ GROUP = RowType(
     "A committed offset of a group.",
     (
         RowField("group", "string", "id of the group", "group"),
-        *PLACE[:2],
+        *PLACE,
         RowField("offset", "integer", "the committed offset: the next one to read", "committed offset"),
         RowField("lag", "integer?", "offsets up to the end of the log; null without the partition", "lag"),
         RowField("recordLag", "integer?", "records that are still to be read", "records to read", _record_lag),
@@ -66,7 +77,7 @@ PRODUCER = RowType(
     "producer",
     "What a log knows of a producer.",
     (
-        *PLACE,
+        *PLACE_OF_DIRECTORY,
         RowField("producerId", "integer", "its id", "producer id"),
         RowField("producerEpoch", "integer", "its epoch", "epoch"),
         RowField("transactionalId", "string?", "its transactional id", "transactional id"),

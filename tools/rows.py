@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from logstore.disk.names import file_name
+
 from .tables import print_table, visible
 from .timestamps import iso_text
 
@@ -61,7 +63,9 @@ class RowType(NamedTuple):
 TOPIC = RowField("topic", "string", "name of the topic")
 PARTITION = RowField("partition", "integer", "number of the partition")
 PATH = RowField("path", "string", "the directory")
-PLACE = (TOPIC, PARTITION._replace(heading="partition", cell=lambda row: f"{row['topic']}-{row['partition']}"), PATH)
+PLACE = (TOPIC, PARTITION._replace(heading="partition", cell=lambda row: f"{row['topic']}-{row['partition']}"))
+# by its name: a stray or future directory only shares topic and number with the partition
+PLACE_OF_DIRECTORY = (TOPIC, PARTITION._replace(heading="partition", cell=lambda row: file_name(row["path"])), PATH)
 PLACE_BY_PATH = (TOPIC, PARTITION, PATH._replace(heading="partition"))
 
 

@@ -11,7 +11,7 @@ from logstore.errors import DataDirectoryError
 
 from .main import HELP_SETTINGS
 from .paths import Note, partition_directory, partition_in
-from .rows import PLACE, Row, RowField, RowType, members, print_row, print_rows
+from .rows import PLACE, PLACE_OF_DIRECTORY, Row, RowField, RowType, members, print_row, print_rows
 from .tables import visible
 from .timestamps import duration, iso_text
 from .verbs import FINDINGS, Verb, exit_code_of, now_option, path_argument, paths_argument, time_or_clock
@@ -28,7 +28,7 @@ TRANSACTION = RowType(
     "transaction",
     "An open transaction in a partition.",
     (
-        *PLACE[:2],
+        *PLACE,
         RowField("transactionalId", "string?", "of its producer", "transactional id"),
         RowField("producerId", "integer", "of its producer", "producer id", is_minor=True),
         RowField("producerEpoch", "integer", "of its producer", "epoch", is_minor=True),
@@ -52,7 +52,7 @@ EXPLANATION = RowType(
     "explanation",
     "Why read_committed consumers of a partition get no further.",
     (
-        *PLACE,
+        *PLACE_OF_DIRECTORY,
         RowField("lastStableOffset", "integer", "they get what is below"),
         RowField("logEndOffset", "integer", "behind the last record"),
         RowField("openCount", "integer", "how many transactions are open"),
