@@ -100,7 +100,7 @@ class Partition:
         """
         if self.surroundings.was_closed:
             return False
-        if not self.surroundings.is_known:
+        if not self.surroundings.is_known and self.surroundings.recovery_point is None:
             return segment is self.last_segment
         return self.end_of(segment) > (self.surroundings.recovery_point or 0)
 
@@ -171,14 +171,15 @@ def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) ->
     is_closed = os.path.exists(child(root, clean_shutdown.FILE_NAME))
     is_live = files.kind is DirectoryKind.LIVE
 
-    def offset(name: str) -> int | None:
-        return checkpoints.get(name, {}).get(files.key) if is_live else None
+    def offset(name: str, is_told: bool = is_live) -> int | None:
+        return checkpoints.get(name, {}).get(files.key) if is_told else None
 
     return Surroundings(
         is_known=is_live and (is_closed or bool(checkpoints)) and files.topic != METADATA_TOPIC,
         # the metadata log is closed later, and looked at on each start (`KafkaRaftLog`)
         was_closed=is_closed and files.kind not in SET_ASIDE and files.topic != METADATA_TOPIC,
-        recovery_point=offset(offset_checkpoint.RECOVERY_POINT_FILE_NAME),
+        # a future log has a recovery point too, in a log dir of its own (`LogManager.logsByDir`)
+        recovery_point=offset(offset_checkpoint.RECOVERY_POINT_FILE_NAME, files.kind not in SET_ASIDE),
         log_start_offset=offset(offset_checkpoint.LOG_START_OFFSET_FILE_NAME),
         cleaner_offset=offset(offset_checkpoint.CLEANER_OFFSET_FILE_NAME),
         checkpoints=frozenset(checkpoints),

@@ -331,6 +331,22 @@ def test_a_producer_may_expire_beside_an_older_one_whose_transaction_was_open(
     assert ("snapshot-state" in findings(root, story)) == is_told
 
 
+@pytest.mark.parametrize(("recovery_point", "found"), [("orders 0 0", []), ("orders 0 3", ["index-zeros"])])
+def test_a_future_log_that_begins_anew_may_still_have_the_segment_before(
+    recovery_point: str, found: list[str], tmp_path: Path
+) -> None:
+    """The new segment is made before the old one goes, whose indexes are as a broker has them open."""
+    story = Story()
+    story.plain(A)
+    root = story.write(tmp_path)
+    directory = (root / A).rename(root / f"{A}.0123456789abcdef0123456789abcdef-future")
+    (directory / f"{0:020d}.index").write_bytes(bytes(4096))
+    (directory / f"{1:020d}.log").touch()
+    (root / "recovery-point-offset-checkpoint").write_text(f"0\n1\n{recovery_point}\n")
+    rules = findings(root, story)
+    assert [rule for rule in rules if rule.startswith("index")] == found
+
+
 @pytest.mark.parametrize(
     ("policy", "is_closed", "found"),
     [("compact", False, set()), ("compact", True, OVERLAP), ("delete", False, OVERLAP)],
