@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from logstore_tools.commands import logstore
+from logstore_tools.dump.row_types import DUMP_ROWS
 from logstore_tools.rows import RowType
 from logstore_tools.verbs import Verb
 
@@ -21,8 +22,8 @@ Written by `python -m docs.generators` from the schemas that the commands print 
 in their order. `--format csv` has the same members as columns, with their names in the first line, lists and objects as
 JSON, and escapes for what a terminal would obey; where a command prints rows of several types, those of the last one.
 Times are ISO 8601 in UTC to the millisecond; one beyond the years 1 to 9999 is its number of milliseconds. `?` is a
-member that may be missing: null in JSON, empty in CSV. `logstore dump` has other formats, see
-[Dump](../how-to/dump.md#for-programs).
+member that may be missing: null in JSON, empty in CSV. `logstore dump` has the types at the end, and other formats, see
+[Dump](../how-to/dump.md#for-programs); members that its options leave out are not there.
 """
 
 
@@ -43,7 +44,8 @@ def page() -> str:
     for words, verb in verbs():
         for of in verb.prints:
             printed.setdefault(of.name, (of, []))[1].append(f"`logstore {' '.join(words)}`")
-    return _HEAD + "".join(_section(of, calls) for _, (of, calls) in sorted(printed.items()))
+    sections = [_section(of, calls) for _, (of, calls) in sorted(printed.items())]
+    return _HEAD + "".join(sections + [_section(of, ["`logstore dump`"]) for of in DUMP_ROWS])
 
 
 def _section(of: RowType, calls: list[str]) -> str:

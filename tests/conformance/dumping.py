@@ -6,6 +6,7 @@ import io
 import os
 import traceback
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from logstore_tools.dump import run
@@ -44,3 +45,12 @@ def _report(row: dict[str, Any]) -> list[str]:
     except Exception:  # whatever escapes is a finding about this call, and no reason to leave out the others
         return [" ".join(["dump", *row["argv"]]), traceback.format_exc(limit=-2)]
     return differences(row["argv"], (row["rc"], row["stdout"], row["stderr"]), found)
+
+
+def ms_of(time: str | None) -> int | None:
+    """The number of a time that `iso_text` made; -1 for none."""
+    if time is None:
+        return -1
+    if not time.endswith("Z"):
+        return int(time)
+    return (datetime.fromisoformat(time) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)

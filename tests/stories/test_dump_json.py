@@ -14,11 +14,12 @@ import pytest
 
 from logstore.disk.names import java_file
 from logstore.layout.utf8 import java_utf8
+from logstore_tools.dump.row_types import DUMP_ROWS
 from tests.conformance.beyond import difference
 from tests.conformance.comparison import comparable_stdout, differences
 from tests.conformance.damage import KINDS
 from tests.conformance.damaged_cases import ANSWERS, Case
-from tests.conformance.dumping import answer
+from tests.conformance.dumping import answer, ms_of
 from tests.golden.archive import NAMES, answers, read_rows
 from tests.support.golden import Golden
 
@@ -32,7 +33,19 @@ CONTROL_TITLES = {
 LINE_BEGINS = re.compile(r"\n(\| |baseOffset: |offset: |Dumping )")
 HEADER_LINE = re.compile(r"(Dumping |Log starting offset: |KRaft bootstrap snapshot$|Snapshot end offset: |$)")
 
+FIELDS = {of.name: {field.name: field.type for field in of.fields} for of in DUMP_ROWS}
+
 Item = dict[str, Any]
+
+
+def with_numbers(item: Item) -> Item:
+    """The object with times in ms as the text has them; it has members of its type alone, in their order."""
+    types = FIELDS[item["type"]]
+    names = [name.removesuffix("Base64") for name in item]
+    assert names == [name for name in ["type", *types] if name in names]
+    is_missing = {name: "?" in types[name] for name in names[1:] if item.get(name, "") is None}
+    assert all(is_missing.values()), item
+    return {name: ms_of(value) if types.get(name, "").startswith("time") else value for name, value in item.items()}
 
 
 def batch_line(item: Item) -> str:
@@ -112,7 +125,7 @@ def file_text(path: str, items: list[Item], *, is_skipping: bool) -> Iterator[st
     elif found := re.fullmatch(r"(\d{20})-(\d{10}).*\.checkpoint", name):
         yield f"Snapshot end offset: {int(found[1])}, epoch: {int(found[2])}"
     for item in items:
-        match item["kind"]:
+        match item["type"]:
             case "batch":
                 yield batch_line(item)
                 if item.get("isControl") and is_skipping:
@@ -121,16 +134,16 @@ def file_text(path: str, items: list[Item], *, is_skipping: bool) -> Iterator[st
                 yield record_line(item)
             case "trailer":
                 yield f"Found {item['invalidBytes']} invalid bytes at the end of {name}"
-            case "entry":
-                yield entry_line(item)
-            case _:
+            case "message":
                 yield item["message"]
+            case _:
+                yield entry_line(item)
 
 
 def text_again(argv: list[str], stdout: str) -> str:
     """The text of the objects in `stdout`."""
-    items = [json.loads(line) for line in stdout.split("\n")[:-1]]
-    by_file = {path: list(group) for path, group in itertools.groupby(items, lambda item: item["file"])}
+    items = [with_numbers(json.loads(line)) for line in stdout.split("\n")[:-1]]
+    by_file = {path: list(group) for path, group in itertools.groupby(items, lambda item: item["path"])}
     is_skipping = "--skip-record-metadata" in argv and set(argv) & {"--deep-iteration", "--print-data-log"} != set()
     is_skipping |= "--skip-record-metadata" in argv and any("decoder" in word for word in argv)
     lines = []

@@ -1,4 +1,4 @@
-"""`--format arrow` and `--format parquet`: the rows of JSON as one table, with null where a kind has no such column.
+"""`--format arrow` and `--format parquet`: the rows of JSON as one table, with null where a type has no such column.
 
 Arrow is a stream of record batches, as `pyarrow.ipc.open_stream` reads it. Numbers are int64; `key` and `value` are
 binary, or text with a decoder; `control` is JSON. Rows stand in the order of the files.
@@ -32,7 +32,7 @@ _NUMBERS = (
 def schema_of(options: DumpOptions) -> pa.Schema:
     """Return the schema of all rows of a dump."""
     content = pa.string() if options.needs_python else pa.binary()
-    types: dict[str, pa.DataType] = {"file": pa.string(), "kind": pa.string()}
+    types: dict[str, pa.DataType] = {"type": pa.string(), "path": pa.string()}
     types |= dict.fromkeys(_NUMBERS, pa.int64())
     types |= dict.fromkeys(("isTransactional", "isControl", "isValid"), pa.bool_())
     types |= dict.fromkeys(("timestampType", "codec", "control", "message"), pa.string())
@@ -53,7 +53,7 @@ class ArrowRows(ColumnRows):
     def write_rows(self, rows: list[Row]) -> None:
         """Write rows that are made one by one."""
         if rows:
-            self._put(pa.RecordBatch.from_pylist([{"file": self._name, **row} for row in rows], self._schema))
+            self._put(pa.RecordBatch.from_pylist([{"path": self._name, **row} for row in rows], self._schema))
 
     def write_interleaved(self, batches: Rows, records: Rows, starts: list[int]) -> None:
         """Write each batch before its records, which begin at its start."""
@@ -64,7 +64,7 @@ class ArrowRows(ColumnRows):
             self._put(batch)
 
     def _batch(self, rows: Rows) -> pa.RecordBatch:
-        same = {"file": [self._name] * rows.size, "kind": [rows.kind] * rows.size}
+        same = {"type": [rows.type] * rows.size, "path": [self._name] * rows.size}
         columns: dict[str, Column] = same | rows.columns
         arrays = [
             _array(columns[field.name], field.type) if field.name in columns else pa.nulls(rows.size, field.type)

@@ -52,9 +52,9 @@ Column = npt.NDArray[Any] | Slices | list[Any]  # of int64, bool or words; or of
 
 
 class Rows(NamedTuple):
-    """Rows of one kind, `batch` or `record`: columns of one length, in the order that JSON has."""
+    """Rows of one type, `batch` or `record`: columns of one length, in the order that JSON has."""
 
-    kind: str
+    type: str
     size: int
     columns: dict[str, Column]
 

@@ -35,7 +35,7 @@ from .output import Output, Row
 from .text_rows import TextRows
 
 _ROW_COUNT = 8192  # rows that are written at once
-_PRODUCER_FIELD_COUNT = 6  # of a producer without a batch, the kind included
+_PRODUCER_FIELD_COUNT = 6  # of a producer without a batch, the type included
 
 _Index = TypeVar("_Index")
 _Read = Callable[[str, DumpOptions, Findings], Iterator[Row]]
@@ -74,11 +74,11 @@ def _offset_index_rows(path: str, options: DumpOptions, findings: Findings) -> I
     records = SegmentRecords(sibling(path, _segment_stem(path) + LOG_SUFFIX))
     index = _read_index(path, read_offset_index)
     if index.entry_count == 0:
-        yield {"kind": "message", "message": f"{java_file(path)} is empty."}
+        yield {"type": "message", "message": f"{java_file(path)} is empty."}
         return
     if options.has("index-sanity-check"):
         index.sanity_check()
-        yield {"kind": "message", "message": f"{java_file(path)} passed sanity check."}
+        yield {"type": "message", "message": f"{java_file(path)} passed sanity check."}
         return
     entry_count = _written_entry_count(index.offsets, index.base_offset)
     is_printed = not options.has("verify-index-only")
@@ -88,7 +88,7 @@ def _offset_index_rows(path: str, options: DumpOptions, findings: Findings) -> I
         if last_offset != offset:
             findings.add(Section.INDEX_MISMATCH, path, offset, last_offset)
         if is_printed:
-            yield {"kind": "entry", "offset": offset, "position": position}
+            yield {"type": "offsetIndexEntry", "offset": offset, "position": position}
 
 
 def _time_index_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
@@ -100,7 +100,7 @@ def _time_index_rows(path: str, options: DumpOptions, findings: Findings) -> Ite
     index = _read_index(path, read_time_index)
     if options.has("index-sanity-check"):
         index.sanity_check()
-        yield {"kind": "message", "message": f"{java_file(path)} passed sanity check."}
+        yield {"type": "message", "message": f"{java_file(path)} passed sanity check."}
         return
     entry_count = _written_entry_count(index.offsets, index.base_offset)
     offsets, timestamps = index.offsets[:entry_count], index.timestamps[:entry_count].tolist()
@@ -119,7 +119,7 @@ def _time_index_rows(path: str, options: DumpOptions, findings: Findings) -> Ite
             if previous_timestamp >= timestamp:
                 findings.add(Section.TIMESTAMP_ORDER, path, timestamp, previous_timestamp)
         if is_printed:
-            yield {"kind": "entry", "timestamp": timestamp, "offset": offset}
+            yield {"type": "timeIndexEntry", "timestamp": timestamp, "offset": offset}
         previous_timestamp = timestamp
 
 
@@ -150,7 +150,7 @@ def _transaction_index_rows(path: str, options: DumpOptions, findings: Findings)
         "lastOffset": index.last_offsets,
         "lastStableOffset": index.last_stable_offsets,
     }
-    yield from _rows(columns)
+    yield from _rows("abortedTransaction", columns)
 
 
 def _producer_snapshot_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
@@ -173,16 +173,16 @@ def _producer_snapshot_rows(path: str, options: DumpOptions, findings: Findings)
         "offsetDelta": snapshot.offset_deltas,
         "timestamp": snapshot.timestamps,
     }
-    for row in _rows(columns):
+    for row in _rows("producerEntry", columns):
         first_offset = row["currentTxnFirstOffset"]
         row["currentTxnFirstOffset"] = _OptionalLong(first_offset) if first_offset >= 0 else None
         has_batch = row["lastOffset"] >= 0
         yield row if has_batch else {name: row[name] for name in list(row)[:_PRODUCER_FIELD_COUNT]}
 
 
-def _rows(columns: dict[str, NDArray[np.int64]]) -> Iterator[dict[str, Any]]:
+def _rows(of: str, columns: dict[str, NDArray[np.int64]]) -> Iterator[dict[str, Any]]:
     for values in np.stack(list(columns.values()), axis=1).tolist():
-        yield {"kind": "entry", **dict(zip(columns, values, strict=True))}
+        yield {"type": of, **dict(zip(columns, values, strict=True))}
 
 
 _READERS: dict[str, _Read] = {

@@ -1,12 +1,4 @@
-"""`--format json`: one object a line, for programs.
-
-`file` is the path, `kind` tells what an object is:
-
-    batch     the header of a batch, with the names that the text has
-    record    in a deep dump, below its batch: metadata, and with `--print-data-log` or a decoder key and value
-    trailer   `invalidBytes` at the end of a log
-    entry     a line of an index or snapshot, with the names that the text has
-    message   what the text says of an index in a sentence
+"""`--format json`: one object a line, for programs, as the types in `row_types` say.
 
 Keys and values are strings when they are UTF-8, else `keyBase64` and `valueBase64`; null is null. That holds for
 headers too, which are a list, because a key may come twice. What a decoder of an internal topic makes of a key or value
@@ -21,14 +13,20 @@ import json
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from logstore.columns.batch_table import Int64Array
+from logstore.layout.batch import NO_TIMESTAMP
 from logstore.messages.json_form import JsonText
 
+from ..timestamps import iso_text
 from .column_rows import ABSENT, Column, ColumnRows, Rows, Slices
 from .findings import Findings
 from .options import DumpOptions
 from .output import Output, Row
 
+TIMES = frozenset(("timestamp", "maxTimestamp", "lastTimestamp"))
+_TIME_MIN_MS, _TIME_MAX_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -37,11 +35,11 @@ class JsonRows(ColumnRows):
 
     def __init__(self, path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> None:
         super().__init__(path, options, out, findings)
-        self._start = f'{{"file":{_encode(path)}'
+        self._path_member = f',"path":{_encode(path)}'
 
     def write_rows(self, rows: list[Row]) -> None:
         """Write rows that are made one by one."""
-        self._write_lines([self._start + "".join(map(_member, row.keys(), row.values())) + "}\n" for row in rows])
+        self._write_lines([self._line(row) for row in rows])
 
     def write_interleaved(self, batches: Rows, records: Rows, starts: list[int]) -> None:
         """Write each batch before its records, which begin at its start; those before are of an earlier one."""
@@ -53,13 +51,17 @@ class JsonRows(ColumnRows):
             lines += record_lines[start:end]
         self._write_lines(lines)
 
+    def _line(self, row: Row) -> str:
+        members = "".join(_member(name, value) for name, value in row.items() if name != "type")
+        return f'{{"type":"{row["type"]}"{self._path_member}{members}}}\n'
+
     def _write_lines(self, lines: list[str]) -> None:
         """Write lines; a path that is no UTF-8 keeps its bytes, as the escapes that `os.fsencode` understands."""
         self.out.write("".join(lines).encode("utf-8", "backslashreplace"))
 
     def _lines(self, rows: Rows) -> list[str]:
         """Return a line for each row: a template, filled with what is not the same in all rows."""
-        template = _escaped(f'{self._start},"kind":"{rows.kind}"')
+        template = _escaped(f'{{"type":"{rows.type}"{self._path_member}')
         values: list[list[Any]] = []
         for name, column in rows.columns.items() if rows.size else ():
             form, texts = _filled(name, column)
@@ -78,6 +80,8 @@ def _filled(name: str, column: Column) -> tuple[str, list[Any]]:
     """Return the template of a member, and what goes into it row by row: nothing if it is the same in all rows."""
     if isinstance(column, Slices):
         return _content_members(name, column)
+    if name in TIMES and isinstance(column, np.ndarray):
+        column = _times(column)
     is_constant = column.count(column[0]) == len(column) if isinstance(column, list) else (column == column[0]).all()
     if isinstance(column, list):
         texts = [_member(name, value) for value in (column[:1] if is_constant else column)]
@@ -86,6 +90,14 @@ def _filled(name: str, column: Column) -> tuple[str, list[Any]]:
     if column.dtype.kind == "b":
         column = np.where(column, "true", "false")
     return (form % column[0], []) if is_constant else (form, column.tolist())
+
+
+def _times(column: Int64Array) -> npt.NDArray[np.str_] | list[int]:
+    """Return times in ms as texts; as numbers if one of them is none, or of no year that ISO 8601 has."""
+    if ((column < _TIME_MIN_MS) | (column > _TIME_MAX_MS) | (column == NO_TIMESTAMP)).any():
+        numbers: list[int] = column.tolist()
+        return numbers
+    return np.char.add(np.datetime_as_string(column.astype("M8[ms]")), "Z")
 
 
 def _content_members(name: str, column: Slices) -> tuple[str, list[str]]:
@@ -119,6 +131,8 @@ _IS_ODD[[ord('"'), ord("\\")]] = True
 def _member(name: str, value: Any) -> str:
     if value is ABSENT:
         return ""
+    if name in TIMES:
+        value = iso_text(value)
     return "," + _content(name, value) if isinstance(value, bytes) else f',"{name}":{_text(value)}'
 
 

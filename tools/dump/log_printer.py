@@ -80,7 +80,7 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, *
         else:
             from .column_rows import column_rows
 
-            column_rows(path, options, out).write_rows([{"kind": "trailer", "invalidBytes": end - position}])
+            column_rows(path, options, out).write_rows([{"type": "trailer", "invalidBytes": end - position}])
     return position
 
 

@@ -10,7 +10,7 @@ from logstore.kernels.dump.text import SLACK_SIZE
 BUFFER_SIZE = 1024 * 1024  # bytes
 
 Buffer = memoryview  # of bytes that may be written
-Row = dict[str, Any]  # fields by the names that JSON has, `kind` first
+Row = dict[str, Any]  # fields by the names that JSON has, `type` first
 
 
 class Output:

@@ -111,7 +111,7 @@ class SlowRows:
                 if not self._is_deep:
                     return
                 self._writer.note_offsets(np.array([record.offset]))
-                part = {"kind": "record"}
+                part = {"type": "record"}
                 _legacy_record(part, record, entry.timestamp_type, self._options)
                 rows.append(part)
         finally:
@@ -121,7 +121,7 @@ class SlowRows:
 
     def _print_header(self, entry: LegacyRecord, position: int, size: int) -> None:
         """Write the line of the entry of `size` bytes at `position`; of a bad one the offset alone."""
-        row: Row = {"kind": "batch", "lastOffset": entry.offset}
+        row: Row = {"type": "batch", "lastOffset": entry.offset}
         try:
             if entry.magic < 0:
                 raise CorruptRecordError(

@@ -138,16 +138,16 @@ _LABELS = {
 
 def _text(row: Row) -> str:
     """Return the line of a row, or the part of it that there are fields for."""
-    kind = row["kind"]
-    if kind == "message":
+    of = row["type"]
+    if of == "message":
         return str(row["message"])
-    if kind == "entry":
+    if of not in _FIELDS:  # an entry of an index or a snapshot
         fields = {name: "OptionalLong.empty" if value is None else value for name, value in row.items()}
-        del fields["kind"]
+        del fields["type"]
         return _joined("", fields)
-    labels = _LABELS[kind] | dict.fromkeys(("timestamp", "maxTimestamp"), str(row.get("timestampType")))
-    fields = {labels.get(name, name): row[name] for name in _FIELDS[kind] if name in row}
-    return _joined("| " if kind == "record" else "", fields)
+    labels = _LABELS[of] | dict.fromkeys(("timestamp", "maxTimestamp"), str(row.get("timestampType")))
+    fields = {labels.get(name, name): row[name] for name in _FIELDS[of] if name in row}
+    return _joined("| " if of == "record" else "", fields)
 
 
 def _joined(prefix: str, fields: Row) -> str:

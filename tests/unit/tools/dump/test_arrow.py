@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from logstore_tools.dump import command, run
-from tests.conformance.dumping import answer
+from tests.conformance.dumping import answer, ms_of
 from tests.support.encoder import GZIP, Batch, Rec
 from tests.support.golden import Golden
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
+TIMES = ("timestamp", "maxTimestamp", "lastTimestamp")
 LOG = "00000000000000000000.log"
 DECODER = ["--value-decoder-class", "org.apache.kafka.tools.api.DefaultDecoder"]
 
@@ -44,7 +45,8 @@ def rows_of_json(*argv: str) -> list[dict[str, Any]]:
 
 
 def as_arrow(item: dict[str, Any], *, is_text: bool) -> dict[str, Any]:
-    row = {name: value for name, value in item.items() if value is not None}
+    row = {name: ms_of(value) if name in TIMES else value for name, value in item.items()}
+    row = {name: value for name, value in row.items() if value is not None}
     for name in ("key", "value"):
         if not is_text and name in row:
             row[name] = row[name].encode()

@@ -36,8 +36,8 @@ def objects(*argv: str) -> list[dict[str, Any]]:
 def records_of(*records: Rec, flags: int = 0, options: tuple[str, ...] = ("--print-data-log",)) -> list[dict[str, Any]]:
     Path(LOG).write_bytes(Batch(0, records, len(records) - 1, flags=flags).to_bytes())
     found = objects("--files", LOG, *options)
-    assert [each["kind"] for each in found[:1]] == ["batch"]
-    assert all(each["file"] == LOG for each in found)
+    assert [each["type"] for each in found[:1]] == ["batch"]
+    assert all(each["path"] == LOG for each in found)
     return found[1:]
 
 
@@ -86,7 +86,7 @@ def test_keys_and_values_are_left_out_where_the_text_leaves_them_out() -> None:
 
 def test_without_metadata_there_are_contents_and_no_control_records() -> None:
     options = ("--print-data-log", "--skip-record-metadata")
-    assert records_of(Rec(b"k", b"v"), options=options) == [{"file": LOG, "kind": "record", "key": "k", "value": "v"}]
+    assert records_of(Rec(b"k", b"v"), options=options) == [{"type": "record", "path": LOG, "key": "k", "value": "v"}]
     assert records_of(MARKER, flags=CONTROL, options=options) == []
 
 
@@ -108,18 +108,19 @@ def test_old_records_have_their_checksum(magic: int) -> None:
     messages = [Message(1, times[0], None, b"\xff"), Message(2, times[1], b"k", None)]
     Path(LOG).write_bytes(message_set(magic, [messages[0]._replace(offset=0)]) + wrapped(magic, messages))
     found = objects("--files", LOG, "--print-data-log")
-    assert [each["kind"] for each in found] == ["batch", "record", "batch", "record", "record"]
+    assert [each["type"] for each in found] == ["batch", "record", "batch", "record", "record"]
     assert all(each["isValid"] and each["crc"] > 0 for each in found)
+    told = [None, None] if magic == 0 else ["1970-01-01T00:00:00.005Z", "1970-01-01T00:00:00.006Z"]
     assert [(each["key"], each.get("valueBase64"), each["timestamp"]) for each in found if "valueSize" in each] == [
-        (None, "/w==", times[0]),
-        (None, "/w==", times[0]),
-        ("k", None, times[1]),
+        (None, "/w==", told[0]),
+        (None, "/w==", told[0]),
+        ("k", None, told[1]),
     ]
 
 
 def test_decoded_records_are_objects(golden: Golden) -> None:
     log = golden("demo") / "__transaction_state-0" / LOG
-    found = [each for each in objects("--files", str(log), "--transaction-log-decoder") if each["kind"] == "record"]
+    found = [each for each in objects("--files", str(log), "--transaction-log-decoder") if each["type"] == "record"]
     assert found
     assert {each["key"]["type"] for each in found} == {"0"}
     assert all(each["value"] == "<DELETE>" or each["value"]["version"] == "1" for each in found)
@@ -137,28 +138,28 @@ def test_json_rows_before_a_failing_record_are_printed() -> None:
     records = [MARKER, Rec(None, b"", offset_delta=1), MARKER]
     Path(LOG).write_bytes(Batch(0, records, 2, flags=CONTROL).to_bytes())
     rc, stdout, stderr = answer(["--format", "json", "--deep-iteration", "--files", LOG])
-    assert (rc, [json.loads(line)["kind"] for line in stdout.splitlines()]) == (1, ["batch", "record"])
+    assert (rc, [json.loads(line)["type"] for line in stdout.splitlines()]) == (1, ["batch", "record"])
     assert "java.lang.NullPointerException" in stderr
 
 
 def test_bytes_that_are_no_batch_are_told(golden: Golden) -> None:
     Path(LOG).write_bytes(Batch(0, [Rec()]).to_bytes() + bytes(12))
-    assert objects("--files", LOG)[1:] == [{"file": LOG, "kind": "trailer", "invalidBytes": 12}]
-    assert [each["kind"] for each in objects("--files", LOG, "--max-bytes", "100")] == ["batch"]
+    assert objects("--files", LOG)[1:] == [{"type": "trailer", "path": LOG, "invalidBytes": 12}]
+    assert [each["type"] for each in objects("--files", LOG, "--max-bytes", "100")] == ["batch"]
     assert objects("--files", LOG, "--max-bytes", "60") == []
 
 
 def test_indexes_are_entries_and_sentences() -> None:
     Path(LOG).write_bytes(Batch(0, [Rec()]).to_bytes())
     Path(INDEX).write_bytes(struct.pack(">ii", 0, 0))
-    path = {"file": INDEX}
-    assert objects("--files", INDEX) == [path | {"kind": "entry", "offset": 0, "position": 0}]
+    path = {"path": INDEX}
+    assert objects("--files", INDEX) == [path | {"type": "offsetIndexEntry", "offset": 0, "position": 0}]
     assert objects("--files", INDEX, "--verify-index-only") == []
     assert objects("--files", INDEX, "--index-sanity-check") == [
-        path | {"kind": "message", "message": f"{INDEX} passed sanity check."}
+        path | {"type": "message", "message": f"{INDEX} passed sanity check."}
     ]
     Path(INDEX).write_bytes(b"")
-    assert objects("--files", INDEX) == [path | {"kind": "message", "message": f"{INDEX} is empty."}]
+    assert objects("--files", INDEX) == [path | {"type": "message", "message": f"{INDEX} is empty."}]
 
 
 def test_a_path_that_looks_like_an_entry_is_none() -> None:
@@ -168,8 +169,8 @@ def test_a_path_that_looks_like_an_entry_is_none() -> None:
     (directory / INDEX).write_bytes(b"")
     (found,) = objects("--files", str(directory / INDEX))
     assert found == {
-        "file": f"{directory}/{INDEX}",
-        "kind": "message",
+        "path": f"{directory}/{INDEX}",
+        "type": "message",
         "message": f"{directory}/{INDEX} is empty.",
     }
 
@@ -180,8 +181,8 @@ def test_a_path_that_is_no_utf8_keeps_its_bytes() -> None:
     (Path(os.fsdecode(name)) / LOG).write_bytes(Batch(0, [Rec()]).to_bytes())
     (Path(os.fsdecode(name)) / INDEX).write_bytes(b"")
     log, index = objects(os.fsdecode(name))
-    assert os.fsencode(log["file"]) == name + b"/" + LOG.encode()
-    assert os.fsencode(index["file"]) == name + b"/" + INDEX.encode()
+    assert os.fsencode(log["path"]) == name + b"/" + LOG.encode()
+    assert os.fsencode(index["path"]) == name + b"/" + INDEX.encode()
     text = answer([os.fsdecode(name)])[1]
     assert text.startswith(f"Dumping ?dir/{LOG}\nLog starting offset: 0\n")
     assert text.endswith(f"Dumping ?dir/{INDEX}\n?dir/{INDEX} is empty.\n")
@@ -199,8 +200,8 @@ def test_findings_stay_on_stderr() -> None:
         f"Mismatches in :@BASE@/{INDEX}\n  Index offset: 1, log offset: 2\n"
         f"Non-consecutive offsets in @BASE@/{LOG}\n  0 is followed by 2\n  3 is followed by 5\n  5 is followed by 9\n"
     )
-    assert [json.loads(line)["kind"] for line in stdout.splitlines()] == [
-        *("entry", "batch", "record", "record", "batch", "record", "record", "batch", "record")
+    assert [json.loads(line)["type"] for line in stdout.splitlines()] == [
+        *("offsetIndexEntry", "batch", "record", "record", "batch", "record", "record", "batch", "record")
     ]
 
 

@@ -22,7 +22,7 @@ def offsets_of(directory: Path, *options: str, kind: str = "text") -> list[int]:
     logs = ",".join(map(str, sorted(directory.glob("*.log"))))
     code, text, told = answer(["--files", logs, "--deep-iteration", "--format", kind, *options])
     assert (code, told) == (0, "")
-    pattern = r"^\| offset: (\d+)" if kind == "text" else r'"kind":"record","offset":(\d+)'
+    pattern = r"^\| offset: (\d+)" if kind == "text" else r'"type":"record".*?"offset":(\d+)'
     return [int(offset) for offset in re.findall(pattern, text, re.MULTILINE)]
 
 
