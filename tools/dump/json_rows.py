@@ -107,25 +107,21 @@ def _content_members(name: str, column: Slices) -> tuple[str, list[str]]:
         return f',"{name}":null', []
     ends = positions + np.maximum(sizes, 0)
     start = int(positions.min(initial=data.size, where=sizes >= 0))
-    window = data[start : int(ends.max(initial=start, where=sizes >= 0))]
-    odd_counts = np.zeros(window.size + 1, np.int32)
-    np.cumsum(_IS_ODD[window], out=odd_counts[1:])
+    text = data[start : int(ends.max(initial=start, where=sizes >= 0))].tobytes().decode("latin-1")
     starts, ends = positions - start, ends - start
-    is_plain = sizes >= 0
-    is_plain[is_plain] = odd_counts[starts[is_plain]] == odd_counts[ends[is_plain]]
-    text = window.tobytes().decode("latin-1")
-    if is_plain.all():
-        return f',"{name}":"%s"', [text[first:end] for first, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    rows = zip(is_plain.tolist(), starts.tolist(), ends.tolist(), sizes.tolist(), strict=True)
-    return ",%s", [
-        f'"{name}":"{text[first:end]}"' if is_one else _content(name, None if size < 0 else window[first:end].tobytes())
-        for is_one, first, end, size in rows
-    ]
+    contents = [text[first:end] for first, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    if (sizes >= 0).all() and _is_plain("".join(contents).encode("latin-1")):
+        return f',"{name}":"%s"', contents
+    rows = zip(contents, (sizes < 0).tolist(), strict=True)
+    return ",%s", [_content(name, None if is_null else content.encode("latin-1")) for content, is_null in rows]
 
 
-_IS_ODD = np.ones(256, bool)  # bytes that a JSON string has not as they are
-_IS_ODD[0x20:0x7F] = False
-_IS_ODD[[ord('"'), ord("\\")]] = True
+def _is_plain(content: bytes) -> bool:
+    """Return whether a JSON string has these bytes as they are."""
+    return not content.translate(None, _PLAIN)
+
+
+_PLAIN = bytes(byte for byte in range(0x20, 0x7F) if byte not in b'"\\')
 
 
 def _member(name: str, value: Any) -> str:
