@@ -47,7 +47,7 @@ def _report(row: dict[str, Any]) -> list[str]:
     return differences(row["argv"], (row["rc"], row["stdout"], row["stderr"]), found)
 
 
-def ms_of(time: str | None) -> int | None:
+def ms_of(time: str | None) -> int:
     """The number of a time that `iso_text` made; -1 for none."""
     if time is None:
         return -1

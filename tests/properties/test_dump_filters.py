@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.dumping import answer
+from tests.conformance.dumping import answer, ms_of
 from tests.naive.legacy import Message, message_set, wrapped
 from tests.support.dice import Dice
 from tests.support.encoder import DELETE_HORIZON, LOG_APPEND_TIME, SOME_TIME, Batch, Rec, random_segment
@@ -49,8 +49,8 @@ def groups(options: list[str]) -> list[list[Item]]:
     found: list[list[Item]] = []
     for line in dump([*options, "--format", "json"])[1].split("\n")[:-1]:
         item = json.loads(line)
-        if item["kind"] == "record":
-            found[-1].append(item)
+        if item["type"] == "record":
+            found[-1].append(item | {"timestamp": ms_of(item["timestamp"])})
         else:
             found.append([item])
     return found
@@ -165,7 +165,7 @@ def test_text_and_objects_leave_the_same(seed: int, kind: str, naive: Naive) -> 
         lines = [line for line in text_lines([*naive.argv(), *options]) if " magic: " in line or "| offset: " in line]
         assert len(lines) == len(found)
         for line, item in zip(lines, found, strict=True):
-            if item["kind"] == "record":
+            if item["type"] == "record":
                 assert line.startswith(f"| offset: {item['offset']} {item['timestampType']}: {item['timestamp']} ")
             else:
                 assert f" position: {item['position']} " in line
