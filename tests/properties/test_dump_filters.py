@@ -50,7 +50,7 @@ def groups(options: list[str]) -> list[list[Item]]:
     for line in dump([*options, "--format", "json"])[1].split("\n")[:-1]:
         item = json.loads(line)
         if item["type"] == "record":
-            found[-1].append(item | {"timestamp": ms_of(item["timestamp"])})
+            found[-1].append({name: ms_of(value) if name == "timestamp" else value for name, value in item.items()})
         else:
             found.append([item])
     return found
