@@ -24,8 +24,9 @@ from .column_rows import ABSENT, Column, ColumnRows, Rows, Slices
 from .findings import Findings
 from .options import DumpOptions
 from .output import Output, Row
+from .row_types import DUMP_ROWS
 
-TIMES = frozenset(("timestamp", "maxTimestamp", "lastTimestamp"))
+TIMES = frozenset(field.name for of in DUMP_ROWS for field in of.fields if field.type.startswith("time"))
 _TIME_MIN_MS, _TIME_MAX_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
