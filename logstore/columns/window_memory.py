@@ -33,6 +33,11 @@ def new_stream_buffer() -> ByteArray:
     return _leased(STREAMS_SIZE_MAX + SLACK_SIZE)
 
 
+def new_buffer(size: int) -> ByteArray:
+    """Return uint8 of `size` or up to twice as much, uninitialized."""
+    return _leased(1 << size.bit_length())
+
+
 @cache
 def _spare(size: int) -> deque[ByteArray]:
     """Return the unused memory of this size, shared by all threads: append and pop are atomic."""

@@ -32,6 +32,8 @@ PROOFS = {
     "write_record_views": Proof("gather.views", "test_kernel_gather"),
     "dump_records": Proof("dump_text.record_line", "test_kernel_dump"),
     "dump_batches": Proof("dump_text.dump", "test_kernel_dump"),
+    "fill_lines": Proof("fill.filled", "test_kernel_fill"),
+    "note_forms": Proof("fill.form", "test_kernel_fill"),
     "fold_indexes": Proof("fold_indexes.add_batches", "test_fold_indexes"),
     "fold_producers": Proof("fold_producers.replay", "test_fold_producers"),
     "apply_updates": Proof("fold_producers.commit", "test_fold_producers"),

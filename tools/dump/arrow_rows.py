@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .column_rows import ABSENT, Column, ColumnRows, Rows, Slices
+from .column_rows import ABSENT, Column, ColumnRows, Rows, Slices, Words
 from .findings import Findings
 from .options import DumpOptions
 from .output import Output, Row
@@ -76,6 +76,8 @@ class ArrowRows(ColumnRows):
 def _array(column: Column, kind: pa.DataType) -> pa.Array:
     if isinstance(column, Slices):
         return pa.array(column.values(), kind)
+    if isinstance(column, Words):
+        return pa.array(column.texts, kind).take(pa.array(column.indices))
     return pa.array([_value(value) for value in column] if isinstance(column, list) else column, kind)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +49,14 @@ class Slices(NamedTuple):
         ]
 
 
-Column = npt.NDArray[Any] | Slices | list[Any]  # of int64, bool or words; or of numbers, text, bytes, None, ABSENT, …
+class Words(NamedTuple):
+    """One of a few texts in each row."""
+
+    texts: Sequence[str]
+    indices: Int64Array
+
+
+Column = npt.NDArray[Any] | Slices | Words | list[Any]  # of int64 or bool; or of numbers, text, bytes, None, ABSENT, …
 
 
 class Rows(NamedTuple):
@@ -146,20 +154,16 @@ def _batch_rows(table: BatchTable, rows: Int64Array) -> Rows:
         "maxTimestamp": table.max_timestamp[rows],
         "size": table.size[rows],
         "magic": table.magic[rows],
-        "codec": _CODEC_NAMES[attributes & CODEC_MASK],
+        "codec": Words([codec.kafka_name for codec in Codec], attributes & CODEC_MASK),
         "crc": table.column(scan.CRC)[rows],
         "isValid": table.is_valid[rows] == 1,
     }
     return Rows("batch", rows.size, columns)
 
 
-_CODEC_NAMES = np.array([codec.kafka_name for codec in Codec])
-_TIMESTAMP_TYPES = np.array([TimestampType.CREATE_TIME.kafka_name, TimestampType.LOG_APPEND_TIME.kafka_name])
-
-
-def _timestamp_types(attributes: Int64Array) -> npt.NDArray[np.str_]:
-    names: npt.NDArray[np.str_] = _TIMESTAMP_TYPES[(attributes & LOG_APPEND_TIME_FLAG != 0).astype(np.int64)]
-    return names
+def _timestamp_types(attributes: Int64Array) -> Words:
+    names = [TimestampType.CREATE_TIME.kafka_name, TimestampType.LOG_APPEND_TIME.kafka_name]
+    return Words(names, (attributes & LOG_APPEND_TIME_FLAG != 0).astype(np.int64))
 
 
 def _record_rows(
@@ -176,7 +180,7 @@ def _record_rows(
         rows = rows[: len(contents["control"])]
     columns: dict[str, Column] = {}
     if not options.skips_metadata:
-        has_headers = records.header_count[rows].tolist()
+        counts = records.header_count[rows]
         columns |= {
             "offset": records.offset[rows],
             "timestampType": _timestamp_types(attributes[rows]),
@@ -184,9 +188,7 @@ def _record_rows(
             "keySize": records.key_size[rows],
             "valueSize": records.value_size[rows],
             "sequence": records.sequence[rows],
-            "headers": [
-                records.headers(row) if has else [] for row, has in zip(rows.tolist(), has_headers, strict=True)
-            ],
+            "headers": [records.headers(row) for row in rows.tolist()] if counts.any() else [[]] * rows.size,
         }
     return Rows("record", rows.size, columns | contents), error
 

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from logstore.columns.batch_table import Int64Array
+from logstore.kernels.dump.fill import ENCODED, NULL, PLAIN, note_forms
 from logstore.layout.batch import NO_TIMESTAMP
 from logstore.messages.json_form import JsonText
 
 from ..timestamps import iso_text
-from .column_rows import ABSENT, Column, ColumnRows, Rows, Slices
+from .column_rows import ABSENT, Column, ColumnRows, Rows, Slices, Words
 from .findings import Findings
+from .line_template import LineTemplate
 from .options import DumpOptions
 from .output import Output, Row
 from .row_types import DUMP_ROWS
@@ -40,89 +42,97 @@ class JsonRows(ColumnRows):
 
     def write_rows(self, rows: list[Row]) -> None:
         """Write rows that are made one by one."""
-        self._write_lines([self._line(row) for row in rows])
+        for row in rows:
+            self.out.write(self._line(row))
 
     def write_interleaved(self, batches: Rows, records: Rows, starts: list[int]) -> None:
         """Write each batch before its records, which begin at its start; those before are of an earlier one."""
-        record_lines = self._lines(records)
-        ends = [*starts[1:], len(record_lines)]
-        lines = record_lines[: starts[0] if starts else None]
-        for line, start, end in zip(self._lines(batches), starts, ends, strict=False):
-            lines.append(line)
-            lines += record_lines[start:end]
-        self._write_lines(lines)
+        batch_lines, batch_bounds = self._lines(batches)
+        record_lines, record_bounds = self._lines(records)
+        at, batch_at = 0, 0
+        for start, batch_end in zip(record_bounds[starts].tolist(), batch_bounds[1:].tolist(), strict=True):
+            self.out.write(record_lines[at:start])
+            self.out.write(batch_lines[batch_at:batch_end])
+            at, batch_at = start, batch_end
+        self.out.write(record_lines[at : record_bounds[-1]])
 
-    def _line(self, row: Row) -> str:
+    def _line(self, row: Row) -> bytes:
         members = "".join(_member(name, value) for name, value in row.items() if name != "type")
-        return f'{{"type":"{row["type"]}"{self._path_member}{members}}}\n'
+        return _bytes(f'{{"type":"{row["type"]}"{self._path_member}{members}}}\n')
 
-    def _write_lines(self, lines: list[str]) -> None:
-        """Write lines; a path that is no UTF-8 keeps its bytes, as the escapes that `os.fsencode` understands."""
-        self.out.write("".join(lines).encode("utf-8", "backslashreplace"))
-
-    def _lines(self, rows: Rows) -> list[str]:
-        """Return a line for each row: a template, filled with what is not the same in all rows."""
-        template = _escaped(f'{{"type":"{rows.type}"{self._path_member}')
-        values: list[list[Any]] = []
-        for name, column in rows.columns.items() if rows.size else ():
-            form, texts = _filled(name, column)
-            template += form
-            if texts:
-                values.append(texts)
-        template += "}\n"
-        return [template % row for row in zip(*values, strict=True)] if values else [template % ()] * rows.size
+    def _lines(self, rows: Rows) -> tuple[memoryview, Int64Array]:
+        """Return a line for each row, one after another, and where each begins and the last one ends."""
+        if not rows.size:
+            return memoryview(b""), np.zeros(1, np.int64)
+        data = next((column.data for column in rows.columns.values() if isinstance(column, Slices)), _NO_DATA)
+        template = LineTemplate(rows.size, data)
+        template.literal(_bytes(f'{{"type":"{rows.type}"{self._path_member}'))
+        for name, column in rows.columns.items():
+            _add_member(template, name, column)
+        template.literal(b"}\n")
+        return template.lines()
 
 
-def _escaped(text: str) -> str:
-    return text.replace("%", "%%")
+_NO_DATA = np.empty(0, np.uint8)
 
 
-def _filled(name: str, column: Column) -> tuple[str, list[Any]]:
-    """Return the template of a member, and what goes into it row by row: nothing if it is the same in all rows."""
+def _bytes(text: str) -> bytes:
+    """Encode text; a path that is no UTF-8 keeps its bytes, as the escapes that `os.fsencode` understands."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _add_member(template: LineTemplate, name: str, column: Column) -> None:
     if isinstance(column, Slices):
-        return _content_members(name, column)
-    if name in TIMES and isinstance(column, np.ndarray):
-        column = _times(column)
-    is_constant = column.count(column[0]) == len(column) if isinstance(column, list) else (column == column[0]).all()
-    if isinstance(column, list):
-        texts = [_member(name, value) for value in (column[:1] if is_constant else column)]
-        return (_escaped(texts[0]), []) if is_constant else ("%s", texts)
-    form = f',"{name}":"%s"' if column.dtype.kind == "U" else f',"{name}":%s'
-    if column.dtype.kind == "b":
-        column = np.where(column, "true", "false")
-    return (form % column[0], []) if is_constant else (form, column.tolist())
+        _add_contents(template, name, column)
+    elif isinstance(column, Words):
+        _add_values(template, name, column.texts, column.indices)
+    elif isinstance(column, list):
+        distinct = column[:1] if column.count(column[0]) == len(column) else column
+        _add_values(template, name, distinct, np.arange(len(distinct)))
+    elif column.dtype.kind == "b":
+        _add_values(template, name, (False, True), column.astype(np.int64))
+    elif name in TIMES:
+        _add_times(template, name, column)
+    else:
+        template.literal(f',"{name}":'.encode())
+        template.numbers(column)
 
 
-def _times(column: Int64Array) -> npt.NDArray[np.str_] | list[int]:
-    """Return times in ms as texts; as numbers if one of them is none, or of no year that ISO 8601 has."""
-    if ((column < _TIME_MIN_MS) | (column > _TIME_MAX_MS) | (column == NO_TIMESTAMP)).any():
-        numbers: list[int] = column.tolist()
-        return numbers
-    return np.char.add(np.datetime_as_string(column.astype("M8[ms]")), "Z")
+def _add_values(template: LineTemplate, name: str, values: Sequence[Any], indices: Int64Array) -> None:
+    """Add for each row a member with the value of its index."""
+    template.texts([_bytes(_member(name, value)) for value in values], indices)
 
 
-def _content_members(name: str, column: Slices) -> tuple[str, list[str]]:
-    """Return the members of keys or values: what is ASCII without escapes is cut out of one text, not encoded."""
+def _add_times(template: LineTemplate, name: str, column: Int64Array) -> None:
+    """Add times in ms: those of a second have its text in common."""
+    if column.min() < _TIME_MIN_MS or column.max() > _TIME_MAX_MS or (column == NO_TIMESTAMP).any():
+        _add_values(template, name, column.tolist(), np.arange(column.size))
+        return
+    seconds, milliseconds = np.divmod(column, 1000)
+    first_second = seconds.min()
+    if seconds.max() - first_second < seconds.size:  # as in most logs, and faster than to sort them
+        distinct, indices = np.arange(first_second, seconds.max() + 1), seconds - first_second
+    else:
+        distinct, indices = np.unique(seconds, return_inverse=True)
+    template.literal(f',"{name}":"'.encode())
+    template.texts(np.datetime_as_string(distinct.astype("M8[s]")).astype("S").tolist(), indices)
+    template.texts(_MILLISECONDS, milliseconds)
+
+
+_MILLISECONDS = [f'.{number:03d}Z"'.encode() for number in range(1000)]
+
+
+def _add_contents(template: LineTemplate, name: str, column: Slices) -> None:
+    """Add keys or values: what a string of JSON has as it is is copied, not encoded."""
     data, positions, sizes = column
-    if (sizes < 0).all():
-        return f',"{name}":null', []
-    ends = positions + np.maximum(sizes, 0)
-    start = int(positions.min(initial=data.size, where=sizes >= 0))
-    text = data[start : int(ends.max(initial=start, where=sizes >= 0))].tobytes().decode("latin-1")
-    starts, ends = positions - start, ends - start
-    contents = [text[first:end] for first, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    if (sizes >= 0).all() and _is_plain("".join(contents).encode("latin-1")):
-        return f',"{name}":"%s"', contents
-    rows = zip(contents, (sizes < 0).tolist(), strict=True)
-    return ",%s", [_content(name, None if is_null else content.encode("latin-1")) for content, is_null in rows]
-
-
-def _is_plain(content: bytes) -> bool:
-    """Return whether a JSON string has these bytes as they are."""
-    return not content.translate(None, _PLAIN)
-
-
-_PLAIN = bytes(byte for byte in range(0x20, 0x7F) if byte not in b'"\\')
+    forms = np.empty(sizes.size, np.int64)
+    note_forms(data, positions, sizes, sizes.size, forms)
+    others = np.flatnonzero(forms == ENCODED)
+    forms[others] += np.arange(others.size)  # each has a text of its own
+    encoded = ["," + _content(name, content) for content in Slices(data, positions[others], sizes[others]).values()]
+    template.texts([_bytes(text) for text in (f',"{name}":"', f',"{name}":null', *encoded)], forms)
+    template.fields(positions, np.where(forms == PLAIN, sizes, 0))
+    template.texts([b'"', b""], np.minimum(forms, NULL))
 
 
 def _member(name: str, value: Any) -> str:
