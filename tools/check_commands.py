@@ -12,7 +12,7 @@ import click
 from logstore.disk.names import absolute_path
 
 from .paths import data_directory, input_paths
-from .progress import Progress
+from .progress import Progress, log_size
 from .rows import PARTITION, PATH, PLACE_BY_PATH, TOPIC, Row, RowField, RowType, members, print_row, print_rows
 from .tables import print_table
 from .verbs import Verb, code_of, now_option, path_argument, paths_argument, time_or_clock
@@ -97,12 +97,11 @@ def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> in
 
     partitions: list[PartitionFacts] = []
     findings: list[Finding] = []
-    with Progress("verify") as progress:
-        progress.partition_count = sum(is_partition for _, is_partition in paths)
+    size = sum(log_size(path, is_partition=is_partition) for path, is_partition in paths)
+    with Progress("verify", size) as progress:
         for path, is_partition in paths:
-            check = verify_partition_directory if is_partition else partial(verify_directory, each=progress.each)
-            found = check(path, decodes=not checksums_only)
-            progress.advance(int(is_partition))
+            check = verify_partition_directory if is_partition else verify_directory
+            found = check(path, decodes=not checksums_only, advance=progress.advance)
             partitions.extend([found] if isinstance(found, PartitionFacts) else found.partitions)
             findings.extend(found.findings)
     if form != "csv":
@@ -154,8 +153,8 @@ def audit(directory: str, now: int | None, form: str, checksums_only: bool, mast
     if master is None:
         from logstore.audit.directory_audit import audit_directory, follow_all
 
-        with Progress("audit") as progress:
-            follow = partial(follow_all, decodes=not checksums_only, each=progress.each)
+        with Progress("audit", log_size(directory)) as progress:
+            follow = partial(follow_all, decodes=not checksums_only, advance=progress.advance)
             audited = audit_directory(directory, time_or_clock(now), follow)
     else:
         from spark_dumps.session import audit_with_spark
@@ -205,8 +204,8 @@ def report(directory: str, output: str, now: int | None, form: str) -> int:
 
     now_ms = time_or_clock(now)
     path = absolute_path(directory)
-    with Progress("report") as progress:
-        audited = audit_directory(path, now_ms, partial(follow_all, each=progress.each))
+    with Progress("report", log_size(path)) as progress:
+        audited = audit_directory(path, now_ms, partial(follow_all, advance=progress.advance))
         content = page(path, audited, now_ms).encode()
         descriptor = SEAM.create(output)
         try:

@@ -12,7 +12,7 @@ import click
 from logstore.layout.file_names import parse_partition_directory
 
 from .paths import partition_directory
-from .progress import Progress
+from .progress import Progress, log_size
 from .rows import PATH, Row, RowField, RowType, members, print_row
 from .tables import print_table
 from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, time_or_clock
@@ -99,8 +99,8 @@ def _copy(
     from logstore.audit.partition import open_partition
     from logstore.log.salvage import salvage as salvaging
 
-    with Progress("repair" if is_repair else "salvage"):
-        pieces = salvaging.plan_salvage(source)
+    with Progress("repair" if is_repair else "salvage", log_size(source, is_partition=True)) as progress:
+        pieces = salvaging.plan_salvage(source, progress.advance)
         lost = salvaging.losses(pieces) if is_repair else []
         if lost:
             destination = None

@@ -9,12 +9,16 @@ from logstore.errors import LogstoreError, UsageError
 
 if TYPE_CHECKING:
     from logstore.log.salvage.salvage import Piece
+    from logstore.view.walk import Advance
 
 
-def losses(path: str, *, was_clean: bool, recovery_point: int) -> list[Piece]:
+def losses(path: str, advance: Advance, *, was_clean: bool, recovery_point: int) -> list[Piece]:
     """Return what can be read of a log and would be removed, being behind the first damage that is looked for.
 
     After a clean shutdown nothing is looked at, else the segments from the recovery point on (`LogLoader.recoverLog`).
+
+    Args:
+        advance: told of the bytes that are read.
     """
     from logstore.disk.directory import list_partition_directory
     from logstore.log.load.loader import first_unflushed
@@ -23,7 +27,7 @@ def losses(path: str, *, was_clean: bool, recovery_point: int) -> list[Piece]:
     if was_clean:
         return []
     try:
-        pieces = plan_salvage(path)
+        pieces = plan_salvage(path, advance)
     except UsageError:
         return []  # a cleaning is finished first, and nobody knows before which segments count
     segments = list_partition_directory(path).segments
@@ -33,10 +37,13 @@ def losses(path: str, *, was_clean: bool, recovery_point: int) -> list[Piece]:
     return [piece for piece in looked_at[damaged:] if piece.problem is None]
 
 
-def losses_of_directory(path: str) -> dict[str, list[Piece]]:
+def losses_of_directory(path: str, advance: Advance) -> dict[str, list[Piece]]:
     """Return what the next opening of a data directory would remove, by the path of the partition.
 
     The metadata log is read whole in any case, as by a broker.
+
+    Args:
+        advance: told of the bytes that are read.
     """
     from logstore.audit.partition import open_partitions
     from logstore.layout.file_names import METADATA_TOPIC
@@ -48,7 +55,7 @@ def losses_of_directory(path: str) -> dict[str, list[Piece]]:
             was_clean = around.was_closed and not is_metadata
             recovery_point = 0 if is_metadata else around.recovery_point or 0
             found[partition.files.path] = losses(
-                partition.files.path, was_clean=was_clean, recovery_point=recovery_point
+                partition.files.path, advance, was_clean=was_clean, recovery_point=recovery_point
             )
     return {path: pieces for path, pieces in found.items() if pieces}
 

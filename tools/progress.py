@@ -1,7 +1,7 @@
 """What is done of something that takes longer than a second: one line on a terminal, that is gone at its end.
 
-with Progress("audit") as progress:
-    for partition in progress.each(partitions): ...
+with Progress("audit", log_size(path)) as progress:
+    progress.advance(size)
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from typing import Self, TextIO, TypeVar
+from typing import Self, TextIO
 
 from logstore.clock import monotonic_s
 
-T = TypeVar("T")
 DELAY_S, INTERVAL_S = 1.0, 0.2  # before the first line, and between two
 ERASE = "\r\033[K"
 
@@ -24,12 +22,11 @@ class Progress:
 
     Args:
         verb: what is going on.
-        size: bytes there are to be done; 0 where partitions are counted, or nothing.
+        size: bytes there are to be done; 0 if nobody knows.
         stream: where the line goes, if that is a terminal; by default standard error.
     """
 
     def __init__(self, verb: str, size: int = 0, stream: TextIO | None = None) -> None:
-        self.partition_count = 0  # there are to be done
         self._verb = verb
         self._size = size
         self._stream = stream or sys.stderr
@@ -50,17 +47,10 @@ class Progress:
             self._thread.join()
         self.clear()
 
-    def each(self, items: Sequence[T]) -> Iterator[T]:
-        """Go over partitions, each of which is done when the next one is asked for."""
-        self.partition_count += len(items)
-        for item in items:
-            yield item
-            self.advance(1)
-
-    def advance(self, count: int) -> None:
-        """So many more bytes or partitions are done."""
+    def advance(self, size: int) -> None:
+        """So many more bytes are done."""
         with self._lock:
-            self._done += count
+            self._done += size
 
     def clear(self) -> None:
         """Remove the line, so that another one can be printed."""
@@ -84,6 +74,13 @@ class Progress:
         if self._size:
             percent = min(100 * self._done // self._size, 100)
             return f"{percent} % of {self._size / 2**30:.2f} GiB, {self._done / 2**20 / seconds:.0f} MiB/s"
-        if self.partition_count:
-            return f"{self._done:,} of {self.partition_count:,} partitions, {seconds:.0f} s"
         return f"{seconds:.0f} s"
+
+
+def log_size(path: str, *, is_partition: bool = False) -> int:
+    """Return the bytes of the segments of a data directory or a partition, as far as they can be listed."""
+    from logstore.disk.directory import list_data_directory, list_partition_directory
+    from logstore.disk.files import file_size
+
+    partitions = [list_partition_directory(path)] if is_partition else list_data_directory(path).partitions
+    return sum(file_size(segment.log) for one in partitions for segment in one.segments)

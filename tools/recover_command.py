@@ -11,7 +11,7 @@ from logstore.disk.names import absolute_path, parent
 
 from .losses import loss_sizes, losses, require_consent
 from .paths import partition_directory
-from .progress import Progress
+from .progress import Progress, log_size
 from .rows import PARTITION, PATH, TOPIC, Row, RowField, RowType, members, print_row
 from .timestamps import iso_text
 from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, time_or_clock, told_errors, yes_option
@@ -133,8 +133,8 @@ def command(
         now_ms=time_or_clock(now),
         config=config,
     )
-    with Progress("recover"):
-        lost = losses(path, was_clean=settings.was_clean, recovery_point=settings.recovery_point)
+    with Progress("recover", log_size(path, is_partition=True)) as progress:
+        lost = losses(path, progress.advance, was_clean=settings.was_clean, recovery_point=settings.recovery_point)
     if dry_run:
         batch_count, size = loss_sizes(lost)
         row = {"path": path, "wasClean": settings.was_clean, "removedBatches": batch_count, "removedBytes": size}

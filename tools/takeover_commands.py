@@ -13,6 +13,7 @@ from logstore.errors import UsageError
 
 from .losses import loss_text, losses_of_directory, require_consent
 from .paths import data_directory, require_accessible
+from .progress import Progress, log_size
 from .rows import PATH, Row, RowField, RowType, members, print_row
 from .server_properties import require_nameable, require_new_file, server_properties, start_command, warnings
 from .verbs import FINDINGS, Verb, dry_run_option, path_argument, yes_option
@@ -74,10 +75,12 @@ def import_(directory: str, yes: bool, dry_run: bool, form: str) -> int:
             path=directory,
             advice="`logstore promote` makes one of partitions that lie in a directory",
         )
-    lost, done = losses_of_directory(directory), None
+    with Progress("import", log_size(directory)) as progress:
+        lost, done = losses_of_directory(directory, progress.advance), None
     if not dry_run:
         require_consent({} if yes else lost)
-        done = _recover(directory, found)
+        with Progress("import"):
+            done = _recover(directory, found)
         found, lost = inspect(directory), {}
     print_row(IMPORTED, _directory(found, lost, done), form)
     return FINDINGS if lost else 0
@@ -111,12 +114,15 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str
     require_nameable(found.path)
     if out is not None:
         require_new_file(out)
-    lost, done, config = losses_of_directory(directory) if found.steps else {}, None, None
+    with Progress("promote", log_size(directory)) as progress:
+        lost = losses_of_directory(directory, progress.advance) if found.steps else {}
+    done, config = None, None
     if not dry_run:
         require_consent({} if yes else lost)
         if found.properties is None:
             adopt(directory, seam=SEAM, now_ms=clock.now_ms)
-        done = _recover(directory, found) if found.steps else []
+        with Progress("promote"):
+            done = _recover(directory, found) if found.steps else []
         found, lost = inspect(directory), {}
         config = server_properties(found)
         if out is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ..topics import consumer_offsets, transaction_state
+from ..view.walk import Advance
 from . import rules
 from .evidence import Cluster, Evidence, Known
 from .facts.coordinators import CoordinatorLog
@@ -20,7 +21,7 @@ from .open_transactions import Transactions, judge
 from .partition import Partition, open_partitions
 from .rules.transactions import VERDICTS
 from .stable_reading import read_until_stable
-from .verify import Asked, Each, PartitionFacts, VerifiedDirectory, found_in, verify_partition
+from .verify import Asked, PartitionFacts, VerifiedDirectory, found_in, verify_partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,10 @@ FollowAll = Callable[[list[Partition], Cluster], Sequence[PartitionFacts]]
 
 
 def follow_all(
-    partitions: list[Partition], cluster: Cluster, *, decodes: bool = True, each: Each = iter
+    partitions: list[Partition], cluster: Cluster, *, decodes: bool = True, advance: Advance = lambda size: None
 ) -> Sequence[PartitionFacts]:
-    """Check each partition alone against every rule; `decodes` and `each` as of `verify_directory`."""
-    return [verify_partition(one, cluster, Asked.EVERYTHING, decodes=decodes) for one in each(partitions)]
+    """Check each partition alone against every rule; `decodes` and `advance` as of `verify_partition`."""
+    return [verify_partition(one, cluster, Asked.EVERYTHING, decodes=decodes, advance=advance) for one in partitions]
 
 
 def audit_directory(path: str, now_ms: int, follow: FollowAll = follow_all) -> AuditedDirectory:

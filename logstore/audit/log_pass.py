@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..disk.directory import SegmentFiles
 from ..disk.mapped import MappedFile, segment_size
-from ..view.walk import Run, walk
+from ..view.walk import Advance, Run, walk
 from .evidence import Evidence
 from .facts.batches import Ask, AuditedBatches, BadBytes, Follower
 from .partition import unless_gone
@@ -31,7 +31,12 @@ class PassSize:
     is_end_known: bool = True
 
 
-def follow(evidence: Evidence, followers: Sequence[Follower], ask: Ask = lambda facts: None) -> PassSize:
+def follow(
+    evidence: Evidence,
+    followers: Sequence[Follower],
+    ask: Ask = lambda facts: None,
+    advance: Advance = lambda size: None,
+) -> PassSize:
     """Read the log once for all followers, the evidence first; ask rules of batches and of damage.
 
     Raises:
@@ -45,7 +50,7 @@ def follow(evidence: Evidence, followers: Sequence[Follower], ask: Ask = lambda 
         with log:
             size.segment_count += 1
             size.size += log.size
-            size.batch_count += _segment(log, segment, evidence, [evidence, *followers], ask)
+            size.batch_count += _segment(log, segment, evidence, [evidence, *followers], ask, advance)
     for follower in followers:
         follower.finish()
     size.log_end_offset, size.is_end_known = evidence.log_end_offset, evidence.is_end_known
@@ -53,14 +58,21 @@ def follow(evidence: Evidence, followers: Sequence[Follower], ask: Ask = lambda 
 
 
 def _segment(
-    log: MappedFile, segment: SegmentFiles, evidence: Evidence, followers: Sequence[Follower], ask: Ask
+    log: MappedFile,
+    segment: SegmentFiles,
+    evidence: Evidence,
+    followers: Sequence[Follower],
+    ask: Ask,
+    advance: Advance,
 ) -> int:
     """Read one segment; return how many good batches it has."""
     evidence.segment_size, evidence.is_growing = log.size, False
     for follower in followers:
         follower.begin(segment)
-    count, tail = 0, list[BadBytes]()
+    count, position, tail = 0, 0, list[BadBytes]()
     for piece in walk(log, segment.base_offset):
+        advance(piece.end - position)
+        position = piece.end
         if isinstance(piece, Run):
             batches = AuditedBatches(evidence, segment, piece)
             count += len(batches.table)

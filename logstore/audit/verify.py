@@ -10,7 +10,7 @@ Nothing is written, and a broker may be running.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -18,7 +18,7 @@ from enum import IntEnum
 from ..disk.mapped import MappedFile
 from ..errors import DataDirectoryError
 from ..topics import consumer_offsets, transaction_state
-from ..view.walk import Damage, walk
+from ..view.walk import Advance, Damage, walk
 from . import rules
 from .evidence import Cluster, Evidence, Unasked
 from .facts.batches import Ask, AuditedBatches, BadBytes, Breach, Follower
@@ -37,8 +37,6 @@ from .finding import Finding
 from .log_pass import PassSize, follow
 from .partition import Partition, open_partition, open_partitions, unless_gone
 from .stable_reading import read_until_stable
-
-Each = Callable[[list[Partition]], Iterable[Partition]]
 
 
 class Asked(IntEnum):
@@ -84,7 +82,12 @@ class VerifiedDirectory:
 
 
 def verify_partition(
-    partition: Partition, cluster: Cluster | None = None, asked: Asked = Asked.FILES, *, decodes: bool = True
+    partition: Partition,
+    cluster: Cluster | None = None,
+    asked: Asked = Asked.FILES,
+    *,
+    decodes: bool = True,
+    advance: Advance = lambda size: None,
 ) -> PartitionFacts:
     """Read the whole log of one partition once, and check everything beside it.
 
@@ -93,6 +96,7 @@ def verify_partition(
     Args:
         cluster: that of the data directory around it, if it is at hand.
         decodes: decode records; otherwise trust a batch with the right checksum.
+        advance: told of the bytes that are read.
     """
     evidence, findings = Evidence(partition, cluster), list[Finding]()
 
@@ -110,24 +114,15 @@ def verify_partition(
     if partition.files.topic in (transaction_state.TOPIC, consumer_offsets.TOPIC):
         followers.append(records)
     if asked:
-        ask(partition)
-        for entry in partition.files.errors:
-            ask(Breach.of("directory-entry", partition.where(), entry, "only files of Kafka's"))
-        for path in partition.files.kraft_snapshots.values():
-            _ask_of_damage(partition, path, ask)
-        followers += [DecodedRecords(ask)] if decodes else []
-    if asked and not partition.is_set_aside:
-        indexes = OffsetIndexFacts(evidence, ask), TimeIndexFacts(evidence, ask)
-        followers += [*indexes, ProducerFacts(evidence, ask), EpochFacts(evidence, ask)]
-    if asked is Asked.EVERYTHING:
-        followers.append(Sequences(ask))
+        _ask_of_files(partition, ask)
+        followers += _followers(evidence, asked, ask, decodes=decodes)
     unreadable: DataDirectoryError | None = None
     try:
-        size = follow(evidence, followers, ask)
+        size = follow(evidence, followers, ask, advance)
     except DataDirectoryError as error:
         unreadable, size = error, _given_up(evidence, error, ask)
     if (cleaned := swap.without_copies()) is not None:
-        read_again = verify_partition(cleaned, cluster, asked, decodes=decodes)
+        read_again = verify_partition(cleaned, cluster, asked, decodes=decodes, advance=advance)
         read_again.transactions.evidence.unasked.add(BESIDE_MERGED)
         return read_again
     facts = partition, size, tuple(findings), transactions, ranges
@@ -139,6 +134,25 @@ def _given_up(evidence: Evidence, error: DataDirectoryError, ask: Ask) -> PassSi
     evidence.give_up()
     ask(Breach.unreadable(evidence.partition.where(), error))
     return PassSize(log_end_offset=evidence.partition.first_offset, is_end_known=False)
+
+
+def _followers(evidence: Evidence, asked: Asked, ask: Ask, *, decodes: bool) -> list[Follower]:
+    """Return what finds facts that only rules ask for."""
+    followers: list[Follower] = [DecodedRecords(ask)] if decodes else []
+    if not evidence.partition.is_set_aside:
+        indexes = OffsetIndexFacts(evidence, ask), TimeIndexFacts(evidence, ask)
+        followers += [*indexes, ProducerFacts(evidence, ask), EpochFacts(evidence, ask)]
+    if asked is Asked.EVERYTHING:
+        followers.append(Sequences(ask))
+    return followers
+
+
+def _ask_of_files(partition: Partition, ask: Ask) -> None:
+    ask(partition)
+    for entry in partition.files.errors:
+        ask(Breach.of("directory-entry", partition.where(), entry, "only files of Kafka's"))
+    for path in partition.files.kraft_snapshots.values():
+        _ask_of_damage(partition, path, ask)
 
 
 def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
@@ -154,14 +168,13 @@ def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
                 ask(BadBytes(partition, path, piece))
 
 
-def verify_directory(path: str, *, decodes: bool = True, each: Each = iter) -> VerifiedDirectory:
+def verify_directory(path: str, *, decodes: bool = True, advance: Advance = lambda size: None) -> VerifiedDirectory:
     """Verify all partitions of the data directory at `path`, and its checkpoints.
 
     Read it again if something is wrong while it changes; see `stable_reading`.
 
     Args:
-        decodes: as of `verify_partition`.
-        each: iterates over the partitions, and may report progress.
+        decodes, advance: as of `verify_partition`.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
@@ -169,23 +182,29 @@ def verify_directory(path: str, *, decodes: bool = True, each: Each = iter) -> V
 
     def read() -> VerifiedDirectory:
         cluster = Cluster(path)
-        partitions = tuple(verify_partition(one, cluster, decodes=decodes) for one in each(open_partitions(path)))
+        partitions = tuple(
+            verify_partition(one, cluster, decodes=decodes, advance=advance) for one in open_partitions(path)
+        )
         return VerifiedDirectory(partitions, found_in(path, partitions, cluster))
 
     found, findings = read_until_stable(path, read, lambda one: one.findings)
     return replace(found, findings=findings)
 
 
-def verify_partition_directory(path: str, asked: Asked = Asked.FILES, *, decodes: bool = True) -> PartitionFacts:
+def verify_partition_directory(
+    path: str, asked: Asked = Asked.FILES, *, decodes: bool = True, advance: Advance = lambda size: None
+) -> PartitionFacts:
     """Verify the one partition whose directory is at `path`; as `verify_directory`, `asked` as `verify_partition`.
 
     Raises:
         InvalidNameError: the name is no partition's.
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
-    found, findings = read_until_stable(
-        path, lambda: verify_partition(open_partition(path), asked=asked, decodes=decodes), lambda one: one.findings
-    )
+
+    def read() -> PartitionFacts:
+        return verify_partition(open_partition(path), asked=asked, decodes=decodes, advance=advance)
+
+    found, findings = read_until_stable(path, read, lambda one: one.findings)
     return replace(found, findings=findings)
 
 

@@ -1,4 +1,4 @@
-"""Reading whole small files."""
+"""Read whole small files, and sizes of files."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ def read_file(path: str) -> bytes:
         DataDirectoryError: missing, unreadable, a directory, or larger than `SIZE_LIMIT`; in Java's words.
     """
     return _read(path, nio_error)
+
+
+def file_size(path: str) -> int:
+    """Return the bytes of a file; 0 of one that cannot be looked at, of which a reader says what is wrong."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def read_if_present(path: str) -> bytes | None:

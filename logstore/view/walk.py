@@ -10,7 +10,7 @@ good one follows there, else it searches byte by byte for the next good one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,9 @@ _MAGIC_POSITION = 16
 OFFSET_SPAN = RELATIVE_OFFSET_MAX + 1  # of a segment: exclusive bound above its base offset
 
 
+Advance = Callable[[int], None]  # told of how many more bytes of a log have been read
+
+
 class Run(NamedTuple):
     """Rows of a table that are consecutive good batches; `data` is the whole file."""
 
@@ -36,6 +39,11 @@ class Run(NamedTuple):
     table: BatchTable
     first_row: int
     row_end: int
+
+    @property
+    def end(self) -> int:
+        """The byte behind the last batch."""
+        return int(self.table.position[self.row_end - 1] + self.table.size[self.row_end - 1])
 
 
 class Damage(NamedTuple):

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, NoReturn, TextIO
 
+from logstore.disk.files import file_size
 from logstore.disk.names import file_name, java_file
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 from logstore.layout.file_names import KRAFT_SNAPSHOT_SUFFIX, LOG_SUFFIX
@@ -162,7 +163,7 @@ def _table(options: DumpOptions, stdout: BinaryIO, out: Output) -> AbstractConte
 def _dump_all(
     paths: list[str], options: DumpOptions, out: Output, stdout: BinaryIO, stderr: TextIO, findings: Findings
 ) -> None:
-    input_size = sum(map(_size, paths))
+    input_size = sum(map(file_size, paths))
     if input_size < PARALLEL_SIZE_MIN or out.put_batch is not None:  # a table is written by one thread
         try:
             for path in paths:
@@ -236,10 +237,3 @@ def error_line(error: LogstoreError) -> str:
 
 def _own_line(error: LogstoreError) -> str:
     return "logstore: " + str(error).replace("\n", " ")
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0  # the dump of this file says what is wrong with it

@@ -34,7 +34,7 @@ from ...kernels.scan import batches as fields
 from ...layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID
 from ...layout.file_names import LOG_SUFFIX, METADATA_TOPIC, SWAP_SUFFIX, segment_file_name
 from ...view.record_checks import bad_records, has_data, has_readable_header
-from ...view.walk import OFFSET_SPAN, Run, walk
+from ...view.walk import OFFSET_SPAN, Advance, Run, walk
 from ..load.loader import LoadSettings
 from ..load.recover import recover_partition
 from ..load.recovered import RecoveredLog
@@ -61,8 +61,11 @@ class Piece(NamedTuple):
     problem: str | None
 
 
-def plan_salvage(path: str) -> list[Piece]:
+def plan_salvage(path: str, advance: Advance = lambda size: None) -> list[Piece]:
     """Return what would be kept of the partition directory at `path` and what left out, in log order.
+
+    Args:
+        advance: told of the bytes that are read.
 
     Raises:
         UsageError: a cleaning was being finished, so it is unknown which segments count.
@@ -75,6 +78,7 @@ def plan_salvage(path: str) -> list[Piece]:
     pieces: list[Piece] = []
     for segment in files.segments:
         for piece in planner.segment(CopiedFile(segment.log), segment.base_offset):
+            advance(piece.end - piece.start)
             last = pieces[-1] if pieces else None
             if last is not None and last.problem is piece.problem is None and _joins(last, piece):
                 batch_count = last.batch_count + piece.batch_count

@@ -9,16 +9,23 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from logstore.audit.directory_audit import audit_directory, follow_all
+from logstore.audit.verify import verify_directory, verify_partition_directory
+from logstore.disk.directory import list_data_directory
+from logstore.log.salvage.salvage import plan_salvage
 from logstore_tools import progress
 from logstore_tools.dump import command, run
-from logstore_tools.progress import ERASE, Progress
+from logstore_tools.progress import ERASE, Progress, log_size
 from tests.support.audit_story_faults import clean
 from tests.support.encoder import Batch, Rec
+from tests.support.golden import Golden
 
 LOG = "00000000000000000000.log"
 
@@ -42,22 +49,6 @@ def wait_for(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.001)
-
-
-@pytest.mark.usefixtures("at_once")
-def test_partitions_are_counted_in_a_line_that_goes() -> None:
-    terminal = Terminal()
-    with Progress("audit", stream=terminal) as shown:
-        partitions = shown.each(["orders-0", "orders-1"])
-        next(partitions)
-        wait_for(lambda: f"{ERASE}logstore audit: 0 of 2 partitions, 0 s" in terminal.getvalue())
-        next(partitions)
-        wait_for(lambda: f"{ERASE}logstore audit: 1 of 2 partitions, 0 s" in terminal.getvalue())
-        assert list(partitions) == []
-        for _ in shown.each(["orders-0"]):  # read again
-            wait_for(lambda: "logstore audit: 2 of 3 partitions, 0 s" in terminal.getvalue())
-    assert terminal.getvalue().endswith(f"s{ERASE}")
-    assert "\n" not in terminal.getvalue()
 
 
 @pytest.mark.usefixtures("at_once")
@@ -89,7 +80,7 @@ def test_without_counts_the_time_is_a_sign_of_life_and_never_wider_than_the_term
 def test_what_takes_less_than_a_second_shows_nothing() -> None:
     terminal = Terminal()
     with Progress("audit", stream=terminal) as shown:
-        assert list(shown.each([1, 2])) == [1, 2]
+        shown.advance(1)
     assert terminal.getvalue() == ""
 
 
@@ -116,6 +107,31 @@ def test_the_line_is_gone_when_an_error_is_told() -> None:
     assert terminal.getvalue().endswith(ERASE)
 
 
+@pytest.mark.parametrize("place", [None, 70, -1])
+def test_readers_of_logs_tell_all_their_bytes(place: int | None, tmp_path: Path) -> None:
+    root = str(clean().write(tmp_path / "data"))
+    log = tmp_path / "data" / "orders-0" / LOG
+    if place is not None:  # in the first batch, or in the last
+        content = bytearray(log.read_bytes())
+        content[place] ^= 1
+        log.write_bytes(content)
+        for path in tmp_path.rglob("*"):
+            os.utime(path, (0, 0))  # what has just been written is read again
+    told = Counter[str]()
+
+    def advance_of(reader: str) -> Callable[[int], None]:
+        return lambda size: told.update({reader: size})
+
+    audit_directory(root, 0, partial(follow_all, advance=advance_of("audit")))
+    verify_directory(root, advance=advance_of("verify"))
+    for one in list_data_directory(root).partitions:
+        verify_partition_directory(one.path, advance=advance_of("partitions"))
+        plan_salvage(one.path, advance_of("salvage"))
+    size = log_size(root)
+    assert size == sum(log_size(one.path, is_partition=True) for one in list_data_directory(root).partitions) > 0
+    assert told == dict.fromkeys(("audit", "verify", "partitions", "salvage"), size)
+
+
 PATCHED = "from logstore_tools import progress; progress.DELAY_S = 0.0; "
 MAIN = "from logstore_tools.main import main; main()"
 
@@ -130,12 +146,14 @@ MAIN = "from logstore_tools.main import main; main()"
         ["salvage", "{root}/orders-0", "--format", "jsonl"],
         ["repair", "{root}/orders-0", "--format", "jsonl"],
         ["recover", "{root}/orders-0", "--dry-run", "--format", "jsonl"],
+        ["import", "{demo}", "--dry-run", "--format", "jsonl"],
+        ["promote", "{root}", "--dry-run", "--format", "jsonl"],
     ],
     ids=lambda words: words[0],
 )
-def test_a_verb_shows_it_on_a_terminal_and_its_output_stays(words: list[str], tmp_path: Path) -> None:
-    root = clean().write(tmp_path / "data")
-    argv = [sys.executable, "-c", PATCHED + MAIN, *(word.format(root=root) for word in words)]
+def test_a_verb_shows_it_on_a_terminal_and_its_output_stays(words: list[str], tmp_path: Path, golden: Golden) -> None:
+    root, demo = clean().write(tmp_path / "data"), golden("demo")
+    argv = [sys.executable, "-c", PATCHED + MAIN, *(word.format(root=root, demo=demo) for word in words)]
     piped = subprocess.run(argv, capture_output=True, check=False)
     terminal, end = pty.openpty()
     shown = subprocess.run(argv, stdout=subprocess.PIPE, stderr=end, check=False)
