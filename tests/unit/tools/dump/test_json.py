@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from logstore_tools.timestamps import iso_text
 from tests.conformance.dumping import answer
 from tests.naive.legacy import Message, message_set, wrapped
 from tests.support.encoder import CONTROL, GZIP, Batch, Rec
@@ -214,3 +215,28 @@ def test_an_unknown_format_is_a_wrong_call(argv: list[str]) -> None:
         "",
         f"logstore: Unknown format; expected text, json, arrow or parquet, found {name!r}\n",
     )
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [0, 1, 999, 1000, 1001],  # as many seconds as records, and fewer
+        [0, 86_400_000, 10**12, 253_402_300_799_999],
+        [-62_135_596_800_000, -2, -1000],
+        [5, -1, 7],
+        [5, 2**62, 7],
+    ],
+)
+def test_times_of_records_are_those_of_all_other_rows(times: list[int]) -> None:
+    records = [Rec(timestamp_delta=time - times[0], offset_delta=number) for number, time in enumerate(times)]
+    Path(LOG).write_bytes(Batch(0, records, len(times) - 1, base_timestamp=times[0]).to_bytes())
+    found = objects("--files", LOG, "--deep-iteration")[1:]
+    assert [each["timestamp"] for each in found] == [iso_text(time) for time in times]
+
+
+def test_contents_of_all_kinds_stand_beside_each_other() -> None:
+    contents = [b"plain", None, b'"', b"", "ß".encode(), b"\xff", b"plain", None, b"\x7f", b"a\\b"]
+    told = records_of(*(Rec(one, one, offset_delta=number) for number, one in enumerate(contents)))
+    for name in ("key", "value"):
+        texts = [base64.b64decode(one[f"{name}Base64"]) if f"{name}Base64" in one else one[name] for one in told]
+        assert [text.encode() if isinstance(text, str) else text for text in texts] == contents
