@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from logstore.columns.batch_table import Int64Array
-from logstore.kernels.dump.fill import ENCODED, NULL, PLAIN, note_forms
+from logstore.kernels.dump.fill import COPIED, ENCODED, NULL, note_forms
 from logstore.layout.batch import NO_TIMESTAMP
 from logstore.messages.json_form import JsonText
 
@@ -123,15 +123,15 @@ _MILLISECONDS = [f'.{number:03d}Z"'.encode() for number in range(1000)]
 
 
 def _add_contents(template: LineTemplate, name: str, column: Slices) -> None:
-    """Add keys or values: what a string of JSON has as it is is copied, not encoded."""
+    """Add keys or values: UTF-8 without control characters by the kernel, others as they are encoded here."""
     data, positions, sizes = column
     forms = np.empty(sizes.size, np.int64)
-    note_forms(data, positions, sizes, sizes.size, forms)
+    has_quotes = note_forms(data, positions, sizes, sizes.size, forms) == 1
     others = np.flatnonzero(forms == ENCODED)
     forms[others] += np.arange(others.size)  # each has a text of its own
     encoded = ["," + _content(name, content) for content in Slices(data, positions[others], sizes[others]).values()]
     template.texts([_bytes(text) for text in (f',"{name}":"', f',"{name}":null', *encoded)], forms)
-    template.fields(positions, np.where(forms == PLAIN, sizes, 0))
+    template.fields(positions, np.where(forms == COPIED, sizes, 0), has_quotes=has_quotes)
     template.texts([b'"', b""], np.minimum(forms, NULL))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from logstore.columns.batch_table import ByteArray, Int64Array
 from logstore.columns.window_memory import new_buffer
-from logstore.kernels.dump.fill import FIELD, LITERAL, NUMBER, NUMBER_SIZE_MAX, TEXT, fill_lines
+from logstore.kernels.dump.fill import FIELD, LITERAL, NUMBER, NUMBER_SIZE_MAX, QUOTED, TEXT, fill_lines
 from logstore.kernels.dump.lines import LITERALS
 from logstore.kernels.dump.text import SLACK_SIZE
 
@@ -60,14 +60,14 @@ class LineTemplate:
         self._pool += b"".join(texts)
         self._slices(TEXT, positions[indices], sizes[indices])
 
-    def fields(self, positions: Int64Array, sizes: Int64Array) -> None:
-        """Add for each row some bytes of the data; no size is below 0."""
-        self._slices(FIELD, positions, sizes)
+    def fields(self, positions: Int64Array, sizes: Int64Array, *, has_quotes: bool) -> None:
+        """Add for each row some bytes of the data, with backslashes if there are quotes; no size is below 0."""
+        self._slices(QUOTED if has_quotes else FIELD, positions, sizes)
 
     def _slices(self, kind: int, positions: Int64Array, sizes: Int64Array) -> None:
         self._parts.append((kind, len(self._columns), 0))
         self._columns += [positions, sizes]
-        self._size_max += int(sizes.sum())
+        self._size_max += int(sizes.sum()) * (2 if kind == QUOTED else 1)
 
     def lines(self) -> tuple[memoryview, Int64Array]:
         """Return the lines, one after another, and where each begins and the last one ends."""

@@ -6,23 +6,38 @@ from typing import Any
 
 from ...jit.device import device
 from ...jit.kernel import kernel
-from .text import put_bytes, put_decimal
+from .text import put_bytes, put_decimal, sequence_size
 
 # Kinds of parts. Of a literal the next two slots are its position and its size, of others the first the column.
 LITERAL = 0
 NUMBER = 1
 TEXT = 2  # of the pool: the column of positions, and behind it that of sizes
 FIELD = 3  # the same of the data
+QUOTED = 4  # a field with a backslash before each quote and backslash
 PART_SLOT_COUNT = 3
 NUMBER_SIZE_MAX = 20  # bytes, with a sign
-# Forms of a field in JSON.
-PLAIN, NULL, ENCODED = range(3)
+# What a string of JSON makes of a field: the same but for quotes and backslashes, null, or anything else.
+COPIED, NULL, ENCODED = range(3)
+_QUOTE, _CONTROL, _HIGH = 1, 2, 128  # bits for the bytes of a field
 
 
 @device
 def is_within(position: int, size: int, end: int) -> int:
     """Return 1 if the bytes end before `end`; none are."""
     return 1 if size == 0 or (size > 0 and position >= 0 and size <= end and position <= end - size) else 0
+
+
+@device
+def put_quoted(out: Any, o: int, data: Any, start: int, size: int) -> int:
+    """Copy bytes with a backslash before each quote and backslash."""
+    for at in range(start, start + size):
+        byte = data[at]
+        if byte == 34 or byte == 92:
+            out[o] = 92
+            o += 1
+        out[o] = byte
+        o += 1
+    return o
 
 
 @kernel("u8*, i64, u8*, i64, i64*, i64, i64*, i64, u8*, i64, u8*, i64*")
@@ -56,36 +71,53 @@ def fill_lines(
                 at = position * row_count + row
                 position = columns[at]
                 size = NUMBER_SIZE_MAX if kind == NUMBER else columns[at + row_count]
-            if size > out_capacity - o:
+            if kind != NUMBER and is_within(position, size, data_size if kind >= FIELD else pool_size) == 0:
+                return row
+            if (2 * size if kind == QUOTED else size) > out_capacity - o:
                 return row
             if kind == NUMBER:
                 o = put_decimal(out, o, literals, position)
-                continue
-            if is_within(position, size, data_size if kind == FIELD else pool_size) == 0:
-                return row
-            if kind == FIELD:
-                put_bytes(out, o, data, position, size)
+            elif kind == QUOTED:
+                o = put_quoted(out, o, data, position, size)
             else:
-                put_bytes(out, o, pool, position, size)
-            o += size
+                put_bytes(out, o, data if kind == FIELD else pool, position, size)
+                o += size
         out_ends[row] = o
     return row_count
 
 
+@device
+def is_utf8(data: Any, at: int, end: int) -> int:
+    """Return 1 if the bytes are well-formed UTF-8."""
+    while at < end:
+        size = sequence_size(data, at, end)
+        if size < 0:
+            return 0
+        at += size
+    return 1
+
+
 @kernel("u8*, i64*, i64*, i64, i64*")
 def note_forms(data: Any, positions: Any, sizes: Any, row_count: int, forms: Any) -> int:
-    """Note of each field what a JSON string makes of it: PLAIN, which is ASCII without escapes, NULL or ENCODED.
+    """Note of each field whether it is COPIED, being UTF-8 without control characters, NULL, or ENCODED.
 
     data: uint8; positions, sizes: int64[row_count], within the data, a size below 0 is null; forms: int64[row_count],
-    out. Returns how many are ENCODED.
+    out. Returns 1 if any has a quote or a backslash.
     """
-    encoded_count = 0
+    has_quotes = 0
     for row in range(row_count):
         start = positions[row]
-        is_encoded = 0
-        for at in range(start, start + sizes[row]):
+        end = start + sizes[row]
+        found = 0
+        for at in range(start, end):
             byte = data[at]
-            is_encoded |= 1 if byte < 32 or byte > 127 or byte == 34 or byte == 92 else 0
-        forms[row] = NULL if sizes[row] < 0 else ENCODED if is_encoded == 1 else PLAIN
-        encoded_count += is_encoded
-    return encoded_count
+            found |= byte & _HIGH
+            found |= _CONTROL if byte < 32 else 0
+            found |= _QUOTE if byte == 34 or byte == 92 else 0
+        has_quotes |= found & _QUOTE
+        forms[row] = COPIED
+        if sizes[row] < 0:
+            forms[row] = NULL
+        elif found & _CONTROL != 0 or (found & _HIGH != 0 and is_utf8(data, start, end) == 0):
+            forms[row] = ENCODED
+    return has_quotes
