@@ -179,7 +179,16 @@ class PartitionTransactions(Follower):
 
     def finish(self) -> None:
         """Free the unused rows."""
-        self._rows.resize(self._count)
+        self._resize(self._count)
+
+    def _resize(self, count: int) -> None:
+        """Make the table one of `count` rows: the same memory, of which there is not enough for two."""
+        try:
+            self._rows.resize(count)
+        except ValueError:  # something else refers to the table, as a profiler does
+            rows = np.zeros(count, TRANSACTIONS)
+            rows[: self._count] = self._rows[: self._count]
+            self._rows = rows
 
     def _numbers(self, batches: AuditedBatches, ids: Int64Array, rows: Int64Array, has_data: BoolArray) -> Int64Array:
         """Return the number of each group of a producer's batches up to its next marker; -1 for a marker alone.
@@ -194,7 +203,7 @@ class PartitionTransactions(Follower):
         new = new[np.argsort(rows[new])]
         end = self._count + new.size
         if end > self._rows.size:
-            self._rows.resize(end + self._rows.size // 16)  # by little: both tables are there at once
+            self._resize(end + self._rows.size // 16)
         numbers[new] = np.arange(self._count, end)
         first, found = rows[new], np.zeros(new.size, TRANSACTIONS)
         found["producer_id"], found["producer_epoch"] = ids[new], batches.table.producer_epoch[first]

@@ -16,6 +16,7 @@ RULES: tuple[Rule, ...] = tuple(
     if isinstance(value, Rule)
 )
 BY_NAME = {rule.name: rule for rule in RULES}
+_RULES_OF: dict[type, list[Rule]] = {}
 
 
 @cache
@@ -29,4 +30,7 @@ def ask(facts: object) -> list[Finding]:
     """Ask each rule that needs such facts; for a breach, only the rule that it names."""
     if isinstance(facts, Breach):
         return [BY_NAME[facts.rule].finding(*facts.broken)]
-    return [finding for rule in RULES if isinstance(facts, rule.needs) for finding in rule.ask(facts)]
+    kind = type(facts)
+    if kind not in _RULES_OF:  # to ask the type of each rule anew took a fifth of the time of a small partition
+        _RULES_OF[kind] = [rule for rule in RULES if issubclass(kind, rule.needs)]
+    return [finding for rule in _RULES_OF[kind] for finding in rule.ask(facts)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
+from cProfile import Profile
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,15 @@ SOON_MS = 1000
 
 def audited(story: Story, root: Path) -> AuditedDirectory:
     return audit_directory(str(story.write(root)), story.now_ms + SOON_MS)
+
+
+def test_a_profiler_changes_nothing(tmp_path: Path) -> None:
+    profiler = Profile()
+    expected = audited(hanging_unknown(), tmp_path / "data")
+    found = profiler.runcall(audited, hanging_unknown(), tmp_path / "again")
+    rows = [[history.table.tolist() for history in one.transactions.histories.values()] for one in (found, expected)]
+    assert rows[0] == rows[1]
+    assert any(rows[0])
 
 
 @pytest.mark.parametrize("name", WRITTEN)
