@@ -7,7 +7,6 @@ import pkgutil
 import platform
 import shutil
 import subprocess
-from difflib import get_close_matches
 from importlib import metadata
 
 import click
@@ -15,7 +14,7 @@ import click
 from logstore import layout
 
 from .rows import RowField, RowType, print_rows
-from .verbs import Verb
+from .verbs import Verb, hint
 
 _PACKAGES = (
     *("logstore-kafka", "numpy", "numba", "llvmlite", "xxhash", "click", "cramjam", "isal", "zstandard"),
@@ -102,9 +101,7 @@ def formats(name: str | None, form: str) -> int:
     """Print what the bytes of Kafka's files mean: the page of the format NAME, or the list of all."""
     names = sorted(module.name for module in pkgutil.iter_modules(layout.__path__))
     if name is not None and name not in names:
-        close = get_close_matches(name, names, n=1)
-        hint = f"Did you mean {close[0]}?" if close else "`logstore formats` lists them."
-        raise click.UsageError(f"There is no format {name!r}. {hint}")
+        raise click.UsageError(f"There is no format {name!r}. {hint(name, names, '`logstore formats` lists them.')}")
     pages = {one: _page(one) for one in names if name in (None, one)}
     if name is not None and form == "table":
         click.echo(pages[name])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from .paths import data_directory, input_paths
 from .progress import Progress, log_size
 from .rows import PARTITION, PATH, PLACE_BY_PATH, TOPIC, Row, RowField, RowType, members, print_row, print_rows
 from .tables import print_table
-from .verbs import Verb, code_of, now_option, path_argument, paths_argument, time_or_clock
+from .verbs import Verb, code_of, hint, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:
     from logstore.audit.directory_audit import AuditedDirectory
@@ -35,13 +34,7 @@ FINDING = RowType(
         RowField("rule", "string", "name of the rule that is broken", "rule"),
         TOPIC._replace(type="string?"),
         PARTITION._replace(type="integer?"),
-        RowField(
-            "path",
-            "string?",
-            "file or directory",
-            "where",
-            _where,
-        ),
+        RowField("path", "string?", "file or directory", "where", _where),
         RowField("position", "integer?", "byte in the file", "byte"),
         RowField("offset", "integer?", "Kafka offset", "offset"),
         RowField("expected", "string", "what should be there", "expected"),
@@ -122,9 +115,7 @@ def _explain(context: click.Context, _: click.Parameter, name: str | None) -> No
 
     found = BY_NAME.get(name)
     if found is None:
-        close = get_close_matches(name, BY_NAME, n=1)
-        hint = f"Did you mean {close[0]}?" if close else f"There are {', '.join(sorted(BY_NAME))}."
-        raise click.BadParameter(f"No finding is called {name!r}. {hint}")
+        raise click.BadParameter(f"No finding is called {name!r}. {hint(name, sorted(BY_NAME))}")
     click.echo(f"{found.name} ({found.severity.value})\n\n{found.about}")
     click.echo("".join(f"\n{paragraph}\n" for paragraph in found.more) + f"\nWhat to do: {found.advice}")
     if name in examples():
@@ -145,7 +136,7 @@ def _explain(context: click.Context, _: click.Parameter, name: str | None) -> No
     callback=_explain,
     help="Say what a finding of this name means, and what to do; look at nothing.",
 )
-def audit(directory: str, now: int | None, form: str, checksums_only: bool, master: str | None) -> int:
+def audit(directory: str, now: int, form: str, checksums_only: bool, master: str | None) -> int:
     """Check a data directory: its bytes, its side files, its transactions, its groups.
 
     Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
@@ -155,11 +146,11 @@ def audit(directory: str, now: int | None, form: str, checksums_only: bool, mast
 
         with Progress("audit", log_size(directory)) as progress:
             follow = partial(follow_all, decodes=not checksums_only, advance=progress.advance)
-            audited = audit_directory(directory, time_or_clock(now), follow)
+            audited = audit_directory(directory, now, follow)
     else:
         from spark_dumps.session import audit_with_spark
 
-        audited = audit_with_spark(master, directory, time_or_clock(now), decodes=not checksums_only)
+        audited = audit_with_spark(master, directory, now, decodes=not checksums_only)
     row = _audited(directory, audited)
     if form == "jsonl":
         print_row(AUDITED, row, form)
@@ -192,26 +183,21 @@ def _audited(directory: str, audited: AuditedDirectory) -> Row:
 @path_argument("directory", data_directory)
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The HTML file to write.")
 @now_option
-def report(directory: str, output: str, now: int | None, form: str) -> int:
+def report(directory: str, output: str, now: int, form: str) -> int:
     """Write one HTML page about a data directory: findings with advice, offsets, transactions, segments, in pictures.
 
     It asks what `logstore audit` asks, and exits as that does. The page needs no network and holds no record.
     """
     from logstore.audit.directory_audit import audit_directory, follow_all
+    from logstore.disk.atomic import write_file
     from logstore.disk.seam import SEAM
 
     from .report import page
 
-    now_ms = time_or_clock(now)
     path = absolute_path(directory)
     with Progress("report", log_size(path)) as progress:
-        audited = audit_directory(path, now_ms, partial(follow_all, advance=progress.advance))
-        content = page(path, audited, now_ms).encode()
-        descriptor = SEAM.create(output)
-        try:
-            SEAM.write(descriptor, content)
-        finally:
-            SEAM.close(descriptor)
+        audited = audit_directory(path, now, partial(follow_all, advance=progress.advance))
+        write_file(SEAM, output, [page(path, audited, now).encode()])
     count = len(audited.findings)
     if form == "table":
         click.echo(f"{output}: {count} findings")

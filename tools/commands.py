@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from difflib import get_close_matches
 
 import click
 from click.shell_completion import CompletionItem
@@ -72,9 +71,9 @@ class _Commands(click.Group):
         name = args[0]
         if name in COMMANDS or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        close = get_close_matches(name, COMMANDS, n=1)
-        hint = f"Did you mean {close[0]}?" if close else f"There are {', '.join(COMMANDS)}."
-        raise click.UsageError(f"There is no command {name!r}. {hint}", ctx)
+        from .verbs import hint  # which takes longer to import than a list of the commands
+
+        raise click.UsageError(f"There is no command {name!r}. {hint(name, COMMANDS)}", ctx)
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -15,7 +15,7 @@ from .paths import partition_directory
 from .progress import Progress, log_size
 from .rows import PATH, Row, RowField, RowType, members, print_row
 from .tables import print_table
-from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, time_or_clock
+from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument
 
 if TYPE_CHECKING:
     from logstore.log.load.loader import LoadSettings
@@ -61,7 +61,7 @@ _destination = click.argument("destination", type=click.Path(), required=False)
 @_destination
 @now_option
 @dry_run_option
-def salvage(source: str, destination: str | None, now: int | None, dry_run: bool, form: str) -> int:
+def salvage(source: str, destination: str | None, now: int, dry_run: bool, form: str) -> int:
     """Copy all good batches of a partition to the new directory DESTINATION, or into one that is there.
 
     Without a DESTINATION nothing is written, and what would be kept is printed. Batches before and behind damage keep
@@ -77,7 +77,7 @@ def salvage(source: str, destination: str | None, now: int | None, dry_run: bool
 @_destination
 @now_option
 @dry_run_option
-def repair(source: str, destination: str | None, now: int | None, dry_run: bool, form: str) -> int:
+def repair(source: str, destination: str | None, now: int, dry_run: bool, form: str) -> int:
     """Copy a partition to the new directory DESTINATION, with everything beside the log made anew.
 
     For wrong indexes, snapshots and epochs beside a log that is whole; only a torn tail is left out. A log that has
@@ -90,7 +90,7 @@ def repair(source: str, destination: str | None, now: int | None, dry_run: bool,
 
 
 def _copy(
-    source: str, destination: str | None, now: int | None, form: str, *, is_repair: bool
+    source: str, destination: str | None, now: int, form: str, *, is_repair: bool
 ) -> tuple[list[Piece], list[Piece]]:
     """Copy what is good to `destination`, if there is one and a repair would lose nothing by it, and print the plan.
 
@@ -131,12 +131,12 @@ def _new_directory(source: str, destination: str) -> str:
     return os.path.join(destination, os.path.basename(os.path.abspath(source)))
 
 
-def _settings(now: int | None, *, log_start_offset: int) -> LoadSettings:
+def _settings(now: int, *, log_start_offset: int) -> LoadSettings:
     """Return what a copy is loaded by: nothing beside its log counts."""
     from logstore.log.config import parse_config
     from logstore.log.load.loader import LoadSettings
 
-    return LoadSettings(False, 0, log_start_offset, time_or_clock(now), parse_config({}))
+    return LoadSettings(False, 0, log_start_offset, now, parse_config({}))
 
 
 def _print_plan(pieces: list[Piece], row: Row) -> None:
@@ -162,9 +162,7 @@ def _print_plan(pieces: list[Piece], row: Row) -> None:
 @click.option("--batches", type=click.IntRange(min=1), default=100, show_default=True, help="How many to take at most.")
 @click.option("--redact", is_flag=True, help="Put letters in the place of keys, values and values of headers.")
 @now_option
-def sample(
-    source: str, destination: str, offset: int | None, batches: int, redact: bool, now: int | None, form: str
-) -> int:
+def sample(source: str, destination: str, offset: int | None, batches: int, redact: bool, now: int, form: str) -> int:
     """Copy some batches of a partition to the new directory DESTINATION, or into one that is there, to show them.
 
     They are of one segment, and keep their offsets, times, producers and sequences. Redacted keys and values have their

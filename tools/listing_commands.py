@@ -23,7 +23,7 @@ from .rows import (
     print_rows,
     unless_missing,
 )
-from .verbs import Verb, exit_code_of, path_argument, paths_argument, told_unreadable
+from .verbs import Verb, note_directory, note_unreadable, path_argument, paths_argument
 
 if TYPE_CHECKING:
     from logstore.audit.evidence import Cluster
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 def _record_lag(row: Row) -> str | None:
     return None if row["recordLag"] is None else f"{'' if row['recordLagIsExact'] else '≥ '}{row['recordLag']}"
+
+
+def _partition_count(row: Row) -> int:
+    return len(row["partitions"])
 
 
 def _config_text(row: Row) -> str | None:
@@ -60,13 +64,7 @@ TOPIC_ROW = RowType(
     (
         TOPIC._replace(heading="topic"),
         RowField("topicId", "string?", "its id", "topic id", is_minor=True),
-        RowField(
-            "partitions",
-            "array",
-            "numbers of the partitions here",
-            "partitions here",
-            lambda row: len(row["partitions"]),
-        ),
+        RowField("partitions", "array", "numbers of the partitions here", "partitions here", _partition_count),
         RowField("partitionCount", "integer?", "of all partitions, as the metadata says", "of all"),
         RowField("segmentCount", "integer", "how many segments", "segments"),
         RowField("size", "integer", "bytes of its logs", "bytes"),
@@ -126,7 +124,8 @@ def groups(directory: str, form: str) -> int:
 
     found, findings = read_groups(directory)
     print_rows(GROUP, map(_group, group_lags(found)), form)
-    return exit_code_of(directory, findings)
+    note_directory(directory, findings)
+    return 0
 
 
 def _group(lag: GroupLag) -> Row:
@@ -154,7 +153,8 @@ def topics(directory: str, form: str) -> int:
     for partition in partitions:
         by_topic.setdefault(partition.files.topic, []).append(partition)
     print_rows(TOPIC_ROW, [_topic(name, found, cluster) for name, found in sorted(by_topic.items())], form)
-    return exit_code_of(directory, [finding for bad in cluster.unreadable for finding in ask(bad)])
+    note_directory(directory, [finding for bad in cluster.unreadable for finding in ask(bad)])
+    return 0
 
 
 def _topic(name: str, partitions: list[Partition], cluster: Cluster) -> Row:
@@ -184,7 +184,6 @@ def producers(paths: list[tuple[str, str | None]], form: str) -> int:
     from logstore.audit.partition import open_partitions
 
     rows: list[Row] = []
-    code = 0
     for root, only in paths:
         log, findings = read_coordinators(root)
         for partition in open_partitions(root):
@@ -192,10 +191,10 @@ def producers(paths: list[tuple[str, str | None]], form: str) -> int:
                 try:
                     rows += _producers(partition, log)
                 except DataDirectoryError as error:
-                    code = max(code, told_unreadable([error]))
-        code = max(code, exit_code_of(root, findings))
+                    note_unreadable(error)
+        note_directory(root, findings)
     print_rows(PRODUCER, rows, form)
-    return code
+    return 0
 
 
 def _producers(partition: Partition, log: CoordinatorLog) -> Iterator[Row]:
@@ -223,19 +222,20 @@ def segments(paths: list[tuple[str, bool]], form: str) -> int:
     from logstore.audit.partition import open_partition, open_partitions
 
     rows: list[Row] = []
-    code = 0
     for path, is_partition in paths:
-        for partition in [open_partition(path)] if is_partition else open_partitions(path):
+        partitions = [open_partition(path)] if is_partition else open_partitions(path)
+        for partition in partitions:
             try:
                 rows += _segments(partition)
             except DataDirectoryError as error:
-                code = max(code, told_unreadable([error]))
-            if is_partition:
-                code = max(code, told_unreadable(partition.files.errors))
-        if not is_partition:
-            code = max(code, exit_code_of(path))
+                note_unreadable(error)
+        if is_partition:
+            for unlisted in partitions[0].files.errors:
+                note_unreadable(unlisted)
+        else:
+            note_directory(path)
     print_rows(SEGMENT, rows, form)
-    return code
+    return 0
 
 
 def _segments(partition: Partition) -> Iterator[Row]:

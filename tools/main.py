@@ -1,4 +1,4 @@
-"""The command line `logstore`: what has to be quick before click is imported, then `commands`."""
+"""The command line `logstore`: the steps that must be quick, before click and `commands` are imported."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import signal
 import sys
 from typing import NoReturn
 
-# numpy starts a thread a processor for linear algebra, which nothing here does: a fifth of a small dump's time
+# numpy would start a thread for each processor, for linear algebra that nothing here does: a fifth of a small dump
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-HELP_SETTINGS = {"help_option_names": ["-h", "--help"]}  # of every command, whoever calls it
+HELP_SETTINGS = {"help_option_names": ["-h", "--help"]}  # of every command
 
 
 def main() -> None:
@@ -23,11 +23,14 @@ def main() -> None:
         sys.exit(dump_program(words[1:]))
     from .commands import logstore
 
-    logstore(prog_name="logstore")
+    try:
+        logstore(prog_name="logstore")
+    except OSError as error:  # but for a reader that has gone, where click ends by itself
+        sys.exit(_tell(error))
 
 
 def dump_program(argv: list[str]) -> int:
-    """Dump what `argv` (the words after `dump`) asks for to standard output; returns the exit code."""
+    """Dump to standard output as `argv`, the words after `dump`, ask for; return the exit code."""
     from .dump import run
 
     try:
@@ -39,20 +42,26 @@ def dump_program(argv: list[str]) -> int:
         sys.stderr.write("logstore: interrupted\n")
         return 130
     except OSError as error:
-        if error.filename is None:  # every file has a name but standard output
-            _forget_stdout()
-        where = f"{error.filename}" if error.filename is not None else "cannot write to standard output"
-        sys.stderr.write(f"logstore: {where}: {error.strerror}\n")
-        return 1
+        return _tell(error)
+
+
+def _tell(error: OSError) -> int:
+    """Print which file could not be read, or that standard output could not be written; return the exit code."""
+    where = error.filename
+    if where is None:  # every file has a name but standard output
+        where = "cannot write to standard output"
+        _forget_stdout()
+    sys.stderr.write(f"logstore: {where}: {error.strerror}\n")
+    return 1
 
 
 def _forget_stdout() -> None:
-    """Let what Python still flushes at exit go nowhere, so that it does not complain too."""
+    """Lead standard output nowhere, or Python would complain too when it flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end(number: int, frame: object) -> NoReturn:
-    """End as an interrupted command does, so that what is half done is taken back, with a shell's code for SIGTERM."""
+    """End by an exception, which undoes what is half done, with the exit code that a shell has for SIGTERM."""
     from .progress import ERASE
 
     sys.stderr.write(f"{ERASE if sys.stderr.isatty() else ''}logstore: terminated\n")
@@ -60,15 +69,15 @@ def _end(number: int, frame: object) -> NoReturn:
 
 
 def _end_when_cut() -> None:
-    """Let the process end with a word, and not by SIGBUS, when another one cuts a file that is mapped here.
+    """Print a message instead of dying by SIGBUS when another process cuts a file that is mapped here.
 
-    In C, as Python would go back to the instruction that failed before it called a handler of its own.
+    The handler is one of C: Python would repeat the failed instruction before it called a handler of its own.
     """
     _handlers.append(ctypes.CFUNCTYPE(None, ctypes.c_int)(_cut))
     ctypes.CDLL(None).signal(int(signal.SIGBUS), _handlers[0])
 
 
-_handlers: list[object] = []  # kept, as C calls them
+_handlers: list[object] = []  # keeps alive what C calls
 
 
 def _cut(number: int) -> NoReturn:

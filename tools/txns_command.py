@@ -14,7 +14,7 @@ from .paths import Note, partition_directory, partition_in
 from .rows import PLACE, PLACE_OF_DIRECTORY, Row, RowField, RowType, members, print_row, print_rows
 from .tables import visible
 from .timestamps import duration, iso_text
-from .verbs import FINDINGS, Verb, exit_code_of, now_option, path_argument, paths_argument, time_or_clock
+from .verbs import FINDINGS, Verb, note_directory, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:
     from logstore.audit.open_transactions import Explanation, OpenTransaction, Transactions
@@ -75,17 +75,23 @@ _paths = paths_argument(partition_in)
 @command.command("list", cls=Verb, prints=[TRANSACTION], example="logstore txns list /var/lib/kafka/data")
 @_paths
 @now_option
-def list_(paths: list[tuple[str, str | None]], now: int | None, form: str) -> int:
+def list_(paths: list[tuple[str, str | None]], now: int, form: str) -> int:
     """List the open transactions of data directories or partitions, and what becomes of each."""
-    return _list(paths, now, form, only_hanging=False)
+    _print_open(_read_open(paths, now), form)
+    return 0
 
 
 @command.command(cls=Verb, prints=[TRANSACTION], example="logstore txns hanging /var/lib/kafka/data")
 @_paths
 @now_option
-def hanging(paths: list[tuple[str, str | None]], now: int | None, form: str) -> int:
+def hanging(paths: list[tuple[str, str | None]], now: int, form: str) -> int:
     """List those that no coordinator is going to end. The exit code is 1 if there are any."""
-    return _list(paths, now, form, only_hanging=True)
+    from logstore.audit.open_transactions import Verdict
+
+    bad = (Verdict.HANGING, Verdict.MARKER_MISSING)
+    found = [one for one in _read_open(paths, now) if one.verdict in bad]
+    _print_open(found, form)
+    return FINDINGS if found else 0
 
 
 def _one_partition(word: str, note: Note) -> tuple[str, str | None]:
@@ -95,49 +101,43 @@ def _one_partition(word: str, note: Note) -> tuple[str, str | None]:
 @command.command(cls=Verb, prints=[EXPLANATION], example="logstore txns explain /var/lib/kafka/data/orders-0")
 @path_argument("path", _one_partition)
 @now_option
-def explain(path: tuple[str, str], now: int | None, form: str) -> int:
+def explain(path: tuple[str, str], now: int, form: str) -> int:
     """Say why read_committed consumers of a partition get no further.
 
     The exit code is 1 if they wait for a transaction.
     """
     from logstore.audit.open_transactions import Explanation
 
-    transactions, code = _read(*path, now)
+    transactions = _read(*path, now)
     (history,) = transactions.histories.values()
     explanation = Explanation(history, transactions.open)
     if form == "table":
         _print_explanation(explanation)
     else:
         print_row(EXPLANATION, _explanation(explanation), form)
-    return max(code, 0 if explanation.blocking is None else FINDINGS)
+    return 0 if explanation.blocking is None else FINDINGS
 
 
-def _read(root: str, only: str | None, now: int | None) -> tuple[Transactions, int]:
-    """Return the transactions, and the exit code of what could not be looked at."""
+def _read(root: str, only: str | None, now: int) -> Transactions:
+    """Return the transactions of a data directory, or of one of its partitions; note what could not be read."""
     from logstore.audit.directory_audit import read_transactions
 
-    transactions, findings = read_transactions(root, time_or_clock(now), only)
+    transactions, findings = read_transactions(root, now, only)
     if only is not None and not transactions.histories:
         raise DataDirectoryError("The partition cannot be looked at", path=child(root, only))
-    return transactions, exit_code_of(root, findings)
+    note_directory(root, findings)
+    return transactions
 
 
-def _list(paths: list[tuple[str, str | None]], now: int | None, form: str, *, only_hanging: bool) -> int:
-    """Print the open transactions, or those that hang; return the exit code: FINDINGS if there are such."""
-    from logstore.audit.open_transactions import Verdict
+def _read_open(paths: list[tuple[str, str | None]], now: int) -> list[OpenTransaction]:
+    return [one for root, only in paths for one in _read(root, only, now).open]
 
-    bad = (Verdict.HANGING, Verdict.MARKER_MISSING)
-    found: list[OpenTransaction] = []
-    code = 0
-    for root, only in paths:
-        transactions, code_of_one = _read(root, only, now)
-        found += [one for one in transactions.open if not only_hanging or one.verdict in bad]
-        code = max(code, code_of_one)
+
+def _print_open(found: list[OpenTransaction], form: str) -> None:
     if found or form != "table":
         print_rows(TRANSACTION, map(_transaction, found), form)
     else:
         click.echo("none")
-    return max(code, FINDINGS if only_hanging and found else 0)
 
 
 def _transaction(one: OpenTransaction) -> Row:

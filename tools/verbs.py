@@ -1,13 +1,14 @@
 """What all verbs share: their help, PATH and --format, and how they end.
 
-Exit codes: 0 nothing is wrong, 1 something is, 2 the command line is wrong, 3 something could not be looked at.
+Exit codes: 0 nothing is wrong, 1 something is, 2 the command line is wrong, 3 something could not be read.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,7 +26,7 @@ from .tables import visible
 if TYPE_CHECKING:
     from logstore.audit.finding import Finding
 
-Resolve = Callable[[str, Note], Any]  # of a word of the command line, and of what is told of it; see `paths`
+Resolve = Callable[[str, Note], Any]  # makes something of a word of the command line; see `paths`
 Decorator = Callable[[Callable[..., int]], Callable[..., int]]
 
 FINDINGS, UNREADABLE = 1, 3
@@ -33,10 +34,14 @@ FINDINGS, UNREADABLE = 1, 3
 PATH_HELP = (
     "A data directory, a partition in it, a file of a partition, which stands for that, or a quoted glob of these."
 )
-_NOTED = "logstore.noted"  # in a context's meta: the exit code of what a glob left out
+_CODE = "logstore.code"  # in a context's meta: the lowest exit code that the verb may still end with
 
 now_option = click.option(
-    "--now", type=int, metavar="MS", help="Reference time for ages, milliseconds since 1970  [default: now]"
+    "--now",
+    type=int,
+    metavar="MS",
+    default=clock.now_ms,
+    help="Reference time for ages, milliseconds since 1970  [default: now]",
 )
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 yes_option = click.option("--yes", is_flag=True, help="Go on where readable batches will be removed.")
@@ -72,7 +77,8 @@ class Verb(click.Command):
     def invoke(self, ctx: click.Context) -> None:
         with told_errors(ctx):
             code = super().invoke(ctx)
-        sys.exit(max(code, ctx.meta.get(_NOTED, 0)))
+            sys.stdout.flush()  # while `main` can still tell that the disk is full
+        sys.exit(max(code, ctx.meta.get(_CODE, 0)))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if any(isinstance(one.type, _Path) for one in self.params):
@@ -86,7 +92,7 @@ class Verb(click.Command):
 
 
 class _Path(click.ParamType[Any]):
-    """A PATH, as what `resolve` makes of it."""
+    """A PATH, resolved by a function of `paths`."""
 
     name = "path"
 
@@ -94,26 +100,20 @@ class _Path(click.ParamType[Any]):
         self._resolve = resolve
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        context = ctx or click.get_current_context()
-
-        def note(error: LogstoreError) -> None:
-            tell(error)
-            context.meta[_NOTED] = UNREADABLE
-
-        with told_errors(context):
-            return self._resolve(value, note)
+        with told_errors(ctx or click.get_current_context()):
+            return self._resolve(value, note_unreadable)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return [CompletionItem(incomplete, type="file")]
 
 
 def path_argument(name: str, resolve: Resolve) -> Decorator:
-    """Give a verb an argument PATH: one of the functions of `paths` says what it has to be."""
+    """Give a verb an argument PATH, resolved by a function of `paths`."""
     return click.argument(name, metavar="PATH", type=_Path(resolve))
 
 
 def paths_argument(resolve: Resolve) -> Decorator:
-    """Give a verb an argument `paths`: all that one PATH or more mean, each once."""
+    """Give a verb an argument `paths`: everything that one or more PATHs name, each once."""
     return click.argument(
         "paths",
         metavar="PATH...",
@@ -126,9 +126,9 @@ def paths_argument(resolve: Resolve) -> Decorator:
 
 @contextmanager
 def told_errors(context: click.Context) -> Iterator[None]:
-    """End the verb at an error: a wrong command line with exit code 2, as click does, anything else with the verb's.
+    """End the verb at an error: with 2 if the command line is wrong, as click does, else with the verb's error code.
 
-    What the system refuses to read ends it with UNREADABLE.
+    End it with UNREADABLE where the system refuses to read.
     """
     try:
         yield
@@ -141,30 +141,43 @@ def told_errors(context: click.Context) -> Iterator[None]:
 
 
 def tell(error: LogstoreError | Finding) -> None:
-    """Say what is wrong on standard error."""
+    """Print what is wrong to standard error."""
     lines = [*f"logstore: {error}".split("\n"), *getattr(error, "__notes__", [])]
     sys.stderr.writelines(f"{visible(line)}\n" for line in lines)
 
 
-def exit_code_of(root: str, findings: Iterable[Finding] = ()) -> int:
-    """Say what of a data directory could not be looked at, and what else was found; return the exit code."""
+def note_unreadable(error: LogstoreError) -> None:
+    """Print what could not be read, and let the verb go on to end with UNREADABLE."""
+    tell(error)
+    _note_code(UNREADABLE)
+
+
+def note_directory(root: str, findings: Iterable[Finding] = ()) -> None:
+    """Print findings and what could not be listed in a data directory; the verb's exit code will tell of them."""
     found = list(findings)
     for finding in found:
         tell(finding)
-    return max(code_of(found), told_unreadable(unlisted(root)))
+    _note_code(code_of(found))
+    for error in unlisted(root):
+        note_unreadable(error)
+
+
+def _note_code(code: int) -> None:
+    """Let the verb end with `code` where it would end with a lower one."""
+    meta = click.get_current_context().meta
+    meta[_CODE] = max(code, meta.get(_CODE, 0))
 
 
 def code_of(findings: Iterable[Finding]) -> int:
-    """Return the exit code that findings end a command with: what could not be read may hide others."""
+    """Return the exit code for findings; UNREADABLE wins, because what could not be read may hide others."""
     found = {finding.rule for finding in findings}
     return UNREADABLE if "log-unreadable" in found else FINDINGS if found else 0
 
 
-def told_unreadable(errors: Sequence[LogstoreError]) -> int:
-    """Say what could not be listed; return the exit code."""
-    for error in errors:
-        tell(error)
-    return UNREADABLE if errors else 0
+def hint(name: str, names: Collection[str], otherwise: str | None = None) -> str:
+    """Return a sentence with the name that is close to a wrong one; without such a name `otherwise`, or all names."""
+    close = get_close_matches(name, names, n=1)
+    return f"Did you mean {close[0]}?" if close else otherwise or f"There are {', '.join(names)}."
 
 
 def time_or_clock(now: int | None) -> int:

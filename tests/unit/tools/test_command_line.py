@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from logstore import __version__
 from logstore_tools.commands import COMMANDS, logstore
+from tests.support.golden import Golden
+
+LOGSTORE = Path(sys.executable).with_name("logstore")
 
 
 @pytest.mark.parametrize("words", [[], ["-h"], ["--help"]])
@@ -61,3 +67,19 @@ def test_the_shell_completes_words(words: str, expected: set[str]) -> None:
     environment = {"_LOGSTORE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
     result = CliRunner().invoke(logstore, [], env=environment, prog_name="logstore")
     assert {line.partition(",")[2] for line in result.stdout.splitlines()} == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["segments", "."], ["topics", ".", "--format", "csv"], ["formats", "batch"], ["--help"], ["audit", "--help"]],
+    ids=" ".join,
+)
+def test_a_full_disk_is_told(words: list[str], golden: Golden) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [LOGSTORE, *words], cwd=golden("demo"), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (
+        1,
+        "logstore: cannot write to standard output: No space left on device\n",
+    )
