@@ -1,4 +1,4 @@
-"""The command that goes on from a finding, to be copied into a shell."""
+"""The next command for a finding, to be copied into a shell."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .markup import Markup, text
 if TYPE_CHECKING:
     from logstore.audit.finding import Finding, Where
 
-_LENGTH_MAX = 20_000  # characters; a part of a command would be another command
+_LENGTH_MAX = 20_000  # characters; far above a path's, because a command that is cut would be another one
 
 
 def command_line(command: str) -> Markup:
-    """A line that one click selects, or a button of the script copies."""
+    """Return a line that a click selects, and that a button of the script copies."""
     return Markup(f'<div class="command"><code>{text(command, _LENGTH_MAX)}</code></div>')
 
 
 def shell_quoted(path: str) -> str:
-    r"""`path` as a word of a shell; one that does not print, in the escapes of bash.
+    r"""Return `path` as a word of a shell; one with unprintable characters in the escapes of bash.
 
     >>> print(shell_quoted("/data/orders-0"), shell_quoted("/my data"), shell_quoted("it's\n"))
     /data/orders-0 '/my data' $'it\x27s\x0a'
@@ -34,7 +34,7 @@ def shell_quoted(path: str) -> str:
 
 
 def next_command(finding: Finding, root: str) -> str:
-    """What to ask next about a finding in the data directory at `root`; nothing is changed by it."""
+    """Return the command to go on with for a finding in the data directory at `root`; it changes nothing."""
     from logstore.audit.groups import Groups
     from logstore.audit.rules import BY_NAME
     from logstore.audit.rules.transactions import VERDICTS
@@ -60,7 +60,7 @@ def next_command(finding: Finding, root: str) -> str:
 
 
 def partition_directory_name(where: Where, root: str) -> str | None:
-    """The directory in `root` of the partition that a finding is about; None if it is about none."""
+    """Return the name of the directory of the partition that a finding is about; None if it is about none."""
     from logstore.layout.file_names import parse_partition_directory
 
     name = path_within(where.path or "", root).partition("/")[0]
@@ -70,7 +70,7 @@ def partition_directory_name(where: Where, root: str) -> str | None:
 
 
 def path_within(path: str, root: str) -> str:
-    """`path` as seen from `root`.
+    """Return `path` relative to `root`.
 
     >>> path_within("/data/orders-0/x.log", "/data"), path_within("/data", "/data"), path_within("orders-0", "/data")
     ('orders-0/x.log', '', 'orders-0')

@@ -1,31 +1,32 @@
-"""Findings on the page: what is broken, what to do about it, and where, one block a rule."""
+"""Findings on the page: a block for each broken rule, with advice and places."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .commands import command_line, next_command, partition_directory_name, path_within
-from .markup import count_of, folded, name_text, prose, section, stack, text
+from .markup import count_of, first_and_more, folded, name_text, prose, section, stack, text
 
 if TYPE_CHECKING:
     from logstore.audit.finding import Finding
 
-PLACE_COUNT_MAX = 8  # of one rule, before the rest is folded
-COMMAND_COUNT_MAX = 3  # of one rule, before the rest is folded
-FOLDED_COUNT_MAX = 500  # of one rule, on the page at all
+PLACE_COUNT_MAX = 8  # places of one rule, before the rest is folded
+COMMAND_COUNT_MAX = 3  # commands of one rule, before the rest is folded
+FOLDED_COUNT_MAX = 500  # places of one rule on the page at all
 
 
 def findings_section(findings: Sequence[Finding], root: str) -> str:
-    """Rules that are broken, errors first, then by how often; places are told within `root`."""
+    """Return a block for each broken rule, errors first, then the most frequent; paths are relative to `root`."""
     if not findings:
         return ""
     return section("findings", "Findings", "".join(_block(found, root) for found in _by_rule(findings)))
 
 
 def rule_links(findings: Sequence[Finding]) -> str:
-    """The rules that are broken, in a line, each with a link to its block."""
+    """Return a line of the broken rules, with links to their blocks."""
     links = (
         f'<a class="badge {found[0].severity.value}" href="#{text(found[0].rule)}">{text(found[0].rule)} '
         f"×{len(found):,}</a>"
@@ -35,7 +36,7 @@ def rule_links(findings: Sequence[Finding]) -> str:
 
 
 def severity_counts(findings: Sequence[Finding]) -> str:
-    """In words, errors first.
+    """Return the numbers of errors and warnings.
 
     >>> severity_counts([])
     'nothing'
@@ -59,32 +60,30 @@ def _block(found: Sequence[Finding], root: str) -> str:
     first = found[0]
     severity = first.severity.value
     about = prose(BY_NAME[first.rule].about)
-    shown, rest = found[:PLACE_COUNT_MAX], found[PLACE_COUNT_MAX:FOLDED_COUNT_MAX]
     heads, rows = _places(found[:FOLDED_COUNT_MAX], root)
-    places, more = stack(heads, rows[: len(shown)]), ""
-    if rest:
-        more = folded(f"{len(found) - len(shown):,} more places", stack(heads, rows[len(shown) :]), kind="more")
+    summary = f"{len(found) - PLACE_COUNT_MAX:,} more places"
+    places = first_and_more(rows, PLACE_COUNT_MAX, partial(stack, heads), summary)
     if len(found) > FOLDED_COUNT_MAX:
         left_out = len(found) - FOLDED_COUNT_MAX
-        more += f'<p class="note">{left_out:,} more are left out here; `logstore audit` tells them all.</p>'
+        places += f'<p class="note">{left_out:,} more are left out here; `logstore audit` tells them all.</p>'
     rule_name, severity_badge = text(first.rule), f'<span class="badge {severity}">{severity}</span>'
     return (
         f'<div class="finding {severity}" id="{rule_name}"><h3>{severity_badge} {rule_name} '
         f'<span class="note">{count_of(len(found), "place")}</span></h3><p>{about}</p>'
         f"<p><b>What to do:</b> {prose(first.advice)}</p>"
-        f"{_commands(found[:FOLDED_COUNT_MAX], root)}{places}{more}</div>"
+        f"{_commands(found[:FOLDED_COUNT_MAX], root)}{places}</div>"
     )
 
 
 def _commands(found: Sequence[Finding], root: str) -> str:
-    """What to ask next, once each."""
+    """Return the commands to go on with, each once."""
     lines = [command_line(command) for command in dict.fromkeys(next_command(one, root) for one in found)]
     shown, rest = lines[:COMMAND_COUNT_MAX], lines[COMMAND_COUNT_MAX:]
     return "".join(shown) + (folded(count_of(len(rest), "more command"), "".join(rest)) if rest else "")
 
 
 def _places(found: Sequence[Finding], root: str) -> tuple[list[str], list[list[object]]]:
-    """Heads and rows of the places of one rule, without columns that no place fills."""
+    """Return heads and rows of the places of one rule, without empty columns."""
     heads = ["partition", "file", "byte", "offset", "expected", "found"]
     rows = [_place(one, root) for one in found]
     filled = [index for index in range(len(heads)) if any(row[index] is not None for row in rows)]
@@ -92,7 +91,7 @@ def _places(found: Sequence[Finding], root: str) -> tuple[list[str], list[list[o
 
 
 def _place(finding: Finding, root: str) -> tuple[object, ...]:
-    """A row: partition and file are told once, in columns of their own, and not again in words."""
+    """Return the row of a place; what stands in the columns of partition and file is cut out of the sentences."""
     where = finding.where
     directory, path = partition_directory_name(where, root), path_within(where.path or "", root)
     file = path.removeprefix(f"{directory}/") if path != directory else ""

@@ -1,17 +1,17 @@
-"""Markup from values. What comes from disk may be anything: names and ids are escaped, made visible and cut here."""
+"""HTML made of values. Names and ids from disk may be anything: they are escaped, made visible and cut here."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from ..timestamps import iso_text
 
 TEXT_LENGTH_MAX = 300
-PROSE_LENGTH_MAX = 2000  # a command with the name of a topic in it must be whole
+PROSE_LENGTH_MAX = 2000  # room for a whole command with the name of a topic in it
 NAME_LENGTH_MAX = 60
-_NAME_END = 20  # characters that are kept of the end of a longer name: the number of a partition, the name of a file
+_NAME_END = 20  # characters kept at the end of a longer name: the number of a partition, the name of a file
 
 
 class Markup(str):
@@ -21,7 +21,7 @@ class Markup(str):
 
 
 def text(value: object, length_max: int = TEXT_LENGTH_MAX) -> Markup:
-    """`value` as text of a page or of an attribute; of more than `length_max` characters the first.
+    """Return `value` as text of a page or an attribute, cut behind `length_max` characters.
 
     >>> text("<b>&" + chr(0x202E) + "x")
     '&lt;b&gt;&amp;\\\\u202ex'
@@ -41,14 +41,14 @@ def text(value: object, length_max: int = TEXT_LENGTH_MAX) -> Markup:
 
 
 def _visible(words: str) -> str:
-    """`words` with escapes for what has no ink or turns the text around it: controls, marks of direction, joiners."""
+    """Return `words` with escapes for invisible characters: controls, marks of direction, joiners."""
     if words.isprintable():
         return words
     return "".join([one if one.isprintable() else f"\\u{ord(one):04x}" for one in words])
 
 
 def prose(words: str) -> Markup:
-    """Words of our own, with what is to be typed between backquotes.
+    """Return a sentence of logstore's own, with code for what stands between backquotes.
 
     >>> prose("`logstore repair` & wait")
     '<code>logstore repair</code> &amp; wait'
@@ -57,7 +57,7 @@ def prose(words: str) -> Markup:
 
 
 def name_text(name: str) -> Markup:
-    """A name that may be very long, cut in the middle; it tells all of itself when pointed at.
+    """Return a name, cut in the middle if it is long; pointing at it shows the whole.
 
     >>> name_text("orders-0"), len(name_text("o" * 249 + "-17")) > 249, name_text("o" * 249 + "-17")[-18:]
     ('<bdi>orders-0</bdi>', True, 'oo-17</bdi></span>')
@@ -69,7 +69,7 @@ def name_text(name: str) -> Markup:
 
 
 def time_text(timestamp_ms: int) -> str:
-    """The time in UTC, and that it is.
+    """Return the time in UTC, with a blank before the time of day.
 
     >>> time_text(1700000000020), time_text(-1), time_text(2**62)
     ('2023-11-14 22:13:20.020Z', '-', '4611686018427387904')
@@ -78,7 +78,7 @@ def time_text(timestamp_ms: int) -> str:
 
 
 def count_of(count: int, noun: str) -> str:
-    """With its number.
+    """Return a number with its noun.
 
     >>> count_of(1, "batch"), count_of(2000, "batch"), count_of(0, "partition")
     ('1 batch', '2,000 batches', '0 partitions')
@@ -88,7 +88,7 @@ def count_of(count: int, noun: str) -> str:
 
 
 def byte_text(size: int) -> str:
-    """A size for people.
+    """Return a size in a unit that suits it.
 
     >>> byte_text(999), byte_text(10_485_760), byte_text(1536)
     ('999 B', '10.0 MiB', '1.5 KiB')
@@ -102,22 +102,22 @@ def byte_text(size: int) -> str:
 
 
 def size_text(size: int) -> Markup:
-    """A size for people, that tells its bytes when pointed at; numbers line up to the right."""
+    """Return a size that stands at the right of its column; pointing at it shows the bytes."""
     return Markup(f'<span class="number" title="{size:,} bytes" data-key="{size}">{byte_text(size)}</span>')
 
 
 def swatches(names: Iterable[str]) -> str:
-    """Spots in the colours of the names, for a legend."""
+    """Return the names with spots in their colours, for a legend."""
     return "".join(f'<span><i class="swatch {name}"></i>{name}</span>' for name in names)
 
 
 def section(name: str, title: str, inside: str) -> str:
-    """A part of the page that links lead to by its name."""
+    """Return a section that links reach by its name."""
     return f'<section id="{name}"><h2>{title}</h2>{inside}</section>'
 
 
 def stack(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table of words, whose cells stand one below the other where the window is narrow."""
+    """Return a table of words; a narrow window shows its cells one below the other."""
     head = "".join(f"<th>{text(name)}</th>" for name in heads)
     body = "".join(
         f"<tr>{''.join(_stack_cell(name, value) for name, value in zip(heads, row, strict=True))}</tr>" for row in rows
@@ -131,7 +131,7 @@ def _stack_cell(head: str, value: object) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, minor: Sequence[int] = ()) -> str:
-    """A table that scrolls by itself where the window is narrow; numbers line up to the right.
+    """Return a table that scrolls where the window is narrow, with numbers at the right.
 
     Args:
         minor: numbers of columns that a narrow window leaves out.
@@ -157,9 +157,22 @@ def _is_number(value: object) -> bool:
 
 
 def folded(summary: str, inside: str, *, kind: str = "folded") -> str:
-    """`inside`, to be opened by a click on `summary`, which is text.
+    """Return `inside` folded behind `summary`, which is text.
 
     Args:
-        kind: "more" for a table that goes on with the one before: the script makes them one.
+        kind: "more" for a table that continues the one before; the script joins the two.
     """
     return f'<details class="{kind}"><summary>{text(summary)}</summary>{inside}</details>'
+
+
+def first_and_more(
+    rows: Sequence[Sequence[object]], count: int, draw: Callable[[Sequence[Sequence[object]]], str], summary: str
+) -> str:
+    """Return a table of the first `count` rows, and one of the others, folded.
+
+    Args:
+        draw: makes a table of rows.
+        summary: of the folded table, with a place for the number of its rows.
+    """
+    rest = rows[count:]
+    return draw(rows[:count]) + (folded(summary.format(len(rest)), draw(rest), kind="more") if rest else "")

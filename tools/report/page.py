@@ -7,12 +7,13 @@ import hashlib
 import pkgutil
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from ..timestamps import duration
 from .commands import command_line, shell_quoted
-from .findings import findings_section, rule_links
-from .headline import ago, identity, state, verdict
-from .markup import Markup, byte_text, folded, name_text, section, swatches, table, text, time_text
+from .findings import findings_section, rule_links, severity_counts
+from .markup import Markup, byte_text, count_of, first_and_more, name_text, section, swatches, table, text, time_text
 from .partitions import Shown, overview, pictures_section, shown_partitions
 from .pictures import Placed, timeline
 
@@ -20,16 +21,17 @@ if TYPE_CHECKING:
     from logstore.audit.directory_audit import AuditedDirectory
     from logstore.audit.open_transactions import OpenTransaction
 
+DEFAULT_TIMEOUT_MS = 60_000  # transaction.timeout.ms of a producer, where no coordinator tells
 OPEN_COUNT_MAX = 12  # open transactions in their table, before the rest is folded
-FOLDED_COUNT_MAX = 500  # of them on the page at all
-_MINOR = (2, 3, 4, 5)  # columns of theirs that a narrow window leaves out
+FOLDED_COUNT_MAX = 500  # open transactions on the page at all
+_MINOR = (2, 3, 4, 5)  # their columns that a narrow window leaves out
 _HEADING = re.compile('<section id="([^"]*)"><h2>([^<]*)</h2>')
 
 
 def page(path: str, audited: AuditedDirectory, now_ms: int) -> str:
-    """The whole page about the data directory at `path`; ages are counted to `now_ms`."""
+    """Return the page about the data directory at `path`; ages are counted to `now_ms`."""
     partitions, script = shown_partitions(audited), _asset("script.js")
-    whose, time = identity(path), time_text(now_ms)
+    whose, time = _identity(path), time_text(now_ms)
     parts = [
         findings_section(audited.findings, path),
         _open_transactions(path, audited),
@@ -45,7 +47,7 @@ def page(path: str, audited: AuditedDirectory, now_ms: int) -> str:
             f"<title>logstore report: {text(whose)}, {text(path)}, {time}</title>",
             f"<style>\n{_asset('style.css')}</style></head><body>",
             f'<header><h1><bdi>{text(path)}</bdi></h1><p class="note">{text(whose)}, {time}. ',
-            f"{state(audited)}</p>{verdict(audited)}{rule_links(audited.findings)}",
+            f"{_state(audited)}</p>{_verdict(audited)}{rule_links(audited.findings)}",
             f"{_figures(audited, partitions)}{_contents(parts)}</header>",
             *parts,
             f"<script>{script}</script></body></html>\n",
@@ -61,13 +63,72 @@ def _asset(name: str) -> str:
 
 
 def _policy(script: str) -> str:
-    """What the browser may run: our script, by its hash. If markup gets through in spite of all, it stays dead."""
+    """Return a policy by which the browser runs our script alone, so that injected markup could run nothing."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
 
 
+def _identity(path: str) -> str:
+    """Return the cluster and the node that `meta.properties` names."""
+    from logstore.audit.evidence import Cluster
+    from logstore.layout.meta_properties import MetaProperties
+
+    found = Cluster(path).identity
+    ids = (found.cluster_id, found.node_id) if isinstance(found, MetaProperties) else (None, None)
+    cluster, node = ("not known" if one is None else str(one) for one in ids)
+    return f"Cluster {cluster}, node {node}"
+
+
+def _state(audited: AuditedDirectory) -> str:
+    if audited.transactions.is_closed:
+        return "It was shut down cleanly."
+    return "It was not shut down cleanly, or a broker is running on it."
+
+
+def _verdict(audited: AuditedDirectory) -> str:
+    """Return what is wrong, in two lines, and what was not asked; green only if no consumer waits for too long."""
+    findings, opened = audited.findings, audited.transactions.open
+    stuck = [one for one in opened if _is_stuck(one)]
+    severity = min((finding.severity.value for finding in findings), default="warning" if stuck else "fine")
+    words = "Nothing is wrong."
+    if findings:
+        words = f"{severity_counts(findings)} found."
+    elif stuck:
+        words = "read_committed consumers are held back."
+    unasked = "".join(
+        f'<p class="note">Not asked: {text(rule)} in {count_of(count, "partition")}: {text(reason)}.</p>'
+        for (rule, reason), count in sorted(audited.unasked.items())
+    )
+    more = text(_waiting(opened, stuck))
+    return f'<div class="verdict {severity}"><strong>{words}</strong><span>{more}</span></div>{unasked}'
+
+
+def _is_stuck(one: OpenTransaction) -> bool:
+    """Return whether an open transaction is older than its timeout, or has to be ended by hand."""
+    from logstore.audit.rules.transactions import VERDICTS
+
+    timeout_ms = DEFAULT_TIMEOUT_MS if one.coordinator is None else one.coordinator.metadata.transaction_timeout_ms
+    return one.verdict in VERDICTS or one.age_ms > timeout_ms
+
+
+def _waiting(opened: Sequence[OpenTransaction], stuck: Sequence[OpenTransaction]) -> str:
+    if not opened:
+        return "read_committed consumers get everything."
+    oldest = max(opened, key=lambda one: one.age_ms)
+    return (
+        f"In {count_of(len({one.name for one in opened}), 'partition')} read_committed consumers wait for "
+        f"{count_of(len(opened), 'open transaction')} ({len(stuck) or 'none'} overdue); the oldest began "
+        f"{_ago(oldest.age_ms)}."
+    )
+
+
+def _ago(age_ms: int) -> str:
+    """Return when something of this age began; timestamps are a producer's, whose clock may be ahead."""
+    return f"{duration(age_ms)} ago" if age_ms >= 0 else f"{duration(-age_ms)} ahead of now"
+
+
 def _contents(parts: Sequence[str]) -> str:
-    """Links to the sections of the page that are there."""
+    """Return links to the sections of the page."""
     found = [_HEADING.match(part) for part in parts]
     links = "".join(f'<li><a href="#{one[1]}">{one[2]}</a></li>' for one in found if one is not None)
     return f'<nav aria-label="Contents"><ul>{links}</ul></nav>'
@@ -92,12 +153,8 @@ def _open_transactions(path: str, audited: AuditedDirectory) -> str:
         return ""
     heads = ("partition", "transactional id", "producer id", "epoch", "first offset", "records", "began", "state")
     rows = [_open_row(one) for one in found[:FOLDED_COUNT_MAX]]
-    inside = command_line(f"logstore txns list {shell_quoted(path)}") + table(
-        heads, rows[:OPEN_COUNT_MAX], minor=_MINOR
-    )
-    if len(rows) > OPEN_COUNT_MAX:
-        younger = table(heads, rows[OPEN_COUNT_MAX:], minor=_MINOR)
-        inside += folded(f"{len(rows) - OPEN_COUNT_MAX:,} younger ones", younger, kind="more")
+    inside = command_line(f"logstore txns list {shell_quoted(path)}")
+    inside += first_and_more(rows, OPEN_COUNT_MAX, partial(table, heads, minor=_MINOR), "{:,} younger ones")
     if len(found) > len(rows):
         left_out = len(found) - len(rows)
         inside += f'<p class="note">{left_out:,} younger ones are left out; `logstore txns list` tells them all.</p>'
@@ -109,12 +166,12 @@ def _open_row(one: OpenTransaction) -> tuple[object, ...]:
     name = "not known" if one.transactional_id is None else name_text(one.transactional_id)
     ids = (transaction.producer_id, transaction.producer_epoch)
     counts = (transaction.first_offset, transaction.record_count)
-    began = Markup(f'<span data-key="{-one.age_ms}">{ago(one.age_ms)}</span>')
+    began = Markup(f'<span data-key="{-one.age_ms}">{_ago(one.age_ms)}</span>')
     return name_text(one.name), name, *ids, *counts, began, one.verdict.value
 
 
 def _transactions(audited: AuditedDirectory, partitions: Sequence[Shown]) -> str:
-    """All of the directory on one axis; one of several partitions is there once for each, in the same place."""
+    """Return all transactions on one axis; one of several partitions stands there once for each of them."""
     placed = [Placed(one.name, transaction) for one in partitions for transaction in one.history.transactions]
     if not placed:
         return ""

@@ -5,13 +5,26 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from .commands import command_line, shell_quoted
 from .findings import severity_counts
-from .markup import Markup, count_of, folded, name_text, prose, section, size_text, table, text
+from .markup import (
+    Markup,
+    byte_text,
+    count_of,
+    first_and_more,
+    name_text,
+    prose,
+    section,
+    size_text,
+    swatches,
+    table,
+    text,
+)
 from .pictures import Placed, legend, mini_map, offset_map, timeline
-from .segments import segments
+from .scale import percent
 
 if TYPE_CHECKING:
     from logstore.audit.directory_audit import AuditedDirectory
@@ -20,14 +33,19 @@ if TYPE_CHECKING:
     from logstore.audit.finding import Finding
     from logstore.audit.open_transactions import OpenTransaction
     from logstore.audit.verify import PartitionFacts
+    from logstore.disk.directory import SegmentFiles
 
-SECTION_COUNT_MAX = 200  # with pictures; more would be a page that no browser likes
-ROW_COUNT_MAX = 50  # of the table, before the rest is folded
-OPEN_COUNT_MAX = 12  # partitions without trouble whose sections are not folded
+SECTION_COUNT_MAX = 200  # partitions with pictures; browsers do not like a page with more
+ROW_COUNT_MAX = 50  # rows of the table, before the rest is folded
+OPEN_COUNT_MAX = 12  # up to so many partitions, no section is folded
+SEGMENT_COUNT_MAX = 40  # rows for the segments of one partition
+_SUFFIXES = ("log", "index", "timeindex", "txnindex")
+
+_Sizes = Sequence[int | None]  # bytes of the files of one segment, by suffix; None for a file that is not there
 
 
 class Shown(NamedTuple):
-    """A partition with all that is known of it."""
+    """A partition with the facts that the page shows."""
 
     verified: PartitionFacts
     findings: Sequence[Finding]
@@ -45,7 +63,7 @@ class Shown(NamedTuple):
 
 
 def shown_partitions(audited: AuditedDirectory) -> list[Shown]:
-    """Those with findings first, then those with open transactions, then by name."""
+    """Return the partitions: those with findings first, then those with open transactions, then by name."""
     findings: dict[tuple[str | None, int | None], list[Finding]] = defaultdict(list)
     for finding in audited.findings:
         findings[finding.where.topic, finding.where.partition].append(finding)
@@ -68,14 +86,15 @@ def _order(one: Shown) -> tuple[bool, bool, bool, str, int]:
 
 
 def overview(partitions: Sequence[Shown]) -> str:
-    """The table of all partitions."""
-    rest = partitions[ROW_COUNT_MAX:]
-    more = folded(f"{len(rest):,} more partitions", _rows(rest, ROW_COUNT_MAX), kind="more") if rest else ""
-    return section("partitions", "Partitions", _rows(partitions[:ROW_COUNT_MAX], 0) + more)
+    """Return the table of all partitions."""
+    heads = ("partition", "offsets", "log start", "last stable", "log end", "held back", "size", "findings")
+    rows = [_row(one, number) for number, one in enumerate(partitions)]
+    draw = partial(table, heads, minor=(2, 3, 4, 6))
+    return section("partitions", "Partitions", first_and_more(rows, ROW_COUNT_MAX, draw, "{:,} more partitions"))
 
 
 def pictures_section(partitions: Sequence[Shown], names: dict[int, str], root: str) -> str:
-    """Pictures of each, folded where nothing is to be seen and there are many."""
+    """Return a section with pictures of each partition; of many partitions fold those without trouble."""
     parts = [
         _pictures(one, number, names, root, is_open=one.is_trouble or len(partitions) <= OPEN_COUNT_MAX)
         for number, one in enumerate(partitions[:SECTION_COUNT_MAX])
@@ -92,13 +111,8 @@ def _pictures(one: Shown, number: int, names: dict[int, str], root: str, *, is_o
         f'<details class="partition" id="p{number}"{" open" if is_open else ""}>'
         f'<summary><h3>{name_text(one.name)}</h3> <span class="note">{_state(one)}</span></summary>'
         f"{_held_back(one, root)}{legend(one.view)}{offset_map(one.view)}"
-        f"{timeline(placed, names, one.history.largest_timestamp)}{segments(one.verified)}</details>"
+        f"{timeline(placed, names, one.history.largest_timestamp)}{_segments(one.verified)}</details>"
     )
-
-
-def _rows(partitions: Sequence[Shown], first: int) -> str:
-    heads = ("partition", "offsets", "log start", "last stable", "log end", "held back", "size", "findings")
-    return table(heads, [_row(one, first + index) for index, one in enumerate(partitions)], minor=(2, 3, 4, 6))
 
 
 def _row(one: Shown, number: int) -> tuple[object, ...]:
@@ -116,7 +130,7 @@ def _badge(findings: Sequence[Finding]) -> str:
 
 
 def _state(one: Shown) -> str:
-    """What is to be known of it when its section is folded."""
+    """Return the line that stands beside the name, also when the section is folded."""
     view, size = one.view, one.verified.size
     parts = [_badge(one.findings)] if one.findings else []
     parts.append(f"log start {view.start:,}, last stable {view.stable_end:,}, log end {view.end:,}")
@@ -125,7 +139,7 @@ def _state(one: Shown) -> str:
 
 
 def _held_back(one: Shown, root: str) -> str:
-    """Why read_committed consumers do not come to the log's end."""
+    """Return why read_committed consumers do not reach the end of the log."""
     from logstore.audit.open_transactions import Explanation
 
     if not one.open:
@@ -138,3 +152,46 @@ def _held_back(one: Shown, root: str) -> str:
         f"<b>What to do:</b> {prose(told.advice)}.</p>"
         f"{command_line(f'logstore txns explain {shell_quoted(os.path.join(root, one.name))}')}"
     )
+
+
+def _segments(one: PartitionFacts) -> str:
+    """Return a table with a row for each of the last segments, and the sizes of all of them."""
+    rows = [(segment.base_offset, _sizes(segment)) for segment in one.partition.files.segments]
+    if not rows:
+        return '<p class="note">There is no segment.</p>'
+    shown = rows[-SEGMENT_COUNT_MAX:]
+    largest = max(_total(sizes) for _, sizes in shown)
+    index_size = sum(_total(sizes[1:]) for _, sizes in rows)
+    log_size = sum(_total(sizes[:1]) for _, sizes in rows)
+    about = f"{count_of(len(rows), 'segment')}: logs {byte_text(log_size)}, indexes {byte_text(index_size)}."
+    if len(shown) < len(rows):
+        about += f" The last {len(shown)}:"
+    heads = ("base offset", *(f".{suffix}" for suffix in _SUFFIXES), f"of {byte_text(largest)}")
+    cells = [
+        (base_offset, *(None if size is None else size_text(size) for size in sizes), _bar(sizes, largest))
+        for base_offset, sizes in shown
+    ]
+    return f'<p class="legend">{about} {swatches(_SUFFIXES)}</p>{table(heads, cells, minor=(2, 3, 4))}'
+
+
+def _bar(sizes: _Sizes, largest: int) -> Markup:
+    """Draw the files of a segment one after the other, on a scale that ends at the size of the largest segment."""
+    parts, position = [], 0
+    for suffix, size in zip(_SUFFIXES, sizes, strict=True):
+        if size:
+            x, width = percent(position, largest), percent(size, largest)
+            parts.append(f'<rect x="{x}" width="{width}" height="10" class="{suffix}"/>')
+            position += size
+    return Markup(f'<svg class="sizes" height="10" aria-hidden="true">{"".join(parts)}</svg>')
+
+
+def _sizes(segment: SegmentFiles) -> _Sizes:
+    from logstore.audit.partition import unless_gone
+    from logstore.disk.mapped import segment_size
+
+    paths = (segment.log, segment.offset_index, segment.time_index, segment.transaction_index)
+    return [unless_gone(segment_size, path) for path in paths]
+
+
+def _total(sizes: _Sizes) -> int:
+    return sum(size or 0 for size in sizes)

@@ -1,7 +1,7 @@
 """Pictures of a partition as inline SVG: what is at every offset, and transactions in time.
 
-Their widths are shares of the page's, and the letters stay as large as those around them. They do not grow with the
-log: what is narrower than a column is drawn by what matters most there.
+Widths are percentages of the page's, so that letters keep their size. Pictures do not grow with the log: a column that
+stands for many offsets shows the most important of them.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     from logstore.audit.facts.transactions import PartitionTransaction
 
 COLUMN_COUNT = 1000  # of an offset map
-MINI_COLUMN_COUNT = 120  # of one in a table
+MINI_COLUMN_COUNT = 120  # of an offset map in a table
 ROW_COUNT_MAX = 30  # producers in a timeline
-BAR_COUNT_MAX = 1500  # transactions in it
+BAR_COUNT_MAX = 1500  # transactions in a timeline
 LABELS = ("committed", "aborted", "open", "control", "compacted", "retention", "damaged", "lost")
-ALARMS = ("lost", "damaged", "open")  # drawn however few they are, the first of them over the others
+ALARMS = ("lost", "damaged", "open")  # drawn however few there are, an earlier one over a later one
 
 
 class Placed(NamedTuple):
-    """A transaction in a timeline, and the partition that its part is in."""
+    """The part of a transaction in one partition, for a timeline."""
 
     partition: str
     transaction: PartitionTransaction
 
 
 def legend(view: ReadableOffsets) -> str:
-    """The colours that the map of `view` has."""
+    """Return the colours in the map of `view`."""
     labels = {one.label.value for one in view.ranges if one.end > view.start}
     return f'<p class="legend">{swatches(label for label in LABELS if label in labels)}</p>' if labels else ""
 
 
 def offset_map(view: ReadableOffsets) -> str:
-    """A bar from the log's start to its end by what is there, with a line where read_committed ends."""
+    """Draw a bar from the log's start to its end, coloured by content, with a line at the last stable offset."""
     span = view.end - view.start
     if span <= 0:
         return '<p class="note">No record is to be read.</p>'
@@ -60,7 +60,7 @@ def offset_map(view: ReadableOffsets) -> str:
 
 
 def mini_map(view: ReadableOffsets) -> Markup:
-    """The offset map without words, for a row of a table."""
+    """Draw the offset map without words, for a row of a table."""
     bars = "".join(
         f'<rect x="{first}" width="{end - first}" height="10" class="{label}"/>'
         for first, end, label in columns(view, MINI_COLUMN_COUNT)
@@ -72,11 +72,13 @@ def mini_map(view: ReadableOffsets) -> Markup:
 
 
 def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int = -1) -> str:
-    """A row a producer, a bar a transaction, from its first record to its marker; an open one goes on to the end.
+    """Draw a row for each producer with a bar for each transaction, from its first record to its marker.
+
+    An open transaction lasts to the end of the axis.
 
     Args:
-        names: of producer ids: their transactional ids.
-        until_ms: where the time ends, if no transaction ends later.
+        names: transactional ids by producer id.
+        until_ms: end of the axis, if no transaction ends later.
     """
     timed = [one for one in placed if one.transaction.first_timestamp >= 0]
     if not timed:
@@ -106,7 +108,7 @@ def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int = -1
 
 
 def _cut(shown: Sequence[Placed], start: int, end: int) -> str:
-    """What is outside of an axis, in words."""
+    """Return a sentence about transactions outside of the axis."""
     early = [one.transaction.first_timestamp for one in shown if one.transaction.first_timestamp < start]
     late = [one.transaction.end_timestamp for one in shown if one.transaction.end_timestamp > end]
     parts = [f"{count_of(len(early), 'transaction')} began before, from {time_text(min(early))} on"] if early else []
@@ -115,9 +117,9 @@ def _cut(shown: Sequence[Placed], start: int, end: int) -> str:
 
 
 def columns(view: ReadableOffsets, column_count: int) -> list[tuple[int, int, str]]:
-    """(first column, behind the last, label) of neighbours that show the same.
+    """Return runs of columns with the same label: first column, end column, label.
 
-    A column shows what most of its offsets are, but an alarm if there is one.
+    A column has the label of most of its offsets, or an alarm if one of them has it.
     """
     span = view.end - view.start
     if span <= 0:
@@ -142,7 +144,7 @@ def columns(view: ReadableOffsets, column_count: int) -> list[tuple[int, int, st
 
 
 def _order(one: PartitionTransaction) -> tuple[bool, int]:
-    """The last ones, then open ones, that which waits longest last."""
+    """Sort ended transactions by time, then open ones, the oldest last."""
     return one.is_open, -one.first_timestamp if one.is_open else one.end_timestamp
 
 

@@ -1,15 +1,17 @@
-"""Axes: where ticks stand and what they say, in offsets and in time."""
+"""Axes of offsets and of time: places and words of ticks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 
 from ..timestamps import duration
 from .markup import text
 
 TICK_COUNT_MAX = 5
-_MAP_WIDTH_MIN, _TRACK_WIDTH_MIN = 660, 440  # pixels, where the window has the 701 that style.css tells narrow ones by
-_FENCED_COUNT_MIN, _SQUEEZED = 8, 10  # times that have outliers at all; how much wider these make an axis that is cut
+_MAP_WIDTH_MIN, _TRACK_WIDTH_MIN = 660, 440  # pixels in a window of 701, the smallest that style.css calls wide
+_FENCED_COUNT_MIN = 8  # fewer times have no outliers
+_SQUEEZED = 10  # an axis is cut if outliers would make it so many times as long
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 _TIME_STEPS = (
     *(count * unit for unit in (1, 10, 100) for count in (1, 2, 5)),
@@ -21,7 +23,7 @@ _TIME_STEPS = (
 
 
 def percent(part: int, whole: int) -> str:
-    """`part` of `whole` as CSS and SVG have it, within 0 and 100.
+    """Return `part` of `whole` as a percentage of CSS and SVG, within 0 and 100.
 
     >>> percent(1, 3), percent(5, 0), percent(9, 9)
     ('33.333%', '0%', '100%')
@@ -31,9 +33,9 @@ def percent(part: int, whole: int) -> str:
 
 
 def time_span(times: Sequence[int]) -> tuple[int, int]:
-    """First and last of some times; without outliers if they would leave less than a tenth of an axis to the others.
+    """Return the first and the last time, without outliers if they would leave a tenth of the axis to the others.
 
-    Outliers are far outside of the middle half: three times as far as that is wide (Tukey's outer fences).
+    An outlier is farther from the middle half than three times the width of that half (Tukey's outer fences).
 
     >>> time_span([*range(10), 5000]), time_span([0, 1, 2**63]), time_span([*range(100), 300])
     ((0, 9), (0, 9223372036854775808), (0, 300))
@@ -48,7 +50,7 @@ def time_span(times: Sequence[int]) -> tuple[int, int]:
 
 
 def offset_axis(start: int, end: int) -> str:
-    """Ticks between offsets `start` and `end`, and words at both."""
+    """Draw an axis of offsets from `start` to `end`."""
     step = _decimal_step(end - start)
     inner = range(start // step * step + step, end, step)
     ticks = [(offset - start, f"{offset:,}") for offset in inner]
@@ -56,7 +58,7 @@ def offset_axis(start: int, end: int) -> str:
 
 
 def time_axis(span_ms: int) -> str:
-    """Ticks of a time that lasts `span_ms`, by how much later they are than its start."""
+    """Draw an axis of time that lasts `span_ms`; ticks tell the time since its start."""
     step = next((step for step in _TIME_STEPS if span_ms / step <= TICK_COUNT_MAX), None)
     step = step or _decimal_step(span_ms // _DAY) * _DAY
     ticks = [(ms, later_text(ms)) for ms in range(step, span_ms, step)]
@@ -64,7 +66,7 @@ def time_axis(span_ms: int) -> str:
 
 
 def later_text(milliseconds: int) -> str:
-    """How much later something is.
+    """Return a span of time as the words of a tick.
 
     >>> later_text(1500), later_text(20_000), later_text(450), later_text(5_400_000)
     ('+1.5 s', '+20 s', '+450 ms', '+1 h 30 min')
@@ -75,21 +77,17 @@ def later_text(milliseconds: int) -> str:
 
 
 def _decimal_step(span: int) -> int:
-    """1, 2 or 5 times a power of ten, so that there are not too many ticks."""
-    step = 1
-    while True:
-        for factor in (1, 2, 5):
-            if span <= TICK_COUNT_MAX * step * factor:
-                return step * factor
-        step *= 10
+    """Return 1, 2 or 5 times a power of ten, the smallest that gives few enough ticks."""
+    steps = (factor * 10**power for power in count() for factor in (1, 2, 5))
+    return next(step for step in steps if span <= TICK_COUNT_MAX * step)
 
 
 def _axis(span: int, ticks: Sequence[tuple[int, str]], first: str, last: str, width_min: int) -> str:
-    """A line of its own below a picture; of ticks that come too close to what is beside them there are no words.
+    """Draw an axis; leave out the words of a tick that is too close to other words.
 
     Args:
-        ticks: distance from the start, and words.
-        width_min: pixels, of the axis in the narrowest window that shows these words at all.
+        ticks: distances from the start, with words.
+        width_min: pixels of the axis in the narrowest window that shows words of ticks.
     """
     parts = []
     free, limit = _width(first), width_min - _width(last)
@@ -107,5 +105,5 @@ def _axis(span: int, ticks: Sequence[tuple[int, str]], first: str, last: str, wi
 
 
 def _width(words: str) -> int:
-    """Pixels that they take at most, with a gap."""
+    """Return the most pixels that the words take, with a gap."""
     return len(words) * 7 + 14
