@@ -95,6 +95,27 @@ def test_a_log_that_is_cut_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert stdout.getvalue().count(b"| offset") == 2
 
 
+def test_a_log_that_was_deleted_and_comes_back_is_dumped_from_its_start(tmp_path: Path) -> None:
+    path = tmp_path / FIRST
+    path.write_bytes(batch(0) + batch(1))
+    steps = iter([lambda: None, path.unlink, lambda: path.write_bytes(batch(7))])
+
+    def list_paths() -> list[str]:
+        step = next(steps, None)
+        if step is None:
+            raise KeyboardInterrupt
+        step()
+        return [str(path)]
+
+    stdout = io.BytesIO()
+    options = DumpOptions(["--follow"])
+    with pytest.raises(KeyboardInterrupt):
+        command.follow(list_paths, options, Output.to_stream(stdout), stdout, Findings(print))
+    lines = stdout.getvalue().decode().splitlines()
+    assert [line.split(" ")[1] for line in lines if line.startswith("baseOffset: ")] == ["0", "1", "7"]
+    assert lines[-2] == "Log starting offset: 0"
+
+
 def test_a_parquet_file_has_an_end() -> None:
     stderr = io.StringIO()
     assert run(["--follow", "--format", "parquet", "x.log"], io.BytesIO(), stderr) == 2

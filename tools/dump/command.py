@@ -27,17 +27,17 @@ _ABOUT = (
     "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly "
     "corrupt log segment."
 )
-# Exit codes: what Kafka's tool ends with, a wrong value for an option of ours, a path of ours that is not there.
+# Exit codes: Kafka's tool fails, an option beyond Kafka's has a wrong value, a file of a word cannot be read.
 FAILED, USAGE, UNREADABLE = 1, 2, 3
-PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes of input below which threads cost more than they save
-LINE_COUNT = 1024  # lines of findings that are written at once
+PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes of input; for less, threads cost more than they save
+LINE_COUNT = 1024  # lines of findings in one write
 FOLLOW_INTERVAL_S = 0.2  # between two looks at the files
 
 
 def run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
-    """Dump what `argv` (the words after `dump`) asks for; returns the exit code of Kafka's tool.
+    """Dump as `argv`, the words after `dump`, ask for; return the exit code of Kafka's tool.
 
-    Text goes to `stdout` as UTF-8; what Kafka's tool dies of goes to `stderr` as the first line of its stack trace.
+    Text goes to `stdout` as UTF-8; an error that ends Kafka's tool goes to `stderr` as the first line of a stack trace.
     """
     try:
         code = _run(argv, stdout, stderr)
@@ -65,14 +65,14 @@ def _answer(options: DumpOptions, argv: list[str], stdout: BinaryIO, stderr: Tex
 
 
 def help_page(name: str) -> str:
-    """Return one of the two texts of help: that of Kafka's tool, or what goes beyond it."""
-    from pathlib import Path  # which takes longer to import than the dump of a small log
+    """Return the help of Kafka's tool, or of the options beyond it."""
+    from pathlib import Path  # here, because its import takes longer than the dump of a small log
 
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
-    # what Kafka's tool dies of is what the other commands have for help
+    # -h is an error of Kafka's tool, but help in the other commands
     options = DumpOptions(["--help"] if argv == ["-h"] else argv)
     code = _answer(options, argv, stdout, stderr)
     if code is not None:
@@ -84,7 +84,7 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
 
     def note(error: LogstoreError) -> None:
         line = _own_line(error)
-        if line not in noted:  # once, however often the files are looked up
+        if line not in noted:  # --follow lists the files again and again
             findings.immediate(line)
         noted.add(line)
 
@@ -108,16 +108,16 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
 def follow(
     list_paths: Callable[[], list[str]], options: DumpOptions, out: Output, stdout: BinaryIO, findings: Findings
 ) -> NoReturn:
-    """Dump the logs among the paths, then again and again what was added to them, and the logs that are new.
+    """Dump the logs among the paths, then again and again what was added to them, and new logs.
 
-    A batch that is being written is printed when all of it is there. In text the path is told whenever another log goes
-    on. A log that was deleted is forgotten.
+    A batch is printed once it is whole. Text names the path whenever another log than the last one goes on. A log that
+    was deleted is forgotten; if it comes back, it is dumped from its start.
 
     Args:
-        list_paths: the files, looked up each time.
+        list_paths: called for each look at the files.
 
     Raises:
-        DataDirectoryError: a log became shorter, as a broker cuts one that starts after a crash.
+        DataDirectoryError: a log became shorter; a broker cuts logs when it starts after a crash.
         LogstoreError: as `dump_log`.
     """
     import threading
@@ -128,10 +128,11 @@ def follow(
     sizes: dict[str, int] = {}
     last_path = None
     while True:
-        for path in map(java_file, list_paths()):
-            if not path.endswith(LOG_SUFFIX) or (path in sizes and not os.path.lexists(path)):
-                continue
-            size = os.stat(path).st_size if os.path.lexists(path) else -1  # which dump_log tells
+        paths = [path for path in map(java_file, list_paths()) if path.endswith(LOG_SUFFIX)]
+        for path in dict.fromkeys([*paths, *sizes]):
+            size = os.stat(path).st_size if os.path.lexists(path) else -1  # dump_log raises for one that never was
+            if size < 0 and path in sizes:
+                sizes[path], positions[path] = size, 0
             if size == sizes.get(path):
                 continue
             if size < positions.get(path, 0):
@@ -150,7 +151,7 @@ def follow(
 
 
 def _table(options: DumpOptions, stdout: BinaryIO, out: Output) -> AbstractContextManager[object]:
-    """Begin the table of a format that has one, which ends with the context."""
+    """Begin the table of Arrow or Parquet; it ends with the context."""
     if options.format not in ("arrow", "parquet"):
         return nullcontext()
     from .arrow_rows import TableStream
@@ -183,7 +184,7 @@ def _dump_in_workers(
     from ..progress import Progress
     from .jobs import run_jobs
 
-    stream = stderr if _is_file(stdout) else io.StringIO()  # a pipe may lead to a pager, on the same terminal
+    stream = stderr if _is_file(stdout) else io.StringIO()  # a pipe may lead to a pager on the same terminal
     with (
         Progress("dump", input_size, stream) as progress,
         closing(run_jobs(paths, partial(_dump_file, options), progress.advance)) as jobs,
@@ -200,7 +201,7 @@ def _dump_in_workers(
 
 
 def _is_file(stdout: BinaryIO) -> bool:
-    """Whether the dump goes into a file, and not before somebody's eyes."""
+    """Return whether the dump goes into a file."""
     try:
         return stat.S_ISREG(os.fstat(stdout.fileno()).st_mode)
     except OSError:
@@ -208,9 +209,9 @@ def _is_file(stdout: BinaryIO) -> bool:
 
 
 def _dump_file(options: DumpOptions, path: str, out: Output, findings: Findings) -> None:
-    """Print the file at `path` (as Java normalises it) by its name.
+    """Print the file at `path`, which `java_file` has normalised.
 
-    What prints a file is imported when there is such a file: a small dump is over before all of it were loaded.
+    Printers are imported when there is a file for them, because an import takes longer than a small dump.
     """
     if options.format == "text":
         out.print(f"Dumping {path}")
@@ -225,9 +226,9 @@ def _dump_file(options: DumpOptions, path: str, out: Output, findings: Findings)
 
 
 def error_line(error: LogstoreError) -> str:
-    """The first line of the stack trace that the JVM prints for an uncaught exception.
+    """Return the first line of the stack trace that the JVM prints for an uncaught exception.
 
-    What Kafka's tool has no words for is told in full: what, where, expected, found, what to do.
+    An error that Kafka's tool has no words for is told in full.
     """
     if error.java_class is None or error.advice is not None:
         return _own_line(error)

@@ -1,8 +1,8 @@
-"""Index and snapshot files as rows, and the text of a row (`DumpLogSegments.dumpIndex`, `dumpTimeIndex`, …).
+"""Index and snapshot files as rows (`DumpLogSegments.dumpIndex`, `dumpTimeIndex`, …).
 
-Each reader yields the rows of one file: the fields of a line by the names that the text has, or `message` alone for a
-sentence. It compares the entries of an index with the `.log` beside it, and raises what the real tool dies of after
-the rows before it.
+Each reader yields the rows of one file: the fields of a line by their names in the text, or a sentence as `message`. It
+compares the entries of an index with the `.log` beside it. An error that ends the real tool is raised behind the rows
+before it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from logstore.columns.legacy import legacy_entry, read_legacy_records
 from logstore.columns.record_table import BatchRecords
 from logstore.disk.files import read_file
 from logstore.disk.mapped import SEGMENT_SIZE_MAX
-from logstore.disk.names import absolute_path, file_name, java_file, sibling
+from logstore.disk.names import absolute_path, file_name, sibling
 from logstore.disk.side_files import read_offset_index, read_producer_snapshot, read_time_index
 from logstore.errors import CorruptIndexError, CorruptSnapshotError, DataDirectoryError
 from logstore.kernels.rules import decrement_sequence
@@ -34,8 +34,8 @@ from .options import DumpOptions
 from .output import Output, Row
 from .text_rows import TextRows
 
-_ROW_COUNT = 8192  # rows that are written at once
-_PRODUCER_FIELD_COUNT = 6  # of a producer without a batch, the type included
+_ROW_COUNT = 8192  # rows in one write
+_PRODUCER_FIELD_COUNT = 6  # fields of a producer without a batch, with the type
 
 _Index = TypeVar("_Index")
 _Read = Callable[[str, DumpOptions, Findings], Iterator[Row]]
@@ -49,7 +49,7 @@ class _OptionalLong(int):
 
 
 def dump_side_file(path: str, options: DumpOptions, out: Output, findings: Findings) -> None:
-    """Print an index or a snapshot by its suffix; of another file, say that it is ignored."""
+    """Print an index or a snapshot; say of a file with another suffix that it is ignored."""
     name = file_name(path)
     read = _READERS.get(name[name.rfind(".") :]) if "." in name else None
     if read is None:
@@ -68,17 +68,17 @@ def dump_side_file(path: str, options: DumpOptions, out: Output, findings: Findi
 
 
 def _offset_index_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
-    """An `.index` up to its zero tail; finds entries that do not point at their batch."""
-    _ = options.max_message_size  # a wrong value is found first
+    """Yield the entries of an `.index` up to its zero tail; find those that do not point at their batch."""
+    _ = options.max_message_size  # Kafka's tool parses it before it opens a file
     base_offset_of(file_name(path))
     records = SegmentRecords(sibling(path, _segment_stem(path) + LOG_SUFFIX))
     index = _read_index(path, read_offset_index)
     if index.entry_count == 0:
-        yield {"type": "message", "message": f"{java_file(path)} is empty."}
+        yield {"type": "message", "message": f"{path} is empty."}
         return
     if options.has("index-sanity-check"):
         index.sanity_check()
-        yield {"type": "message", "message": f"{java_file(path)} passed sanity check."}
+        yield {"type": "message", "message": f"{path} passed sanity check."}
         return
     entry_count = _written_entry_count(index.offsets, index.base_offset)
     is_printed = not options.has("verify-index-only")
@@ -92,7 +92,7 @@ def _offset_index_rows(path: str, options: DumpOptions, findings: Findings) -> I
 
 
 def _time_index_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
-    """A `.timeindex` up to its zero tail; finds entries whose batch is not what they say."""
+    """Yield the entries of a `.timeindex` up to its zero tail; find those that their batch belies."""
     base_offset_of(file_name(path))
     stem = _segment_stem(path)
     records = SegmentRecords(sibling(path, stem + LOG_SUFFIX))
@@ -100,7 +100,7 @@ def _time_index_rows(path: str, options: DumpOptions, findings: Findings) -> Ite
     index = _read_index(path, read_time_index)
     if options.has("index-sanity-check"):
         index.sanity_check()
-        yield {"type": "message", "message": f"{java_file(path)} passed sanity check."}
+        yield {"type": "message", "message": f"{path} passed sanity check."}
         return
     entry_count = _written_entry_count(index.offsets, index.base_offset)
     offsets, timestamps = index.offsets[:entry_count], index.timestamps[:entry_count].tolist()
@@ -135,12 +135,12 @@ def _max_record_timestamp(records: SegmentRecords, position: int) -> int:
 
 
 def _transaction_index_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
-    """A `.txnindex`: nothing of a missing file, and of a damaged one not even the entries before the damage."""
+    """Yield the entries of a `.txnindex`; none of a missing file, and none of a damaged one."""
     base_offset_of(file_name(path))
     if not os.path.exists(path):
         return
     if os.path.isdir(path):
-        raise DataDirectoryError(f"{java_file(path)}: Is a directory", java_class="java.nio.file.FileSystemException")
+        raise DataDirectoryError(f"{path}: Is a directory", java_class="java.nio.file.FileSystemException")
     index = parse_transaction_index(read_file(path), path=absolute_path(path))
     index.require_all()
     columns = {
@@ -154,7 +154,7 @@ def _transaction_index_rows(path: str, options: DumpOptions, findings: Findings)
 
 
 def _producer_snapshot_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
-    """A `.snapshot` in file order; of a damaged one only its message is told, and dumping goes on."""
+    """Yield the producers of a `.snapshot` in file order; print the error of a damaged one, and go on."""
     try:
         snapshot = read_producer_snapshot(path)
     except CorruptSnapshotError as error:
@@ -194,13 +194,13 @@ _READERS: dict[str, _Read] = {
 
 
 def _segment_stem(path: str) -> str:
-    """Return the part of the file's name that all files of a segment share."""
+    """Return the part of a file's name that all files of the segment share."""
     return file_name(path).split(".", 1)[0]
 
 
 def _read_index(path: str, read: Callable[[str], _Index]) -> _Index:
-    """Read an index; of a missing one raise what the real tool dies of, which creates an empty one first."""
-    if not os.path.lexists(java_file(path)):
+    """Read an index; a missing one raises the error of the real tool, which creates an empty file first."""
+    if not os.path.lexists(path):
         raise CorruptIndexError("Invalid max index size: -1", java_class=ILLEGAL_ARGUMENT)
     return read(path)
 
@@ -208,7 +208,7 @@ def _read_index(path: str, read: Callable[[str], _Index]) -> _Index:
 def _written_entry_count(offsets: NDArray[np.int64], base_offset: int) -> int:
     """Return how many entries precede the zero tail of a preallocated index.
 
-    Any entry but the first that says the base offset begins the tail.
+    The tail begins at the first entry with the base offset, but for the very first entry.
     """
     zeros = np.flatnonzero(offsets[1:] == base_offset)
     return int(zeros[0]) + 1 if zeros.size else offsets.size

@@ -1,7 +1,7 @@
 """The text of a `.log` or `.checkpoint` file (`DumpLogSegments.dumpLog`).
 
-Kernels print what is plain. What they stop for, `slow_rows` prints, row by row; it needs numpy, whose import takes
-longer than the dump of a small log, and is imported for the first such row.
+Kernels print typical batches; they stop for the others, which `slow_rows` prints. That module is imported for the first
+such batch: it needs numpy, whose import takes longer than the dump of a small log.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from logstore.disk.files import read_file
-from logstore.disk.names import file_name, java_file
+from logstore.disk.names import file_name
 from logstore.jit.kernel import Kernel
 from logstore.kernels.decode import records as decode
 from logstore.kernels.dump import batches as dump_text
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from .slow_rows import SlowRows
     from .text_rows import LogTextRows
 
-SMALL_SIZE_MAX = 1024 * 1024  # bytes of a file that is read into memory; larger ones are mapped
+SMALL_SIZE_MAX = 1024 * 1024  # bytes of a file that is read into memory; a larger one is mapped
 ROW_CAPACITY, RECORD_CAPACITY, GAP_CAPACITY = 1024, 2048, 4096
 
 
 class SmallTable(NamedTuple):
-    """What kernels need of a `BatchTable`, without numpy; `matrix` is int64[scan.COLUMN_COUNT * capacity]."""
+    """A `BatchTable` without numpy, for kernels; `matrix` is int64[scan.COLUMN_COUNT * capacity]."""
 
     matrix: memoryview
     capacity: int
@@ -52,14 +52,13 @@ class SmallTable(NamedTuple):
 def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, *, start: int = 0) -> int:
     """Print the log file at `path`, and return the byte position behind its last whole batch.
 
-    A dead end is raised after the output so far.
+    An error is raised behind the output so far.
 
     Args:
-        start: byte position of the batch to go on with, after what was printed before.
+        start: byte position of the first batch to print; behind byte 0 no header is printed.
     """
     options.check_log_options()
     header = _header(path)
-    path = java_file(path)
     if options.format == "text" and not start:
         out.print(header)
     if options.format == "text" and options.filter is None and not start and _is_small(path):
@@ -85,7 +84,7 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, *
 
 
 def _printer(path: str, data: Any, options: DumpOptions, out: Output, findings: Findings) -> LogPrinter | SlowRows:
-    """Return what prints a mapped log."""
+    """Return the printer of a mapped log."""
     if options.format == "text" and options.filter is None:
         return LogPrinter(path, data, options, out, findings)
     from .slow_rows import SlowRows
@@ -100,7 +99,7 @@ def _printer(path: str, data: Any, options: DumpOptions, out: Output, findings: 
 
 
 def _header(path: str) -> str:
-    """Return `Log starting offset: …`, or which KRaft snapshot it is; InvalidNameError in Java's words."""
+    """Return the first line about a segment or a KRaft snapshot; raise InvalidNameError in Java's words."""
     name = file_name(path)
     if name.endswith(LOG_SUFFIX):
         return f"Log starting offset: {base_offset_of(name)}"
@@ -114,12 +113,12 @@ def _is_small(path: str) -> bool:
     try:
         status = os.stat(path)
     except OSError:
-        return False  # mapping it says what is wrong
+        return False  # mapping it raises the error
     return stat.S_ISREG(status.st_mode) and status.st_size <= SMALL_SIZE_MAX
 
 
 def _small_tables(content: bytes, end: int) -> Iterator[SmallTable]:
-    """The batches of a small file, each table in the memory of the one before."""
+    """Yield the batches of a small file, each table in the memory of the one before."""
     matrix, result = _words(scan.COLUMN_COUNT * ROW_CAPACITY), _words(scan.RESULT_COUNT)
     position, status = 0, scan.MORE
     while status == scan.MORE:
@@ -145,9 +144,10 @@ def _print_tables(
     end: int,
     path: str,
 ) -> int:
-    """Print the batches of all tables of a scan up to `end`; raises what is wrong at its end.
+    """Print the batches of all tables of a scan up to `end`, and return the position behind the last batch.
 
-    Returns the position behind the last batch.
+    Raises:
+        LogstoreError: the batch at that position is damaged.
     """
     for table in tables:
         printer.print_table(table)
@@ -161,7 +161,7 @@ def _print_tables(
 
 
 def _words(count: int) -> memoryview:
-    """Zeros, int64[count]."""
+    """Return zeros, int64[count]."""
     return memoryview(bytearray(8 * count)).cast("q")
 
 
@@ -183,9 +183,9 @@ class LogPrinter:
     Attributes:
         data: the whole file, bytes or uint8, 1-D.
         records: int64[decode.COLUMN_COUNT * RECORD_CAPACITY]: the chunk of records being printed.
-        gaps: int64[2 * GAP_CAPACITY]: offsets that do not follow each other, not yet handed on.
-        state: int64[dump_state.STATE_COUNT]: where the kernels are.
-        findings: told of the gaps; None: nobody is.
+        gaps: int64[2 * GAP_CAPACITY]: pairs of offsets that do not follow each other, not yet in the findings.
+        state: int64[dump_state.STATE_COUNT]: progress of the kernels.
+        findings: gets the gaps; None drops them.
     """
 
     def __init__(self, path: str, data: Any, options: DumpOptions, out: Output, findings: Findings | None) -> None:
@@ -220,7 +220,7 @@ class LogPrinter:
             self.rows.go_on(status, as_arrays(table), end)
 
     def run(self, dump: Kernel, *arguments: Any) -> int:
-        """Run a kernel of `dump_text`, with room for text and gaps, until it stops for something else; its status."""
+        """Run a kernel of `dump_text` until it stops for another reason than a full buffer; return its status."""
         state, out = self.state, self.out
         while True:
             state[dump_state.OUT_SIZE], state[dump_state.OUT_CAPACITY] = out.size, out.capacity
@@ -235,13 +235,13 @@ class LogPrinter:
 
     @cached_property
     def rows(self) -> LogTextRows:
-        """What prints the rows that kernels stop for."""
+        """The printer of the rows that kernels stop for."""
         from .text_rows import LogTextRows
 
         return LogTextRows(self)
 
     def note_offset(self, offset: int) -> None:
-        """Compare a record that no kernel printed with the one before."""
+        """Compare the offset of a record that no kernel printed with the one before."""
         state = self.state
         if offset != add64(state[dump_state.PREVIOUS_OFFSET], 1) and not dump_text.note_gap(offset, self.gaps, state):
             self._hand_gaps_over()
@@ -249,7 +249,7 @@ class LogPrinter:
         state[dump_state.PREVIOUS_OFFSET] = offset
 
     def _hand_gaps_over(self) -> None:
-        """Hand the gaps that are kept to the findings."""
+        """Move the gaps to the findings."""
         count = self.state[dump_state.GAP_COUNT]
         if count and self.findings is not None:
             self.findings.non_consecutive(self.path, self.gaps[:count], self.gaps[GAP_CAPACITY:][:count])

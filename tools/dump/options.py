@@ -1,8 +1,7 @@
-"""The command line of `logstore dump`: Kafka's options, parsed as Kafka's tool parses them, and those beyond it.
+"""The command line of `logstore dump`: Kafka's options, parsed as Kafka's tool parses them, and options beyond them.
 
-Kafka's tools use JOpt Simple 5. Options may not be abbreviated; `--name=value`, `--name value`, `-name value` all work;
-`--` ends the options; a repeated option is an error only when its single value is asked for; other words are kept
-apart.
+Kafka's tools use JOpt Simple 5. Options may not be abbreviated; `--name=value`, `--name value` and `-name value` are
+the same; `--` ends the options; a repeated option is an error only when its single value is asked for.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ MAX_MESSAGE_SIZE_DEFAULT = 5 * 1024 * 1024
 STRING_DECODER = "org.apache.kafka.tools.api.StringDecoder"
 FORMATS = ("text", "json", "arrow", "parquet")
 
-# Whether an option takes a value.
+# whether an option takes a value
 NONE, OPTIONAL, REQUIRED = "none", "optional", "required"
 KAFKA_OPTIONS = {
     "files": REQUIRED,
@@ -46,7 +45,7 @@ KAFKA_OPTIONS = {
 FILTER_OPTIONS = ("offset", "time", "producer-id", "key", "transactional-id", "isolation-level")
 OWN_OPTIONS = {"follow": NONE, **dict.fromkeys(("format", *FILTER_OPTIONS), REQUIRED)}
 
-# Decoders of whole records; the first that is present wins.
+# decoders of whole records; the first that is given wins
 _PARSERS = {
     "offsets-decoder": "offsets",
     "transaction-log-decoder": "transaction",
@@ -59,11 +58,11 @@ _JOPT = "joptsimple."
 
 
 class DumpOptions:
-    """A parsed command line. A wrong value is raised when it is first asked for, as in Kafka's tool.
+    """A parsed command line. A wrong value raises when it is first asked for, as in Kafka's tool.
 
     Attributes:
-        values: option name → values given; [] for an option without one.
-        words: everything that is not an option.
+        values: the values of each option; [] for an option without one.
+        words: all other words.
     """
 
     def __init__(self, argv: list[str], kinds: dict[str, str] = KAFKA_OPTIONS | OWN_OPTIONS) -> None:
@@ -86,7 +85,7 @@ class DumpOptions:
             name, equals, value = token.removeprefix("--" if token.startswith("--") else "-").partition("=")
             if name not in kinds:
                 if not token.startswith("--"):
-                    name = token[1] if token[1] <= "\uffff" else "?"  # Java takes the first half of the character alone
+                    name = token[1] if token[1] <= "\uffff" else "?"  # Java takes half of a surrogate pair
                 raise _wrong(f"{name} is not a recognized option", "UnrecognizedOptionException")
             self._take(name, value if equals else None, rest, kinds[name])
 
@@ -104,11 +103,11 @@ class DumpOptions:
             values.append(rest.pop(0))
 
     def has(self, *names: str) -> bool:
-        """Return whether one of the options was given."""
+        """Return whether any of the options was given."""
         return any(name in self.values for name in names)
 
     def text(self, name: str, default: str | None = None) -> str | None:
-        """Return the option's only value; UsageError when it was given several."""
+        """Return the only value of an option; raise UsageError for several."""
         values = self.values.get(name, [])
         if len(values) > 1:
             raise _wrong(
@@ -130,7 +129,7 @@ class DumpOptions:
 
     @cached_property
     def files(self) -> list[str]:
-        """`--files`, split at commas as Java splits: empty parts at the end vanish."""
+        """`--files`, split as Java's `split(",")`, which drops empty parts at the end."""
         parts = (self.text("files") or "").split(",")
         while len(parts) > 1 and parts[-1] == "":
             parts.pop()
@@ -153,12 +152,12 @@ class DumpOptions:
 
     @cached_property
     def max_message_size(self) -> int:
-        """Bytes of the slice that an offset index entry is checked in."""
+        """Size in bytes of the slice in which an entry of an offset index is checked."""
         return self._int32("max-message-size", MAX_MESSAGE_SIZE_DEFAULT)
 
     @cached_property
     def max_bytes(self) -> int:
-        """Bytes of a log file to read."""
+        """Number of bytes to read of a log file."""
         return self._int32("max-bytes", MAX_BYTES_DEFAULT)
 
     def end_of(self, size: int, path: str) -> int:
@@ -174,12 +173,12 @@ class DumpOptions:
     @cached_property
     def parser(self) -> MessageParser | None:
         """Decoder of whole records, for internal topics."""
-        for option, name in _PARSERS.items():
-            if self.has(option):
-                from .decoders import PARSERS
+        given = [name for option, name in _PARSERS.items() if self.has(option)]
+        if not given:
+            return None
+        from .decoders import PARSERS
 
-                return PARSERS[name]
-        return None
+        return PARSERS[given[0]]
 
     @cached_property
     def value_decoder(self) -> Callable[[bytes], str]:
@@ -196,14 +195,14 @@ class DumpOptions:
         if name is None or name == STRING_DECODER:
             from logstore.layout.utf8 import java_utf8
 
-            return java_utf8  # what `decoders` has for it, and without all that the other decoders need
+            return java_utf8  # without the imports of the other decoders
         from .decoders import decoder
 
         return decoder(name)
 
-    @property
+    @cached_property
     def needs_python(self) -> bool:
-        """Whether the text of keys and values is more than UTF-8."""
+        """Whether keys and values are printed otherwise than as UTF-8."""
         return self.parser is not None or any(
             self.text(name, STRING_DECODER) != STRING_DECODER for name in _DECODER_CLASSES
         )
@@ -216,7 +215,7 @@ class DumpOptions:
 
     @cached_property
     def filter(self) -> RecordFilter | None:
-        """Which records to print; None for all."""
+        """The filter of the records to print; None prints all."""
         if not self.has(*FILTER_OPTIONS):
             return None
         from .filters import RecordFilter
@@ -225,9 +224,9 @@ class DumpOptions:
 
     @cached_property
     def format(self) -> str:
-        """One of FORMATS; UsageError for another one, or without what it needs."""
+        """One of FORMATS; UsageError for another word, or without a library that the format needs."""
         name = self.text("format", "text") or ""
-        name = "json" if name == "jsonl" else name  # as the other commands call it
+        name = "json" if name == "jsonl" else name  # its name in the other commands
         if name not in FORMATS:
             raise UsageError("Unknown format", expected=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}", found=repr(name))
         if name in ("arrow", "parquet"):
@@ -238,7 +237,7 @@ class DumpOptions:
         return name
 
     def check_own(self) -> None:
-        """Raise what is wrong with the options that Kafka's tool does not have, before anything is printed."""
+        """Raise UsageError for a wrong value of an option beyond Kafka's, before anything is printed."""
         if self.format == "parquet" and self.has("follow"):
             raise UsageError("--follow has no end, which a Parquet file needs", advice="--format arrow")
         _ = self.filter
