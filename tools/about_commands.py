@@ -1,4 +1,4 @@
-"""`logstore doctor` and `formats`: what logstore runs on, and what it reads."""
+"""`logstore doctor` and `formats`: the environment of logstore, and the formats of Kafka's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`logstore verify`, `audit` and `report`: what is wrong in a data directory. Exit code 1: something is."""
+"""`logstore verify`, `audit` and `report`: findings in a data directory. Exit code 1: there are some."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> in
 
     Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
     """
-    from logstore.audit.verify import PartitionFacts, verify_directory, verify_partition_directory
+    from logstore.audit.verify import verify_directory, verify_partition_directory
 
     partitions: list[PartitionFacts] = []
     findings: list[Finding] = []
@@ -108,7 +108,7 @@ def _verified(one: PartitionFacts, told: set[Finding]) -> Row:
 
 
 def _explain(context: click.Context, _: click.Parameter, name: str | None) -> None:
-    """Print a rule in words, and exit."""
+    """Explain a rule, and exit."""
     if name is None:
         return
     from logstore.audit.rules import BY_NAME, examples
@@ -207,7 +207,7 @@ def report(directory: str, output: str, now: int, form: str) -> int:
 
 
 def _print_findings(findings: Sequence[Finding], form: str) -> int:
-    """Print the findings, in a table errors first or a line if there are none; return the exit code."""
+    """Print the findings, in a table with errors first; return the exit code."""
     if form != "table":
         print_rows(FINDING, map(_finding, findings), form)
     elif not findings:

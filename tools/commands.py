@@ -1,4 +1,4 @@
-"""The commands of the command line `logstore`, loaded when they are asked for."""
+"""The commands of the command line `logstore`, imported when they are called."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .dump.options import KAFKA_OPTIONS, OWN_OPTIONS
 from .main import HELP_SETTINGS, dump_program
 
 LOOK, CHECK, MEND, MOVE = "Look", "Check", "Mend", "Move"
-#: by name: the group it stands in, where it is, and what it does
+#: by name: group in the help, place in this package, and a sentence for the help
 COMMANDS = {
     "dump": (LOOK, "commands.dump", "Print segments, indexes and snapshots as kafka-dump-log does."),
     "segments": (LOOK, "listing_commands.segments", "Segments: offsets, sizes, times, index entries."),
@@ -38,7 +38,7 @@ COMMANDS = {
 
 
 class _Dump(click.Command):
-    """The dump, whose options click does not know: Kafka's tool reads them otherwise."""
+    """The dump, which parses its options itself, because Kafka's tool does it otherwise than click."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         options = [f"--{name}" for name in KAFKA_OPTIONS | OWN_OPTIONS]
@@ -53,7 +53,7 @@ def dump(argv: tuple[str, ...]) -> None:
 
 
 class _Commands(click.Group):
-    """Commands by name, so that none is imported before it is needed."""
+    """A group that imports a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

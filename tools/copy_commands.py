@@ -1,4 +1,4 @@
-"""`logstore salvage`, `repair` and `sample`: copies of a partition, with everything beside the log made anew."""
+"""`logstore salvage`, `repair` and `sample`: copies of a partition, with everything beside the log rebuilt."""
 
 from __future__ import annotations
 
@@ -92,9 +92,10 @@ def repair(source: str, destination: str | None, now: int, dry_run: bool, form: 
 def _copy(
     source: str, destination: str | None, now: int, form: str, *, is_repair: bool
 ) -> tuple[list[Piece], list[Piece]]:
-    """Copy what is good to `destination`, if there is one and a repair would lose nothing by it, and print the plan.
+    """Copy the good pieces to `destination`, unless it is None or a repair would lose pieces, and print the plan.
 
-    Returns the pieces of the log, and those that a repair would lose.
+    Returns:
+        The pieces of the log, and those that a repair would lose.
     """
     from logstore.audit.partition import open_partition
     from logstore.log.salvage import salvage as salvaging
@@ -123,7 +124,7 @@ def _copy(
 
 
 def _new_directory(source: str, destination: str) -> str:
-    """Return where the copy goes: into a directory that is there and is no partition, under the name of the source."""
+    """Return the directory of the copy: `destination`, or below it if it exists and is no partition."""
     if not os.path.isdir(destination):
         return destination
     if parse_partition_directory(os.path.basename(os.path.abspath(destination))) is not None:
@@ -132,7 +133,7 @@ def _new_directory(source: str, destination: str) -> str:
 
 
 def _settings(now: int, *, log_start_offset: int) -> LoadSettings:
-    """Return what a copy is loaded by: nothing beside its log counts."""
+    """Return the settings for loading a copy by its log alone."""
     from logstore.log.config import parse_config
     from logstore.log.load.loader import LoadSettings
 
@@ -140,7 +141,7 @@ def _settings(now: int, *, log_start_offset: int) -> LoadSettings:
 
 
 def _print_plan(pieces: list[Piece], row: Row) -> None:
-    """Print each piece of the log, and whether it is kept."""
+    """Print a line for each piece of the log, and a summary."""
     destination = row["destination"]
     kept = ["yes" if piece.problem is None else "no" for piece in pieces]
     cells = [(*piece[:6], word, piece.problem) for piece, word in zip(pieces, kept, strict=True)]

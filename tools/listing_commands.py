@@ -1,4 +1,4 @@
-"""`logstore groups`, `topics`, `producers` and `segments`: tables of what a data directory holds."""
+"""`logstore groups`, `topics`, `producers` and `segments`: tables of the content of a data directory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a recovery would remove although it can be read: said before it is done."""
+"""Losses of a recovery: readable batches behind damage, which it would remove."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from logstore.errors import LogstoreError, UsageError
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def losses(path: str, advance: Advance, *, was_clean: bool, recovery_point: int) -> list[Piece]:
-    """Return what can be read of a log and would be removed, being behind the first damage that is looked for.
+    """Return the good pieces of a log that its recovery would remove, because they are behind the first damage.
 
-    After a clean shutdown nothing is looked at, else the segments from the recovery point on (`LogLoader.recoverLog`).
+    It reads nothing after a clean shutdown, else the segments from the recovery point on (`LogLoader.recoverLog`).
 
     Args:
         advance: told of the bytes that are read.
@@ -29,7 +29,7 @@ def losses(path: str, advance: Advance, *, was_clean: bool, recovery_point: int)
     try:
         pieces = plan_salvage(path, advance)
     except UsageError:
-        return []  # a cleaning is finished first, and nobody knows before which segments count
+        return []  # recovery first finishes a cleaning, and the segments that count are unknown before
     segments = list_partition_directory(path).segments
     first = first_unflushed((one.base_offset for one in segments), recovery_point)
     looked_at = [piece for piece in pieces if piece.base_offset >= first]
@@ -38,9 +38,9 @@ def losses(path: str, advance: Advance, *, was_clean: bool, recovery_point: int)
 
 
 def losses_of_directory(path: str, advance: Advance) -> dict[str, list[Piece]]:
-    """Return what the next opening of a data directory would remove, by the path of the partition.
+    """Return the losses of all live partitions when the data directory is opened next, by path.
 
-    The metadata log is read whole in any case, as by a broker.
+    Like a broker, the opening reads the metadata log whole in any case.
 
     Args:
         advance: told of the bytes that are read.
@@ -60,24 +60,23 @@ def losses_of_directory(path: str, advance: Advance) -> dict[str, list[Piece]]:
     return {path: pieces for path, pieces in found.items() if pieces}
 
 
-def loss_sizes(pieces: Iterable[Piece]) -> tuple[int, int]:
-    """Return the batches and bytes of the pieces."""
-    found = list(pieces)
-    return sum(piece.batch_count for piece in found), sum(piece.end - piece.start for piece in found)
+def loss_sizes(pieces: list[Piece]) -> tuple[int, int]:
+    """Return the numbers of batches and of bytes in the pieces."""
+    return sum(piece.batch_count for piece in pieces), sum(piece.end - piece.start for piece in pieces)
 
 
 def loss_text(pieces: list[Piece]) -> str:
-    """Return what would be removed in words."""
+    """Return the size and the place of the pieces in words."""
     batch_count, size = loss_sizes(pieces)
     batches = "1 batch" if batch_count == 1 else f"{batch_count:,} batches"
     return f"{size:,} readable bytes from offset {pieces[0].first_offset} on, in {batches} behind the first damage"
 
 
 def require_consent(lost: Mapping[str, list[Piece]]) -> None:
-    """Raise what a recovery without --yes ends with, if it would remove something.
+    """Raise LogstoreError if a recovery without --yes would remove anything.
 
     Args:
-        lost: what would be removed, by the path of the partition.
+        lost: the pieces that it would remove, by the path of the partition.
     """
     advice = "--yes goes on; `logstore salvage` keeps them in a copy"
     if len(lost) == 1:

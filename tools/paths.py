@@ -1,4 +1,4 @@
-"""What the words of a command line mean: files to dump, partitions, data directories, and globs of all of them."""
+"""Words of a command line: files to dump, partitions, data directories, and globs of all of them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from logstore.layout.file_names import (
 Note = Callable[[LogstoreError], None]
 
 _WILDCARDS = "*?["
-_UNNAMED = PartitionDirectory("", 0, DirectoryKind.LIVE)  # what a directory with segments is taken for
+_UNNAMED = PartitionDirectory("", 0, DirectoryKind.LIVE)  # stands for the name of a directory that has segments
 
 
 def input_paths(word: str, note: Note) -> list[tuple[str, bool]]:
-    """Return the partitions and data directories that a word names, and which are partitions.
+    """Return the directories that a word names, each with whether it is a partition or a data directory.
 
-    A file stands for the partition it is in, and a glob means all it matches but other files.
+    A file of a partition stands for the partition. A glob passes over other files.
 
     Raises:
-        UsageError: a word that names neither.
+        UsageError: a directory is neither.
     """
     is_glob, found = _is_glob(word), dict[str, bool]()
     for path in _glob(word, note) if is_glob else [word]:
@@ -49,7 +49,7 @@ def input_paths(word: str, note: Note) -> list[tuple[str, bool]]:
 
 
 def _partition_of(path: str) -> str | None:
-    """Return the partition that a file is in; None for anything else."""
+    """Return the partition that the file at `path` is in; None for anything else."""
     around = os.path.dirname(path) or os.curdir
     if not os.path.isfile(path):
         return None
@@ -67,9 +67,9 @@ def _only(word: str, note: Note) -> tuple[str, bool]:
 
 
 def is_partition(path: str) -> bool:
-    """Return whether the directory at `path` is a partition's, else it is a data directory.
+    """Return whether the directory at `path` is a partition's or, if not, a data directory.
 
-    A directory with segments, or with a partition's name and nothing of a broker's in it, is a partition.
+    It is a partition's if it has segments, or a partition's name and no file or partition of a broker in it.
 
     Raises:
         UsageError: it is neither.
@@ -83,6 +83,7 @@ def is_partition(path: str) -> bool:
         return True
     if directory.files or directory.partitions:
         return False
+    # an empty directory, which a partition that was just made is
     if parse_partition_directory(os.path.basename(os.path.abspath(path))) is not None:
         _require_inside(path)
         return True
@@ -96,19 +97,19 @@ def is_partition(path: str) -> bool:
 
 
 def _no_directory(path: str) -> UsageError:
-    advice = None
+    advice, found = None, "a file" if os.path.exists(path) else "a link that leads nowhere"
     if not os.path.lexists(path):
+        found = "nothing"
         around, name = os.path.split(os.path.abspath(path))
         names = os.listdir(around) if os.path.isdir(around) else []
         close = get_close_matches(name, names, n=1)
         advice = f"did you mean {os.path.join(os.path.dirname(path), close[0])}?" if close else None
-    found = "a file" if os.path.isfile(path) else "a link that leads nowhere" if os.path.lexists(path) else "nothing"
     expected = "a data directory or a partition"
     return UsageError("There is no such directory", path=path, expected=expected, found=found, advice=advice)
 
 
 def _require_inside(path: str) -> None:
-    """Raise for a partition that is a link out of the directory it stands in."""
+    """Raise DataDirectoryError for a partition that is a link to another directory's content."""
     target = os.path.realpath(path)
     if os.path.dirname(target) != os.path.realpath(_parent_of(path)):
         raise DataDirectoryError(
@@ -134,11 +135,11 @@ def data_directory(word: str, note: Note) -> str:
 
 
 def partition_directory(word: str, note: Note) -> str:
-    """Return the partition that a word names, with nothing in it that cannot be listed.
+    """Return the partition that a word names.
 
     Raises:
         UsageError: it names a data directory, or several, or neither.
-        DataDirectoryError: a file that is not followed, or cannot be read.
+        DataDirectoryError: a file in it cannot be listed, or is a link that is not followed.
     """
     path, is_one = _only(word, note)
     if not is_one:
@@ -154,7 +155,7 @@ def partition_directory(word: str, note: Note) -> str:
 
 
 def partition_in(word: str, note: Note) -> list[tuple[str, str | None]]:
-    """Return the data directories that a word names or names a partition of, with the name of that one's directory."""
+    """Return data directories that a word names, with None, and those around partitions, with the partition's name."""
     return [
         (_parent_of(path), file_name(os.path.abspath(path))) if is_one else (os.path.abspath(path), None)
         for path, is_one in input_paths(word, note)
@@ -162,7 +163,7 @@ def partition_in(word: str, note: Note) -> list[tuple[str, str | None]]:
 
 
 def require_accessible(path: str, *, writes: bool) -> None:
-    """Raise DataDirectoryError for a file below `path` that may not be read (and written), as a broker has to."""
+    """Raise DataDirectoryError for a file below `path` that this user may not read, or not write if `writes`."""
     mode = os.R_OK | os.W_OK if writes else os.R_OK
     for folder, _, names in os.walk(path):
         for one in (folder, *(os.path.join(folder, name) for name in sorted(names))):
@@ -172,7 +173,7 @@ def require_accessible(path: str, *, writes: bool) -> None:
 
 
 def unlisted(path: str) -> list[LogstoreError]:
-    """Return what could not be looked at in the data directory at `path` and in its partitions."""
+    """Return the errors of listing the data directory at `path` and its partitions."""
     directory = list_data_directory(path)
     return [*directory.errors, *(error for partition in directory.partitions for error in partition.errors)]
 
@@ -184,16 +185,15 @@ def _parent_of(path: str) -> str:
 def dump_files(words: Iterable[str], note: Note) -> list[str]:
     """Return the paths of all files that `words` name.
 
-    A directory means what can be dumped in it: of a partition the segments by offset, each log before its indexes, then
-    the snapshots; of a data directory all its partitions. Any other directory with segments in it, as of a copy, counts
-    as a partition's. A word with `*`, `?` or `[` that is no file is a glob; `**` is any number of directories.
+    A partition means its segments by offset, each log before its indexes, then its snapshots. A data directory means
+    all its partitions. Any other directory with segments in it, such as a copy, counts as a partition. A word with `*`,
+    `?` or `[` that is no file is a glob; `**` is any number of directories.
 
     Args:
-        words: as on the command line.
-        note: called with what is left out: foreign directories, links that lead out of a directory or a glob.
+        note: gets an error for each entry that is left out: a foreign directory, a link that leads out.
 
     Raises:
-        DataDirectoryError: a word that names nothing.
+        DataDirectoryError: a word names nothing.
     """
     return [path for word in words for path in _dump_files(word, note)]
 
@@ -208,7 +208,7 @@ def _dump_files(word: str, note: Note) -> list[str]:
         return paths
     if not _is_glob(word):
         return [word]
-    matched: dict[str, None] = {}  # what two matches hold comes once
+    matched: dict[str, None] = {}  # a file in two matches comes once
     for match in _glob(word, note):
         try:
             found = _files_of_directory(match, note) if os.path.isdir(match) else [match]
@@ -230,7 +230,7 @@ def _files_of_directory(path: str, note: Note) -> list[str]:
     for error in root.errors:
         note(error)
     partitions = root.partitions
-    if not partitions:  # segments in any other directory; names that say nothing are another program's
+    if not partitions:  # segments in any other directory, where files with other names are not errors
         partitions = (replace(list_partition_directory(path, root=path, name=name or _UNNAMED), errors=()),)
     bootstrap = [path for name, path in root.files.items() if name.endswith(KRAFT_SNAPSHOT_SUFFIX)]
     return [*bootstrap, *(path for partition in partitions for path in _files_of_partition(partition, note))]
@@ -257,10 +257,7 @@ def _no_match(what: str, pattern: str) -> DataDirectoryError:
 
 
 def _glob(pattern: str, note: Note) -> list[str]:
-    """Return what the pattern matches, in the order of names.
-
-    A symbolic link that leads out of the pattern's directory is left out, and noted.
-    """
+    """Return the paths that the pattern matches, by name; note and leave out links that lead out of its directory."""
     parts = Path(pattern).parts
     fixed_count = next(index for index, part in enumerate(parts) if any(c in part for c in _WILDCARDS))
     base, rest = Path(*parts[:fixed_count]), parts[fixed_count:]
@@ -278,7 +275,7 @@ def _glob(pattern: str, note: Note) -> list[str]:
 def _matches(base: Path, rest: tuple[str, ...]) -> list[Path]:
     try:
         matches = list(base.glob(os.path.join(*rest)))
-    except ValueError:  # `**` beside other characters, which older Pythons do not take
+    except ValueError:  # `**` beside other characters, before Python 3.13
         return []
     if any(part.startswith(".") for part in rest):
         return matches

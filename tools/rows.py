@@ -1,8 +1,8 @@
-"""What verbs print: rows of named types, as a table for people, as CSV, or as JSON, an object a line.
+"""Rows of named types, which verbs print as a table for people, as CSV, or as JSON with an object for each line.
 
-Each type of row has a schema, of which the reference is written. In JSON an object begins with the name of its type. In
-CSV the names of the fields stand in the first line, lists and objects are JSON, and what a terminal would obey is
-escaped. Times are ISO 8601 in UTC, and what is missing is null in JSON, empty in CSV, and a dash in a table.
+Each type of row has a schema; the reference is generated from the schemas. A JSON object begins with the name of its
+type. The first line of CSV has the names of the fields; lists and objects are JSON there, and control characters are
+escaped. Times are ISO 8601 in UTC. A missing value is null in JSON, empty in CSV, and a dash in a table.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class RowField(NamedTuple):
     """A member of a row.
 
     Attributes:
-        type: string, integer, boolean, time, array or object; with `?` where it may be null.
-        about: what it is, for the reference.
-        heading: of its column in a table; None: it has none.
-        cell: the cell of a row; None: the value.
-        is_minor: a terminal that is too narrow goes without the column.
+        type: string, integer, boolean, time, array or object; with `?` if it may be null.
+        about: explanation in the reference.
+        heading: the name of its column in a table; None: no column.
+        cell: makes the cell of a row; None: the cell is the value.
+        is_minor: a narrow terminal leaves the column out.
     """
 
     name: str
@@ -43,14 +43,14 @@ class RowField(NamedTuple):
 
 
 class RowType(NamedTuple):
-    """A type of row: its name in JSON, what a row stands for, and its members in order."""
+    """A type of row: its name in JSON, its meaning, and its members in order."""
 
     name: str
     about: str
     fields: tuple[RowField, ...]
 
     def plain(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield the members of the type out of rows, whose times are milliseconds."""
+        """Yield rows with the members of the type only, and with text for their times in milliseconds."""
         names = [field.name for field in self.fields]
         times = [field.name for field in self.fields if field.type.startswith("time")]
         for row in rows:
@@ -64,13 +64,13 @@ TOPIC = RowField("topic", "string", "name of the topic")
 PARTITION = RowField("partition", "integer", "number of the partition")
 PATH = RowField("path", "string", "the directory")
 PLACE = (TOPIC, PARTITION._replace(heading="partition", cell=lambda row: f"{row['topic']}-{row['partition']}"))
-# by its name: a stray or future directory only shares topic and number with the partition
+# by the directory's name, because a stray or future directory shares topic and number with the partition
 PLACE_OF_DIRECTORY = (TOPIC, PARTITION._replace(heading="partition", cell=lambda row: file_name(row["path"])), PATH)
 PLACE_BY_PATH = (TOPIC, PARTITION, PATH._replace(heading="partition"))
 
 
 def members(*sources: Any) -> Row:
-    """Return what named tuples and dataclasses have, under JSON's names.
+    """Return the attributes of named tuples and dataclasses under their names in JSON.
 
     >>> members(RowField("topicId", "string?", "its id"))["isMinor"]
     False
@@ -80,7 +80,7 @@ def members(*sources: Any) -> Row:
 
 
 def json_name(name: str) -> str:
-    """Return the name of an attribute as JSON has it.
+    """Return the name of an attribute in JSON.
 
     >>> json_name("base_offset")
     'baseOffset'
@@ -90,7 +90,7 @@ def json_name(name: str) -> str:
 
 
 def unless_missing(number: int | None) -> int | None:
-    """Return the number, or None for -1, which Kafka has where there is none."""
+    """Return the number, or None for -1, by which Kafka means no number."""
     return None if number == -1 else number
 
 
@@ -111,7 +111,7 @@ def print_rows(of: RowType, rows: Iterable[Row], form: str) -> None:
 
 
 def print_row(of: RowType, row: Row, form: str) -> None:
-    """Print the only row; for people a line a member that there is, and below a list's count a line for each value."""
+    """Print a single row; a table has a line for each member that is not None, and for each value of a list."""
     if form != "table":
         print_rows(of, [row], form)
         return

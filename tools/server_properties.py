@@ -1,4 +1,4 @@
-"""The configuration that starts a broker over a data directory, and what it leaves out of what the directory holds."""
+"""The configuration that starts a broker on a data directory, and warnings about things that it does not configure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from logstore.store.opening.inspection import Inspection
 
 _PLAINTEXT = 0  # the code of the security protocol
-#: what a single node needs beside Kafka's defaults, which are for three
+#: the settings of a single node where Kafka's defaults are for three
 _TEXT = """\
 process.roles=broker,controller
 node.id={node_id}
@@ -31,7 +31,7 @@ share.coordinator.state.topic.min.isr=1
 
 
 def server_properties(found: Inspection) -> str:
-    """Return a `server.properties` for a broker on this machine over the directory."""
+    """Return a `server.properties` for a broker of this machine on the directory."""
     assert found.properties is not None
     node_id = found.properties.node_id
     quorum = "controller.quorum.bootstrap.servers=localhost:9093"
@@ -41,12 +41,12 @@ def server_properties(found: Inspection) -> str:
 
 
 def start_command(file: str) -> str:
-    """Return the words that start a broker with the configuration in `file`."""
+    """Return the command that starts a broker with the configuration in `file`."""
     return f"kafka-server-start.sh {shlex.quote(file)}"
 
 
 def require_nameable(path: str) -> None:
-    """Raise UsageError for a data directory that `log.dirs`, a list whose items are trimmed, cannot name."""
+    """Raise UsageError for a data directory that `log.dirs`, a comma-separated list of trimmed names, cannot name."""
     if "," in path or path != path.strip():
         raise UsageError(
             "log.dirs of a broker cannot name this directory: it ends a name at a comma, and drops blanks around it",
@@ -56,20 +56,20 @@ def require_nameable(path: str) -> None:
 
 
 def require_new_file(path: str) -> None:
-    """Raise UsageError if there is something at `path`, or no directory for it."""
-    if os.path.lexists(path) or not os.path.isdir(os.path.dirname(os.path.abspath(path))):
-        found = "a file" if os.path.lexists(path) else "no directory for it"
+    """Raise UsageError if something exists at `path`, or if its directory does not."""
+    exists = os.path.lexists(path)
+    if exists or not os.path.isdir(os.path.dirname(os.path.abspath(path))):
         raise UsageError(
             "The configuration is written to a new file only",
             path=path,
             expected="nothing there, in a directory that exists",
-            found=found,
+            found="a file" if exists else "no directory for it",
             advice="name another one with --out",
         )
 
 
 def warnings(found: Inspection) -> list[str]:
-    """Return what the directory holds for a broker and the configuration leaves out."""
+    """Return a sentence for each thing in the directory that the configuration does not provide for."""
     image = found.image
     texts = []
     if image.acls:

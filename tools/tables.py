@@ -1,6 +1,6 @@
-"""Tables for people: a line a row, never broken.
+"""Tables for people: an unbroken line for each row.
 
-A terminal that is too narrow goes without minor columns, and if that does not do, it gets a line for each cell.
+A terminal that is too narrow gets no minor columns; one that is still too narrow gets a line for each cell.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _GAP = "  "
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], minor: Collection[str | None] = ()) -> None:
     """Print the rows on standard output, below the names of the columns.
 
-    None is a dash, and numbers stand at the right. What a terminal would obey, as a line end, stands as its escape.
+    None is a dash, and numbers stand at the right. Control characters are escaped, because a terminal would obey them.
 
     Args:
         columns: names.
-        rows: values, as many as there are columns.
-        minor: names of columns that a narrow terminal goes without, the last ones first.
+        rows: values, one for each column.
+        minor: names of columns that a narrow terminal leaves out, from the last one on.
     """
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     texts = [_texts([name, *column]) for name, column in zip(columns, values, strict=True)]
@@ -44,7 +44,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], minor: Co
 
 
 def _that_fit(widths: Sequence[int], minor: list[int], room: int) -> list[int]:
-    """Return the numbers of the columns that have room beside each other, going without minor ones; [] if none do."""
+    """Return the numbers of the columns that fit, leaving out minor ones from the last one on; [] if none do."""
     shown = list(range(len(widths)))
     left_out = list(minor)
     while sum(widths[number] for number in shown) + len(_GAP) * (len(shown) - 1) > room:
@@ -59,7 +59,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 def _print_cells(texts: list[list[str]], name_width: int) -> None:
-    """Print a block for each row, a line for each of its cells behind the name of the column."""
+    """Print a block for each row: a line for each cell, behind the name of its column."""
     (*names,), *rows = zip(*texts, strict=True)
     names = _justified(names, name_width, is_right=False)
     for row in rows:
@@ -68,20 +68,21 @@ def _print_cells(texts: list[list[str]], name_width: int) -> None:
 
 
 def _texts(values: Iterable[Any]) -> list[str]:
-    """Return the texts of a column; mostly all of them are printable, which is asked once."""
+    """Return the texts of the values."""
     texts = ["-" if value is None else str(value) for value in values]
+    # one question for all, because mostly all are printable
     return texts if "".join(texts).isprintable() else list(map(visible, texts))
 
 
 def visible(text: str) -> str:
-    """Return the text with escapes in the place of what a terminal would obey."""
+    """Return the text with escapes for control characters, which a terminal would obey."""
     if text.isprintable():
         return text
     return "".join([one if one.isprintable() else one.encode("unicode_escape").decode() for one in text])
 
 
 def _widths(texts: Sequence[str]) -> list[int]:
-    """Return how many columns of a terminal each text takes."""
+    """Return the width of each text in columns of a terminal."""
     return list(map(len if "".join(texts).isascii() else _width, texts))
 
 

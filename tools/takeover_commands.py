@@ -1,4 +1,4 @@
-"""`logstore import` and `logstore promote`: from a broker's hands into a store's, and back."""
+"""`logstore import` and `logstore promote`: take a data directory over from a broker, and give it back."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str
             replace_file(SEAM, os.path.abspath(out), config.encode())
     row = _directory(found, lost, done) | {"warnings": warnings(found), "brokerConfig": None, "startCommand": None}
     start = start_command(out or "server.properties")
-    if form != "table" and config is not None:
+    if form != "table" and config is not None:  # for people they stand below, to be copied
         row |= {"brokerConfig": config, "startCommand": start}
     print_row(PROMOTED, row, form)
     if form == "table" and config is not None:
@@ -159,7 +159,7 @@ def _directory(found: Inspection, lost: dict[str, list[Piece]], done: list[str] 
 
 
 def _recover(directory: str, found: Inspection) -> list[str]:
-    """Open the directory and close it; return what that did, with the bytes that every log has lost."""
+    """Open and close the directory; return the steps that this took, and the bytes that it removed from each log."""
     from logstore import open as open_store
 
     before = _log_sizes(directory)
@@ -170,6 +170,6 @@ def _recover(directory: str, found: Inspection) -> list[str]:
 
 
 def _log_sizes(directory: str) -> dict[str, int]:
-    """Return the bytes of all segments by the path of the partition."""
+    """Return the total size of the segments by the path of the partition."""
     partitions = list_data_directory(directory).partitions
     return {one.path: sum(os.path.getsize(segment.log) for segment in one.segments) for one in partitions}

@@ -8,7 +8,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def iso_text(timestamp_ms: int | None) -> str | None:
-    """Return the time in UTC to the millisecond; None for no time; what is not in the years 1 to 9999 as the number.
+    """Return the time in UTC to the millisecond, None for no time, or the number itself beyond the years 1 to 9999.
 
     >>> iso_text(1700000000020), iso_text(-1), iso_text(2**62)
     ('2023-11-14T22:13:20.020Z', None, '4611686018427387904')

@@ -17,6 +17,7 @@ from .timestamps import duration, iso_text
 from .verbs import FINDINGS, Verb, note_directory, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:
+    from logstore.audit.facts.states import CoordinatorEntry
     from logstore.audit.open_transactions import Explanation, OpenTransaction, Transactions
 
 
@@ -171,7 +172,7 @@ def _explanation(explanation: Explanation) -> Row:
 
 
 def _print_explanation(explanation: Explanation) -> None:
-    """Print what holds readers back, field by field."""
+    """Print the transaction that readers wait for, field by field."""
     one, history = explanation.blocking, explanation.history
     click.echo(
         f"{history.partition.name}: read_committed consumers get what is below offset {history.last_stable_offset}, "
@@ -180,7 +181,7 @@ def _print_explanation(explanation: Explanation) -> None:
     if one is None:
         click.echo(f"{explanation.why}.")
         return
-    transaction, entry = one.transaction, one.coordinator
+    transaction = one.transaction
     click.echo(f"At offset {transaction.first_offset} a transaction begins that is still open: {explanation.why}.\n")
     rows = [
         ("transactional id", one.transactional_id or "not known"),
@@ -188,19 +189,24 @@ def _print_explanation(explanation: Explanation) -> None:
         ("producer epoch", transaction.producer_epoch),
         ("offsets", f"{transaction.first_offset} to {transaction.last_offset}, {transaction.record_count} records"),
         ("age", duration(one.age_ms)),
-        ("coordinator says", "nothing" if entry is None else entry.metadata.state.name),
+        *_coordinator_lines(one.coordinator),
         ("missing", explanation.missing),
         ("what to do", explanation.advice),
     ]
-    if entry is not None:
-        metadata = entry.metadata
-        places = ", ".join(f"{topic}-{number}" for topic, number in metadata.partitions)
-        rows[6:6] = [
-            ("", f"epoch {metadata.producer_epoch}, timeout {duration(metadata.transaction_timeout_ms)}"),
-            ("", f"partitions: {places or 'none'}"),
-            ("", f"at offset {entry.offset} of __transaction_state-{entry.partition}"),
-        ]
     for name, value in rows:
         click.echo(f"  {name:<17} {visible(str(value))}")
     if len(explanation.open) > 1:
         click.echo(f"\nBehind it {len(explanation.open) - 1} more transactions are open, see `logstore txns list`.")
+
+
+def _coordinator_lines(entry: CoordinatorEntry | None) -> list[tuple[str, str]]:
+    if entry is None:
+        return [("coordinator says", "nothing")]
+    metadata = entry.metadata
+    places = ", ".join(f"{topic}-{number}" for topic, number in metadata.partitions)
+    return [
+        ("coordinator says", metadata.state.name),
+        ("", f"epoch {metadata.producer_epoch}, timeout {duration(metadata.transaction_timeout_ms)}"),
+        ("", f"partitions: {places or 'none'}"),
+        ("", f"at offset {entry.offset} of __transaction_state-{entry.partition}"),
+    ]

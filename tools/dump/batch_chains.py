@@ -1,8 +1,8 @@
-"""The `.log` beside an index: its batches by position and offset, with the words of `FileRecords` for what is wrong.
+"""The `.log` beside an index: its batches by position and offset, with the error messages of `FileRecords`.
 
 For every entry of a time index Kafka's tool reads all batches from the entry's position to the end of the file. Here
-they are read once: batches follow one another in a *chain*, nearly always a single one to the end of the file. A
-damaged index that points between batches begins a chain of its own, which ends soon as a rule.
+they are read once, as a *chain* of batches, and nearly always one chain serves all entries. An entry of a damaged index
+that points between batches begins another chain, which mostly ends soon.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ KAFKA_EXCEPTION = "org.apache.kafka.common.KafkaException"
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 _HEADER_UP_TO_MAGIC = struct.Struct(">qi4xb")
 _LAST_OFFSET_DELTA = struct.Struct(">23xi")
-_BLOCK_SIZE = 1024  # rows that are searched at once where offsets do not ascend
-_UNREADABLE = np.iinfo(np.int64).max  # in the place of a last offset: the file is too short for the header
+_BLOCK_SIZE = 1024  # rows searched at once where offsets do not ascend
+_UNREADABLE = np.iinfo(np.int64).max  # stands for the last offset of a header that the file is too short for
 
 
 class FoundBatch(NamedTuple):
@@ -65,7 +65,7 @@ class SegmentRecords:
     """
 
     def __init__(self, path: str) -> None:
-        """Map the file; raises DataDirectoryError if it is missing, unreadable, or larger than a segment can be."""
+        """Map the file; raise DataDirectoryError if it is missing, unreadable, or larger than a segment can be."""
         self.path = path
         self.is_directory = os.path.isdir(path)
         if self.is_directory:
@@ -82,7 +82,7 @@ class SegmentRecords:
         """Return the end of the slice of at most `size` bytes from `position` (`FileRecords.slice`).
 
         Raises:
-            CorruptIndexError: with java_class IllegalArgumentException: no slice can start or be like that.
+            CorruptIndexError: with java_class IllegalArgumentException: a slice cannot start there, or have this size.
         """
         if position < 0:
             raise _bad_slice(f"Invalid position: {position} in read from {self._described()}")
@@ -96,10 +96,11 @@ class SegmentRecords:
         """Return the last offset of the first batch in the slice of at most `size` bytes from `position`.
 
         Raises:
-            CorruptIndexError: no such slice, or no whole batch in it (`NoSuchElementException`).
-            CorruptRecordError: what is there cannot be a batch.
+            CorruptIndexError: as `slice_end`, or there is no whole batch in the slice (`NoSuchElementException`).
+            CorruptRecordError: the bytes cannot be a batch.
         """
         end = self.slice_end(position, size)
+        # the bounds and their order are those of `FileLogInputStream.nextBatch`
         if position >= end - HEADER_UP_TO_MAGIC_SIZE:
             raise _no_batch(position)
         self._require_readable()
@@ -121,8 +122,8 @@ class SegmentRecords:
         """Return the first batch from `position` on whose last offset is at least `offset`.
 
         Raises:
-            CorruptRecordError: anywhere from `position` to the end of the file there is a size that no batch can
-                have, or the search meets a v2 header that the file is too short for.
+            CorruptRecordError: a batch between `position` and the end of the file has an impossible size, or the
+                search meets a v2 header that the file is too short for.
         """
         chain, row = self._chain_at(position)
         found = chain.first_row(row, offset)

@@ -1,8 +1,7 @@
-"""What the dump prints of a record's key and value: the `MessageParser`s and `Decoder`s of DumpLogSegments.
+"""Texts of keys and values: the `MessageParser`s and `Decoder`s of DumpLogSegments.
 
-A parser takes (offset, key, value) and gives (text of the key or None, text of the payload or None), which is JsonText
-where it is JSON. What the real tool prints as an error in the place of a record is text here too; what it dies of is
-raised as a LogstoreError.
+A parser takes offset, key and value of a record, and returns the texts of key and payload, or None; JSON is JsonText.
+An error that the real tool prints in the place of a record is text here too; an error that ends it is a LogstoreError.
 """
 
 from __future__ import annotations
@@ -50,11 +49,11 @@ _NULL_POINTER = "java.lang.NullPointerException"
 
 
 class ControlRecord(NamedTuple):
-    """What a control record says.
+    """The content of a control record.
 
     Attributes:
-        name: of the detail: `typeId` of an unknown type, `coordinatorEpoch` of a marker, `data` of a record of KRaft.
-        detail: a number, or the JSON of KRaft's record.
+        name: meaning of the detail: `typeId` of an unknown type, `coordinatorEpoch` of a marker, else `data`.
+        detail: a number, or the JSON of a record of KRaft.
     """
 
     type: ControlRecordType
@@ -63,12 +62,12 @@ class ControlRecord(NamedTuple):
 
     @property
     def json(self) -> JsonText:
-        """The record as an object."""
+        """The record as a JSON object."""
         return JsonText(f'{{"type":"{self.type.name}","{self.name}":{self.detail}}}')
 
 
 def decoder(class_name: str) -> Callable[[bytes], str]:
-    """The standard decoder of this Java class name; any other name fails as the real tool does."""
+    """Return the decoder of a Java class; raise the error of the real tool for a class that is none of Kafka's."""
     if class_name not in _DECODERS:
         raise LogstoreError(
             "Failed to load decoder class",
@@ -80,7 +79,7 @@ def decoder(class_name: str) -> Callable[[bytes], str]:
 
 
 def read_control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
-    """Return what a control record says; raises what the real tool dies of."""
+    """Return the content of a control record; raise the error that ends the real tool."""
     if key is None:
         raise _null_pointer("duplicate", "key")
     record_type = control_record_type(key)
@@ -97,7 +96,7 @@ def read_control_record(key: bytes | None, value: bytes | None) -> ControlRecord
 
 
 def control_record_text(key: bytes | None, value: bytes | None) -> str:
-    """Return what follows a control record's metadata, with the blank before it; raises what the real tool dies of."""
+    """Return the end of a control record's line, with a blank before it; raise the error that ends the real tool."""
     record_type, name, detail = read_control_record(key, value)
     if name == "typeId":
         return f" controlType: {record_type.name}({detail})"
@@ -109,7 +108,7 @@ def control_record_text(key: bytes | None, value: bytes | None) -> str:
 def record_texts(
     options: DumpOptions, offset: int, key: bytes | None, value: bytes | None
 ) -> tuple[str | None, str | None]:
-    """Return key and payload as the chosen decoder shows them; None prints nothing."""
+    """Return the texts that the decoders of the options make of key and value; None prints nothing."""
     if options.parser is not None:
         return options.parser(offset, key, value)
     key_text = None if key is None else options.key_decoder(key)
@@ -154,7 +153,7 @@ def _value_text(value: DecodedValue) -> JsonText:
 
 
 def _expand(member: Value, name: str, message_name: str) -> None:
-    """Replace the bytes of an embedded message by its JSON; bytes that do not parse stay as they are."""
+    """Replace the bytes of an embedded message by its JSON, unless they do not parse."""
     embedded: bytes = member[name]
     if len(embedded) < 2:
         return
@@ -177,7 +176,7 @@ def _parse_value(
 
 
 def _cluster_metadata_text(value: bytes | None) -> JsonText:
-    # the real tool meets a missing value while it reads the frame, as it meets an empty one
+    # in the real tool a missing value is the same error of the frame as an empty one
     record = frames.read_record("cluster_metadata", value or b"")
     record_type = _CAPITAL_INSIDE.sub("_", record.message.name).upper()
     data = json_form.text(record.message, record.version, record.fields)
@@ -189,7 +188,7 @@ def _reason(error: LogstoreError) -> str:
 
 
 def _decode_array(data: bytes) -> str:
-    """Java prints a byte array as its type and an arbitrary hash; here it is a hash of the bytes."""
+    """Return `[B@` and a hash; Java prints the hash of the object, here it is one of the bytes."""
     return f"[B@{zlib.crc32(data) & 0x7FFFFFFF:x}"
 
 
@@ -213,8 +212,8 @@ _DECODERS: dict[str, Callable[[bytes], str]] = {
 def _remote_log_metadata_text(value: bytes | None) -> str:
     """Return `toString` of the object that Kafka makes of a record of `__remote_log_metadata`.
 
-    Raises SchemaError with the message of Kafka's exception, if it has one: what the constructors refuse is an error of
-    the record (`RemoteLogMetadataSerde`).
+    Raises:
+        SchemaError: a constructor refuses a value (`RemoteLogMetadataSerde`); with the message of Kafka's exception.
     """
     if value is None:
         raise SchemaError(
@@ -227,7 +226,7 @@ def _remote_log_metadata_text(value: bytes | None) -> str:
     if name == "RemoteLogSegmentMetadataRecord":
         _check_offsets(fields["startOffset"], fields["endOffset"])
     elif name == "RemoteLogSegmentMetadataSnapshotRecord":
-        _FIELD_TEXTS["remoteLogSegmentState"](fields["remoteLogSegmentState"])  # whose constructor looks at it first
+        _FIELD_TEXTS["remoteLogSegmentState"](fields["remoteLogSegmentState"])  # the constructor checks it first
     shown = [
         f"{_SHOWN_NAMES.get(field, field)}={_FIELD_TEXTS.get(field, str)(fields[field])}" for field in _SHOWN[name]
     ]
@@ -251,7 +250,7 @@ def _topic_id_partition(entry: Value) -> str:
 
 
 def _leader_epochs(entries: list[Value]) -> str:
-    """The map of leader epochs to start offsets, in the order of epochs; the last offset of an epoch counts."""
+    """Return the map of leader epochs to start offsets, sorted; of several offsets of an epoch the last one counts."""
     offsets = {entry["leaderEpoch"]: entry["offset"] for entry in entries}
     if not offsets:
         raise _illegal_argument("segmentLeaderEpochs can not be null or empty")
@@ -275,7 +274,7 @@ def _illegal_argument(message: str) -> SchemaError:
 _EPOCHS_TO_INDEX = (
     *("segmentLeaderEpochs", "segmentSizeInBytes", "customMetadata", "remoteLogSegmentState", "txnIndexEmpty"),
 )
-# Fields of each class in the order of its `toString`.
+# the fields of each class in the order of its `toString`
 _SHOWN = {
     "RemoteLogSegmentMetadataRecord": (
         *("remoteLogSegmentId", "startOffset", "endOffset", "brokerId", "maxTimestampMs", "eventTimestampMs"),
@@ -310,7 +309,7 @@ _FIELD_TEXTS: dict[str, Callable[[Any], str]] = {
     "txnIndexEmpty": lambda is_empty: "true" if is_empty else "false",
 }
 
-# behind the flags of the decoders of whole records
+# the decoders of whole records by the names that `options` has for them
 PARSERS: dict[str, MessageParser] = {
     "offsets": partial(_parse_coordinator, "consumer_offsets"),
     "transaction": partial(_parse_coordinator, "transaction_state"),

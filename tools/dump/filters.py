@@ -1,4 +1,4 @@
-"""Which records a dump is about: by offset, time, producer id and key."""
+"""Filters of a dump: by offset, time, producer, key and isolation level."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ import numpy.typing as npt
 from logstore.columns.batch_table import BatchTable, Int64Array
 from logstore.columns.legacy import LegacyRecord
 from logstore.columns.record_table import RecordTable
+from logstore.disk.names import absolute_path, parent
 from logstore.errors import UsageError
 from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, MAGIC_V2, NO_PRODUCER_ID
+from logstore.layout.java_integer import parse_long
 
 from .options import FILTER_OPTIONS, DumpOptions
 
@@ -35,16 +37,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class RecordFilter:
-    """All conditions must hold; bounds are inclusive.
+    """The conditions of a record, all of which must hold; bounds are inclusive.
 
     Attributes:
         offsets: first and last offset.
         timestamps_ms: first and last timestamp.
-        producer_id: of the batch; None for any.
-        key: exact bytes; None for any.
-        transactional_id, isolation_level: as on the command line; `of_file` makes the next two of them.
-        producer_ids: of the transactional id; None for any.
-        consumed: what a consumer gets; None for everything.
+        producer_id: that of the batch; None for any.
+        key: the exact bytes; None for any.
+        transactional_id, isolation_level: the values of the options, from which `of_file` makes the next two.
+        producer_ids: those of the transactional id; None for any.
+        consumed: the batches that a consumer gets; None for all.
     """
 
     offsets: tuple[int, int] = (INT64_MIN, INT64_MAX)
@@ -58,7 +60,7 @@ class RecordFilter:
 
     @classmethod
     def from_options(cls, options: DumpOptions) -> RecordFilter:
-        """Return the filter of FILTER_OPTIONS; UsageError for a value that is none."""
+        """Return the filter that FILTER_OPTIONS make; raise UsageError for a wrong value."""
         offset, time, producer_id, key, transactional_id, isolation_level = map(options.text, FILTER_OPTIONS)
         if isolation_level not in (None, *ISOLATION_LEVELS):
             raise UsageError(
@@ -76,35 +78,36 @@ class RecordFilter:
         )
 
     def of_file(self, path: str) -> RecordFilter:
-        """Return the filter for the log at `path`, with what the partition and data directory around it say.
+        """Return the filter of the log at `path`: with the producer ids and the end of its partition.
 
         Raises:
-            UsageError: there is no partition or data directory around it that could say it.
-            DataDirectoryError: a file of them cannot be read.
+            UsageError: no partition or data directory around it knows them.
+            DataDirectoryError: a file around it cannot be read.
         """
         if self.transactional_id is None and self.isolation_level is None:
             return self
         from .partition_filters import consumed_batches, producer_ids_of
 
-        ids = None if self.transactional_id is None else producer_ids_of(path, self.transactional_id)
-        consumed = None if self.isolation_level is None else consumed_batches(path, self.isolation_level)
+        directory = parent(absolute_path(path))
+        ids = None if self.transactional_id is None else producer_ids_of(parent(directory), self.transactional_id)
+        consumed = None if self.isolation_level is None else consumed_batches(directory, self.isolation_level)
         return replace(self, producer_ids=ids, consumed=consumed)
 
     def rows(self, table: BatchTable, is_asking_records: bool) -> Int64Array:
         """Return the rows that may pass by their headers, int64, ascending.
 
         Args:
-            is_asking_records: the records are asked afterwards, so that the times of the header decide nothing. Those
-                of a v0/v1 entry always are, because its header says too little.
+            is_asking_records: `records` follows, so that the times in the header decide nothing. The records of a
+                v0/v1 entry are asked in any case, because its header says too little.
         """
         passes = (table.base_offset <= self.offsets[1]) & (table.last_offset >= self.offsets[0])
         if not is_asking_records:
             attributes, last = table.attributes, table.max_timestamp
             first = np.where(attributes & LOG_APPEND_TIME_FLAG, last, table.column(scan.BASE_TIMESTAMP))
-            # where a delete horizon stands, the first timestamp is not known
+            # a delete horizon stands in the place of the first timestamp
             passes &= (first <= self.timestamps_ms[1]) | (attributes & DELETE_HORIZON_FLAG != 0)
             passes &= last >= self.timestamps_ms[0]
-        passes |= table.magic < MAGIC_V2
+        passes |= table.magic < MAGIC_V2  # the conditions below hold for these too
         if self.producer_id is not None:
             passes &= table.producer_id == self.producer_id
         if self.producer_ids is not None:
@@ -114,7 +117,7 @@ class RecordFilter:
         return np.flatnonzero(passes)
 
     def records(self, table: RecordTable) -> BoolArray:
-        """Rows that pass, bool[count]; the producer id is the batch's."""
+        """Return which records pass, bool[count]; conditions of the batch are not asked."""
         passes: BoolArray = (table.offset >= self.offsets[0]) & (table.offset <= self.offsets[1])
         passes &= (table.timestamp >= self.timestamps_ms[0]) & (table.timestamp <= self.timestamps_ms[1])
         if self.key is not None:
@@ -124,7 +127,7 @@ class RecordFilter:
         return passes
 
     def passes(self, record: LegacyRecord) -> bool:
-        """Whether a v0/v1 record passes; raises InvalidRecordError where its key is asked for and cannot be read."""
+        """Return whether a v0/v1 record passes; raise InvalidRecordError if its key is needed and cannot be read."""
         return (
             self.producer_id in (None, NO_PRODUCER_ID)
             and self.producer_ids is None
@@ -135,7 +138,7 @@ class RecordFilter:
 
 
 def _bounds(option: str, text: str | None, separator: str, parse: Callable[[str], int]) -> tuple[int, int]:
-    """`A:B`, `A:`, `:B`, or `A` alone, which means exactly A."""
+    """Return the bounds of `A:B`, `A:` or `:B`; `A` alone means exactly A."""
     if text is None:
         return INT64_MIN, INT64_MAX
     first_text, found, last_text = text.partition(separator)
@@ -151,8 +154,8 @@ def _bounds(option: str, text: str | None, separator: str, parse: Callable[[str]
 
 
 def _number(option: str, text: str) -> int:
-    number = int(text) if _WHOLE_NUMBER.fullmatch(text) and len(text) <= len(str(INT64_MIN)) else None
-    if number is None or not INT64_MIN <= number <= INT64_MAX:
+    number = parse_long(text) if _WHOLE_NUMBER.fullmatch(text) else None  # Java takes digits of any script
+    if number is None:
         raise UsageError(f"--{option} takes whole numbers of 64 bits", expected="a whole number", found=text)
     return number
 

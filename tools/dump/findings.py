@@ -1,6 +1,6 @@
-"""What is wrong between files: collected while dumping, printed on stderr at the end.
+"""Findings about an index beside its log, and about gaps: collected while dumping, printed on stderr at the end.
 
-Five sections in this order, each over all files that have something to say in it:
+There are five sections, each for all files that have such findings:
 
     Mismatches in :<path>                                    offset index entries that point at another batch
     Found timestamp mismatch in :<path>                      time index entries with another timestamp
@@ -8,8 +8,8 @@ Five sections in this order, each over all files that have something to say in i
     The following indexed offsets are not found in :<path>   time index entries without their batch
     Non-consecutive offsets in <path>                        records not at the previous offset + 1
 
-Paths are absolute and come in the order of Java's HashMap. Where the tool dies of an exception no section is
-printed. Source: `DumpLogSegments.main` and its `TimeIndexDumpErrors`.
+Paths are absolute and in the order of Java's HashMap. An exception that ends the tool leaves no section printed.
+Source: `DumpLogSegments.main` and its `TimeIndexDumpErrors`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FIRST_TABLE_SIZE = 16
 
 
 class Section(Enum):
-    """The sections in their order: the title, given the path, and the line of a pair of numbers."""
+    """The sections in their order: the title for a path, and the line for a pair of numbers."""
 
     INDEX_MISMATCH = ("Mismatches in :{}", "  Index offset: {}, log offset: {}")
     TIMESTAMP_MISMATCH = ("Found timestamp mismatch in :{}", "  Index timestamp: {}, log timestamp: {}")
@@ -45,10 +45,10 @@ class Section(Enum):
 
 
 class Findings:
-    """Collects what the sections say; all paths may be given as on the command line.
+    """The lines of all sections. Paths may be relative.
 
     Args:
-        immediate: called with a line (no line end) that goes to stderr at once, not into a section.
+        immediate: prints a line, given without its end, to stderr at once.
     """
 
     def __init__(self, immediate: Callable[[str], None]) -> None:
@@ -56,7 +56,7 @@ class Findings:
         self._sections: dict[Section, _HashMap[Any]] = {section: _HashMap() for section in Section}
 
     def add(self, section: Section, path: str, first: int, second: int) -> None:
-        """Add a pair to a section, but for NON_CONSECUTIVE; of one INDEX_MISMATCH offset the last pair counts."""
+        """Add a pair to a section other than NON_CONSECUTIVE; of an offset in INDEX_MISMATCH the last pair counts."""
         self._sections[section].append(path, (first, second))
 
     def non_consecutive(
@@ -64,21 +64,21 @@ class Findings:
     ) -> None:
         """Add pairs of record offsets that are not consecutive: int64 arrays of one length.
 
-        May be called many times a file, best with thousands of pairs; of one previous offset the last pair counts.
+        May be called many times for a file, best with thousands of pairs. Of a previous offset the last pair counts.
         """
-        from .offset_pairs import OffsetPairs  # numpy, which a log without gaps does without
+        from .offset_pairs import OffsetPairs  # here, because a small log without gaps is dumped without numpy
 
         found = self._sections[Section.NON_CONSECUTIVE]
         start = 0
         if absolute_path(path) not in found and len(previous) > 1:
-            # Java asks its map once a pair; for its order only the first two times matter
+            # Java calls its map for each pair, but only the first two calls can matter for the order
             found.append(path, OffsetPairs(previous[:1], following[:1]))
             start = 1
         if len(previous):
             found.append(path, OffsetPairs(previous[start:], following[start:]))
 
     def merge(self, other: Findings) -> None:
-        """Add what `other` found, as if it had been found here, after all that was."""
+        """Add the findings of `other` behind all findings here."""
         for section, found in other._sections.items():
             self._sections[section].merge(found)
 
@@ -100,10 +100,9 @@ class Findings:
 
 
 class _HashMap(dict[str, list[T]]):
-    """Lists by path, in the order that a `java.util.HashMap` filled with `computeIfAbsent` has.
+    """Lists by path, in the order of a `java.util.HashMap` that `computeIfAbsent` fills.
 
-    That method doubles the table before it looks, when the one before left it too full, and puts a new key first
-    in its bucket.
+    That method doubles a table that is too full before it looks for the key, and puts a new key first in its bucket.
     """
 
     def __init__(self) -> None:
@@ -111,7 +110,7 @@ class _HashMap(dict[str, list[T]]):
         self._table_size = _FIRST_TABLE_SIZE
 
     def append(self, path: str, finding: T) -> None:
-        """Add to the list of the absolute `path`, a new one if there is none."""
+        """Add to the list of the absolute `path`."""
         if len(self) > self._table_size * 3 // 4:
             self._table_size *= 2
         self.setdefault(absolute_path(path), []).append(finding)
@@ -123,15 +122,13 @@ class _HashMap(dict[str, list[T]]):
                 self.append(path, finding)
 
     def java_order(self) -> list[str]:
-        """The keys as Java iterates over them."""
-        order = list(self)
-        order.reverse()
-        order.sort(key=lambda path: _spread_hash(path) & (self._table_size - 1))
-        return order
+        """Return the keys as Java iterates over them."""
+        newest_first = list(self)[::-1]
+        return sorted(newest_first, key=lambda path: _spread_hash(path) & (self._table_size - 1))
 
 
 def _spread_hash(text: str) -> int:
-    """`String.hashCode` with its high half mixed into the low one, as HashMap does."""
+    """Return `String.hashCode` as `HashMap.hash` mixes it: its high half into the low one."""
     units: Any = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
     code = 0
     for unit in units:

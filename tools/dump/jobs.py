@@ -1,7 +1,7 @@
 """Files dumped side by side, their text written in the order they were asked for.
 
-Each file is a job with a few buffers; workers fill them, the main thread writes them out. A worker that is ahead waits
-when its buffers are full, and only a few jobs are under way, so memory does not grow with the files.
+Each file is a job with a few buffers; workers fill them, the main thread writes them out. Memory does not grow with the
+files: a worker waits while its buffers are full, and only a few jobs run at once.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from concurrent.futures import ThreadPoolExecutor
 from .findings import Findings
 from .output import Buffer, Output, new_buffer
 
-BUFFER_COUNT = 3  # a job's: one being filled, one being written, one between
-JOB_COUNT = 4  # under way: being dumped, or done and not yet written
+BUFFER_COUNT = 3  # of a job: one being filled, one being written, one between
+JOB_COUNT = 4  # running, or done and not yet written
 
 Dump = Callable[[str, Output, Findings], None]
 
 
 class _Cancelled(Exception):
-    """The main thread wants no more of a job."""
+    """The main thread has cancelled the job."""
 
 
 class Job:
-    """One file: its text in buffers, what it found, what it died of."""
+    """The dump of one file: its text in buffers, its findings, and the error that ended it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -39,7 +39,7 @@ class Job:
         self._is_cancelled = False
 
     def run(self, dump: Dump, advance: Callable[[int], None]) -> None:
-        """Dump the file, in a worker; `advance` is told the bytes done."""
+        """Dump the file, in a worker; `advance` gets the number of bytes done."""
 
         def advance_or_stop(size: int) -> None:
             self._stop_if_cancelled()
@@ -52,23 +52,21 @@ class Job:
                 dump(self.path, output, self.findings)
             finally:
                 output.flush()
-        except _Cancelled:
-            return
-        except BaseException as error:  # raised again by the main thread
+        except BaseException as error:  # the main thread raises it again, but for a job that it has cancelled
             self.error = error
         finally:
             self._filled.put(None)
 
     def buffers(self) -> Iterator[tuple[Buffer, int]]:
-        """Filled buffers in order, in the main thread; each is reused once the next is asked for."""
+        """Yield filled buffers in order, in the main thread; each is reused once the next is asked for."""
         while (filled := self._filled.get()) is not None:
             yield filled
             self._empty.put(filled[0])
 
     def cancel(self) -> None:
-        """Let the worker go."""
+        """Make the worker stop at its next buffer or window."""
         self._is_cancelled = True
-        self._empty.put(None)
+        self._empty.put(None)  # wakes a worker that waits for a buffer
 
     def _hand_over(self, array: Buffer, size: int) -> Buffer:
         self._stop_if_cancelled()
@@ -87,10 +85,10 @@ class Job:
 
 
 def run_jobs(paths: list[str], dump: Dump, advance: Callable[[int], None]) -> Generator[Job, None, None]:
-    """Jobs in the order of `paths`, run by as many workers as there are processors.
+    """Yield jobs in the order of `paths`, run by as many workers as there are processors.
 
-    The caller takes each job's buffers before it asks for the next job. When it closes the generator the workers stop
-    at their next buffer or window, and are waited for.
+    The caller takes all buffers of a job before it asks for the next job. Closing the generator cancels the jobs and
+    waits for the workers.
     """
     under_way: deque[Job] = deque()
     with ThreadPoolExecutor(min(os.cpu_count() or 1, JOB_COUNT)) as pool:
@@ -99,7 +97,7 @@ def run_jobs(paths: list[str], dump: Dump, advance: Callable[[int], None]) -> Ge
                 under_way.append(Job(path))
                 pool.submit(under_way[-1].run, dump, advance)
                 if len(under_way) == JOB_COUNT:
-                    yield under_way[0]
+                    yield under_way[0]  # it stays in the queue meanwhile, so that closing cancels it too
                     under_way.popleft()
             while under_way:
                 yield under_way[0]

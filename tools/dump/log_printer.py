@@ -205,7 +205,7 @@ class LogPrinter:
         )
         self.state[dump_state.RECORD_CAPACITY] = RECORD_CAPACITY
         self.state[dump_state.GAP_CAPACITY] = GAP_CAPACITY
-        self.state[dump_state.PREVIOUS_OFFSET] = -1
+        self.state[dump_state.PREVIOUS_OFFSET] = -1  # as in Kafka's tool, so a log that begins above 0 has a gap
 
     def print_table(self, table: SmallTable | BatchTable) -> None:
         """Print the batches of a table, and hand its gaps to the findings."""

@@ -1,4 +1,4 @@
-"""Pairs of offsets, millions of them in little memory: what a compacted log is full of."""
+"""Pairs of offsets in little memory, because a compacted log has millions of gaps."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 OffsetArray = NDArray[np.int64]
 
-_WORDS = (np.uint8, np.uint16, np.uint32, np.uint64)
-
 
 class OffsetPairs:
-    """Two int64 buffers of one length, at least 1, kept as differences in the smallest words that hold them.
+    """Two int64 buffers of one length, at least 1, kept as differences in the smallest unsigned integers.
 
     Attributes:
-        count: pairs.
+        count: number of pairs.
         is_ascending: every first number is above the one before.
         first, last: first numbers of the first and of the last pair.
     """
@@ -33,7 +31,7 @@ class OffsetPairs:
         self._seconds = _smallest(seconds, firsts)
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """The pairs, as they were."""
+        """Return the pairs in their order."""
         firsts = np.empty(self.count, np.uint64)
         firsts[0] = self.first % 2**64
         firsts[1:] = self._firsts
@@ -42,7 +40,7 @@ class OffsetPairs:
 
 
 def last_pairs(chunks: list[OffsetPairs]) -> Iterable[tuple[int, int]]:
-    """All pairs by ascending first number; of equal ones only the last."""
+    """Return all pairs by ascending first number; of equal first numbers only the last pair."""
     pairs = (pair for chunk in chunks for pair in chunk.pairs())
     is_ascending = all(chunk.is_ascending for chunk in chunks)
     if is_ascending and all(chunk.last < after.first for chunk, after in pairwise(chunks)):
@@ -51,8 +49,6 @@ def last_pairs(chunks: list[OffsetPairs]) -> Iterable[tuple[int, int]]:
 
 
 def _smallest(numbers: OffsetArray, bases: OffsetArray) -> NDArray[np.unsignedinteger]:
-    """`numbers` - `bases`, counted around the 64-bit clock, in the smallest words that hold all of them."""
+    """Return `numbers` - `bases` modulo 2^64, in the smallest unsigned integers that hold all of them."""
     differences = numbers.view(np.uint64) - bases.view(np.uint64)
-    largest = int(differences.max(initial=0))
-    word = next(word for word in _WORDS if largest <= np.iinfo(word).max)
-    return differences.astype(word)
+    return differences.astype(np.min_scalar_type(int(differences.max(initial=0))))

@@ -1,4 +1,4 @@
-"""Where text goes: a buffer that kernels fill, handed over when it is full."""
+"""The output of a dump: a buffer that kernels fill, handed over when it is full."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from logstore.kernels.dump.text import SLACK_SIZE
 
 BUFFER_SIZE = 1024 * 1024  # bytes
 
-Buffer = memoryview  # of bytes that may be written
-Row = dict[str, Any]  # fields by the names that JSON has, `type` first
+Buffer = memoryview  # of writable bytes
+Row = dict[str, Any]  # fields by their names in JSON, `type` first
 
 
 class Output:
-    """Bytes, in order.
+    """A stream of bytes.
 
-    `array[size:capacity]` is free for a kernel to fill, with SLACK_SIZE bytes behind it; both may be others after
-    `make_room`, `write` and `flush`.
+    A kernel may fill `array[size:capacity]`, and SLACK_SIZE bytes behind it. `make_room`, `write` and `flush` may
+    replace the array.
 
     Args:
-        hand_over: takes a filled buffer and the bytes in it, and returns the buffer to go on with.
-        advance: told the bytes of a log that are dumped.
+        hand_over: takes a filled buffer and the number of bytes in it, and returns the next buffer to fill.
+        advance: gets the number of bytes of a log that are done.
     """
 
     def __init__(
@@ -31,11 +31,11 @@ class Output:
         self.advance = advance
         self.array = new_buffer()
         self.size = 0
-        self.put_batch: Callable[[Any], None] | None = None  # takes the rows of a table, which are not bytes
+        self.put_batch: Callable[[Any], None] | None = None  # takes rows of an Arrow or Parquet table
 
     @property
     def capacity(self) -> int:
-        """Bytes that the buffer has room for."""
+        """The size of the buffer in bytes, without its slack."""
         return len(self.array) - SLACK_SIZE
 
     @classmethod
@@ -60,18 +60,18 @@ class Output:
                 self.flush()
 
     def print(self, text: str) -> None:
-        """Append a line; what is no text, as half of a surrogate pair, prints as `?`, as in Java."""
+        """Append a line; half of a surrogate pair prints as `?`, as in Java."""
         self.write(text.encode("utf-8", "replace") + b"\n")
 
     def make_room(self) -> None:
-        """Empty the buffer; take one of twice the size where it is empty, as what comes next is larger than it."""
+        """Empty the buffer; double it if it is empty, because the next text is larger."""
         if self.size:
             self.flush()
         else:
             self.array = new_buffer(2 * self.capacity)
 
     def flush(self) -> None:
-        """Hand the filled buffer over, a larger one in pieces of the usual size."""
+        """Hand the filled buffer over; a doubled one in pieces of the usual size."""
         if self.capacity > BUFFER_SIZE:
             text = self.array[: self.size]
             self.array, self.size = new_buffer(), 0
@@ -82,5 +82,5 @@ class Output:
 
 
 def new_buffer(size: int | None = None) -> Buffer:
-    """An empty buffer of `size` bytes, else BUFFER_SIZE, and its slack."""
+    """Return a buffer of `size` bytes, by default BUFFER_SIZE, and slack."""
     return memoryview(bytearray((size or BUFFER_SIZE) + SLACK_SIZE))

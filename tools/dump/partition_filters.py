@@ -1,4 +1,4 @@
-"""What the partition around a log says of its batches: which a consumer gets, and whose a producer id is."""
+"""Filters that need more than the log: the batches that a consumer gets, and the producer ids of a transactional id."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from logstore.audit.facts.transactions import PartitionTransactions
 from logstore.audit.log_pass import follow
 from logstore.audit.partition import open_partition
 from logstore.columns.batch_table import BatchTable, BoolArray, Int64Array
-from logstore.disk.names import absolute_path, parent
 from logstore.errors import InvalidNameError, UsageError
 from logstore.folds.committed_filter import is_in_aborted
 from logstore.layout.batch import CONTROL_FLAG, MAGIC_V2
@@ -23,10 +22,10 @@ from logstore.topics.transaction_state import TOPIC
 
 
 class ConsumedBatches(NamedTuple):
-    """What consumers of a partition get.
+    """The batches that consumers of a partition get.
 
     Attributes:
-        end_offset: where they stop, exclusive; None: at the end of the log.
+        end_offset: consumers stop before it; None: at the end of the log.
         aborted: int64[n, 3]: producer id, first and last offset of aborted transactions, ascending.
     """
 
@@ -34,30 +33,26 @@ class ConsumedBatches(NamedTuple):
     aborted: Int64Array
 
     def rows(self, table: BatchTable) -> BoolArray:
-        """Return which batches of a table they get: bool[count]. Never control batches."""
+        """Return which batches of a table consumers get, bool[count]; never control batches."""
         passes: BoolArray = (table.attributes & CONTROL_FLAG == 0) | (table.magic < MAGIC_V2)
         if self.end_offset is not None:
             passes &= table.last_offset < self.end_offset
         return passes & ~is_in_aborted(self.aborted, table)
 
 
-def consumed_batches(path: str, isolation_level: str) -> ConsumedBatches:
-    """Return what a consumer gets of the partition that the log at `path` is of.
+@lru_cache(maxsize=64)
+def consumed_batches(directory: str, isolation_level: str) -> ConsumedBatches:
+    """Return the batches that a consumer gets of the partition in `directory`.
 
     Args:
-        isolation_level: `read_committed`, or `read_uncommitted`, for which nothing but control batches is left out.
+        isolation_level: `read_committed`; or `read_uncommitted`, which leaves out only control batches.
 
     Raises:
-        UsageError: the log is in no partition's directory, so nobody knows how its transactions ended.
+        UsageError: the directory is no partition's, so the ends of its transactions are unknown.
         DataDirectoryError: a segment cannot be read.
     """
     if isolation_level == "read_uncommitted":
         return ConsumedBatches(None, np.empty((0, 3), np.int64))
-    return _committed_batches(parent(absolute_path(path)))
-
-
-@lru_cache(maxsize=64)
-def _committed_batches(directory: str) -> ConsumedBatches:
     try:
         evidence = Evidence(open_partition(directory))
     except InvalidNameError as error:
@@ -74,17 +69,13 @@ def _committed_batches(directory: str) -> ConsumedBatches:
     return ConsumedBatches(history.last_stable_offset, np.array(sorted(ranges), np.int64).reshape(-1, 3))
 
 
-def producer_ids_of(path: str, transactional_id: str) -> frozenset[int]:
-    """Return the producer ids that a transactional id has or had, in the data directory around the log at `path`.
+@lru_cache(maxsize=64)
+def producer_ids_of(root: str, transactional_id: str) -> frozenset[int]:
+    """Return the producer ids that a transactional id has or had in the data directory at `root`.
 
     Raises:
         UsageError: no `__transaction_state` is there, or it does not know the id.
     """
-    return _producer_ids(parent(parent(absolute_path(path))), transactional_id)
-
-
-@lru_cache(maxsize=64)
-def _producer_ids(root: str, transactional_id: str) -> frozenset[int]:
     log = read_coordinators(root)[0] if os.path.isdir(root) else CoordinatorLog()
     found = frozenset(producer_id for producer_id, owner in log.owners.items() if owner == transactional_id)
     if not found:

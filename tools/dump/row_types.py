@@ -1,7 +1,7 @@
-"""Types of the objects that `logstore dump --format json` prints, of which the reference is written.
+"""Types of the objects that `logstore dump --format json` prints; the reference is generated from them.
 
-What options leave out of a dump is not there: records without `--print-data-log` have no key and value, those with
-`--skip-record-metadata` nothing else.
+Options leave out members: without `--print-data-log` records have no key and value, with `--skip-record-metadata` they
+have nothing else.
 """
 
 from __future__ import annotations
@@ -10,15 +10,11 @@ from ..rows import RowField, RowType
 
 _PATH = RowField("path", "string", "the file")
 _OFFSET = RowField("offset", "integer", "of the record, or where the entry leads")
-_TIMES = (
-    RowField("timestampType", "string", "CreateTime or LogAppendTime"),
-    RowField("timestamp", "time?", "of the record"),
-)
+_TIMESTAMP_TYPE = RowField("timestampType", "string", "CreateTime or LogAppendTime")
+_TIMESTAMP = RowField("timestamp", "time?", "of the record")
 _CHECKED = (RowField("crc", "integer", "its checksum"), RowField("isValid", "boolean", "the checksum is right"))
-_PRODUCER = (
-    RowField("producerId", "integer", "-1 without a producer"),
-    RowField("producerEpoch", "integer", "-1 without a producer"),
-)
+_PRODUCER_ID = RowField("producerId", "integer", "-1 without a producer")
+_PRODUCER_EPOCH = RowField("producerEpoch", "integer", "-1 without a producer")
 
 DUMP_ROWS = (
     RowType(
@@ -31,13 +27,14 @@ DUMP_ROWS = (
             RowField("count", "integer", "records"),
             RowField("baseSequence", "integer", "sequence of its first record, -1 for none"),
             RowField("lastSequence", "integer", "sequence of its last record, -1 for none"),
-            *_PRODUCER,
+            _PRODUCER_ID,
+            _PRODUCER_EPOCH,
             RowField("partitionLeaderEpoch", "integer", "epoch of the leader that wrote it"),
             RowField("isTransactional", "boolean", "it is of a transaction"),
             RowField("isControl", "boolean", "it is a marker, or another control batch"),
             RowField("deleteHorizonMs", "integer?", "from when on its tombstones may go, in ms since 1970"),
             RowField("position", "integer", "byte in the file"),
-            _TIMES[0],
+            _TIMESTAMP_TYPE,
             RowField("maxTimestamp", "time?", "the largest of its records"),
             RowField("size", "integer", "bytes"),
             RowField("magic", "integer", "0, 1 or 2"),
@@ -51,7 +48,8 @@ DUMP_ROWS = (
         (
             _PATH,
             _OFFSET,
-            *_TIMES,
+            _TIMESTAMP_TYPE,
+            _TIMESTAMP,
             RowField("keySize", "integer", "bytes, -1 for null"),
             RowField("valueSize", "integer", "bytes, -1 for null"),
             RowField("sequence", "integer", "-1 for none"),
@@ -69,14 +67,14 @@ DUMP_ROWS = (
         "An entry of an `.index`.",
         (_PATH, _OFFSET, RowField("position", "integer", "byte in the log")),
     ),
-    RowType("timeIndexEntry", "An entry of a `.timeindex`.", (_PATH, _TIMES[1], _OFFSET)),
+    RowType("timeIndexEntry", "An entry of a `.timeindex`.", (_PATH, _TIMESTAMP, _OFFSET)),
     RowType(
         "abortedTransaction",
         "An entry of a `.txnindex`.",
         (
             _PATH,
             RowField("version", "integer", "of the entry, 0"),
-            _PRODUCER[0],
+            _PRODUCER_ID,
             RowField("firstOffset", "integer", "of the transaction"),
             RowField("lastOffset", "integer", "of its marker"),
             RowField("lastStableOffset", "integer", "as the marker was written"),
@@ -87,7 +85,8 @@ DUMP_ROWS = (
         "A producer in a `.snapshot`; one without a batch has only the first of them.",
         (
             _PATH,
-            *_PRODUCER,
+            _PRODUCER_ID,
+            _PRODUCER_EPOCH,
             RowField("coordinatorEpoch", "integer", "of its last marker, -1 for none"),
             RowField("currentTxnFirstOffset", "integer?", "where its open transaction begins"),
             RowField("lastTimestamp", "time?", "of its last batch or marker"),

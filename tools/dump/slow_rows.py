@@ -1,8 +1,8 @@
-"""The walk over the batches that kernels do not print by themselves, for any format (`DumpLogSegments.dumpLog`).
+"""The slow path of a dump, for the batches that kernels do not print (`DumpLogSegments.dumpLog`).
 
-That is every batch of a filtered dump and of a format other than text; of a plain text dump v0/v1 entries, compressed
-batches, contents with a decoder of their own, control records other than well-formed transaction markers, and errors.
-Compressed batches are decompressed here, many at a time.
+In a text dump without a filter it prints v0/v1 entries, compressed batches, contents that need a decoder, control
+records other than well-formed transaction markers, and errors. In any other dump it prints all batches. It decompresses
+many batches at a time.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from .filters import RecordFilter
     from .text_rows import LogTextRows
 
-_LEGACY = -1  # beside True and False: whether the codec of a v2 batch is one that Kafka does not know
+_LEGACY = -1  # kind of a v0/v1 entry; that of a v2 batch is whether its codec is unknown, 0 or 1
 
 
 class SlowRows:
-    """One log file on its way to text or columns."""
+    """The dump of one log file to a writer of text or of columns."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class SlowRows:
         self.out = writer.out
 
     def print_table(self, table: Any) -> None:
-        """Write the batches of a table that pass the filter, and in a deep dump the records that do.
+        """Write the batches of a table that pass the filter, and in a deep dump the records that pass.
 
-        Without a deep dump and a key only the headers of v2 batches are asked.
+        A shallow dump without a key looks only at the headers of v2 batches.
         """
         rows = np.arange(table.count)
         if self._filter is not None:
@@ -69,10 +69,10 @@ class SlowRows:
                 self._writer.write_batches(table, rows[run])
 
     def print_records(self, table: BatchTable, rows: Int64Array, last_row: int = -1) -> None:
-        """Write v2 batches with their records: all, or those that pass the filter.
+        """Write v2 batches with their records, or with those that pass the filter.
 
         Args:
-            last_row: of the batches whose header is written.
+            last_row: the last row whose header is written already.
         """
         for window in record_windows(self.data, table, rows):
             if isinstance(window, BadBatch):
@@ -91,10 +91,10 @@ class SlowRows:
             self._writer.write_batches(table, rows[rows > last_row])
 
     def print_entry(self, table: BatchTable, row: int) -> None:
-        """Write a v0/v1 entry if one of its records passes, then in a deep dump those records."""
+        """Write a v0/v1 entry if one of its records passes, and in a deep dump the records that pass."""
         position, size = int(table.position[row]), int(table.size[row])
         entry = legacy_entry(self.data, table, row)
-        is_due = self._filter is not None  # where a record has to pass first
+        is_due = self._filter is not None  # the header waits for a record that passes
         if not is_due:
             self._print_header(entry, position, size)
             if not self._is_deep:
@@ -120,7 +120,7 @@ class SlowRows:
                 self._writer.write_part(part)
 
     def _print_header(self, entry: LegacyRecord, position: int, size: int) -> None:
-        """Write the line of the entry of `size` bytes at `position`; of a bad one the offset alone."""
+        """Write the line of the entry of `size` bytes at `position`; of a damaged entry only the offset."""
         row: Row = {"type": "batch", "lastOffset": entry.offset}
         try:
             if entry.magic < 0:
@@ -147,11 +147,14 @@ class SlowRows:
 
 
 def _legacy_record(row: Row, record: LegacyRecord, timestamp_type: TimestampType, options: DumpOptions) -> None:
-    """Put into `row` the fields of a record's line, as far as there are any; the timestamp type is the entry's.
+    """Put the fields of a record into `row`, up to the first that raises.
+
+    Args:
+        timestamp_type: that of the entry.
 
     Raises:
-        InvalidRecordError: the record is too short to say its sizes, or for its key or value.
-        LogstoreError: what a decoder dies of.
+        InvalidRecordError: the record is too short for its sizes, its key or its value.
+        LogstoreError: a decoder fails.
     """
     if not options.skips_metadata:
         row |= {
@@ -171,9 +174,9 @@ def _legacy_record(row: Row, record: LegacyRecord, timestamp_type: TimestampType
 
 
 def _texts(record: LegacyRecord, options: DumpOptions) -> tuple[str | None, str | None]:
-    """Key and payload as the chosen decoder shows them; None prints nothing."""
+    """Return the texts that the decoders of the options make of key and value; None prints nothing."""
     if options.parser is None:
-        # In this order: a key that does not decode is found before a value whose size is wrong.
+        # not `record_texts`: a key that does not decode is an error before a value whose size is wrong
         key_text = None if record.key is None else options.key_decoder(bytes(record.key))
         return key_text, None if record.value is None else options.value_decoder(bytes(record.value))
     try:
@@ -186,7 +189,7 @@ def _texts(record: LegacyRecord, options: DumpOptions) -> tuple[str | None, str 
 def _parsed_despite(
     record: LegacyRecord, parser: MessageParser, error: InvalidRecordError
 ) -> tuple[str | None, str | None]:
-    """Of a record whose key or value is beyond its end: Kafka's parsers find that themselves, and print it."""
+    """Return the texts of a record whose key or value reaches beyond its end: Kafka's parsers print that error."""
     from .decoders import PARSERS
 
     text = f"{record.offset}, skipping. {error.message or 'null'}"
@@ -203,5 +206,5 @@ def _parsed_despite(
 
 
 def _copied(field: memoryview | None) -> bytes | None:
-    """Return a key or a value as bytes of its own."""
+    """Return a copy of a key or a value."""
     return None if field is None else bytes(field)

@@ -1,4 +1,4 @@
-"""Rows as the text of Kafka's tool (`DumpLogSegments`)."""
+"""Rows in the text of Kafka's tool (`DumpLogSegments`)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class TextRows:
-    """Prints rows that are made one by one."""
+    """Printer of rows that are made one by one."""
 
     def __init__(self, out: Output) -> None:
         self.out = out
 
     def write_rows(self, rows: list[Row]) -> None:
-        """Print rows, a line each."""
+        """Print a line for each row."""
         self.out.write(b"".join([f"{_text(row)}\n".encode("utf-8", "replace") for row in rows]))
 
     def write_part(self, row: Row) -> None:
@@ -38,9 +38,9 @@ class TextRows:
 
 
 class LogTextRows(TextRows):
-    """Prints the batches and records of a log by a `LogPrinter`, whose kernels make their text.
+    """Printer of the batches and records of a log, by the kernels of a `LogPrinter`.
 
-    It also prints the rows that those kernels stop for, which need numpy.
+    It also prints the rows that those kernels stop for.
     """
 
     def __init__(self, printer: LogPrinter) -> None:
@@ -58,7 +58,7 @@ class LogTextRows(TextRows):
         state[dump_state.FLAGS] = flags
 
     def write_records(self, table: BatchTable, batches: Int64Array, window: RecordWindow, records: Int64Array) -> None:
-        """Print lines of batches, each before those of its records."""
+        """Print the lines of batches, each before the lines of its records."""
         chunk = window.records
         if records.size < chunk.count:
             chunk = RecordTable(chunk.data, np.ascontiguousarray(chunk.matrix[:, records]), records.size)
@@ -73,12 +73,12 @@ class LogTextRows(TextRows):
             start = end
 
     def note_offsets(self, offsets: Int64Array) -> None:
-        """Compare the offsets of records that no kernel printed, each with the one before."""
+        """Compare the offset of each record that no kernel printed with the one before."""
         for offset in offsets.tolist():
             self._printer.note_offset(offset)
 
     def _print_records(self, chunk: RecordTable, start: int, end: int, attributes: int) -> None:
-        """Print the lines of records start … end - 1, which are of one batch."""
+        """Print the lines of records start … end - 1, all of one batch."""
         state = self._printer.state
         state[dump_state.ATTRIBUTES] = attributes
         state[dump_state.CHUNK_ROW], state[decode.ROW_COUNT] = start, end
@@ -89,8 +89,8 @@ class LogTextRows(TextRows):
         state[dump_state.RECORD_CAPACITY] = capacity
 
     def _end_record(self, chunk: RecordTable) -> None:
-        """Print what stands behind the metadata of the record that a kernel stopped for."""
-        from .decoders import control_record_text, record_texts  # which take longer to import than a small dump
+        """Print the end of a line, behind the metadata of the record that a kernel stopped for."""
+        from .decoders import control_record_text, record_texts  # here, because the import takes longer than a dump
 
         state, options = self._printer.state, self._printer.options
         index = state[dump_state.CHUNK_ROW]
@@ -104,7 +104,7 @@ class LogTextRows(TextRows):
         state[dump_state.CHUNK_ROW] = index + 1
 
     def go_on(self, status: int, table: BatchTable, row_end: int) -> None:
-        """Print what `dump_batches` stopped for, which prints rows up to `row_end`; raises what is wrong with it."""
+        """Print the row that `dump_batches` stopped for on its way to `row_end`, or raise its error."""
         state = self._printer.state
         row = state[dump_state.ROW]
         if status == dump_state.PYTHON_RECORD:
@@ -137,7 +137,7 @@ _LABELS = {
 
 
 def _text(row: Row) -> str:
-    """Return the line of a row, or the part of it that there are fields for."""
+    """Return the line of a row, or the beginning that its fields make."""
     of = row["type"]
     if of == "message":
         return str(row["message"])
@@ -151,7 +151,7 @@ def _text(row: Row) -> str:
 
 
 def _joined(prefix: str, fields: Row) -> str:
-    """Return the fields that are there; None prints nothing."""
+    """Return the names and values of the fields that are not None."""
     texts = [
         f"{name}: {str(value).lower() if isinstance(value, bool) else value}"
         for name, value in fields.items()

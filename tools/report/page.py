@@ -153,7 +153,7 @@ def _open_transactions(path: str, audited: AuditedDirectory) -> str:
         return ""
     heads = ("partition", "transactional id", "producer id", "epoch", "first offset", "records", "began", "state")
     rows = [_open_row(one) for one in found[:FOLDED_COUNT_MAX]]
-    inside = command_line(f"logstore txns list {shell_quoted(path)}")
+    inside: str = command_line(f"logstore txns list {shell_quoted(path)}")
     inside += first_and_more(rows, OPEN_COUNT_MAX, partial(table, heads, minor=_MINOR), "{:,} younger ones")
     if len(found) > len(rows):
         left_out = len(found) - len(rows)

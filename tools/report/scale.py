@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from itertools import count
+from itertools import accumulate, repeat
 
 from ..timestamps import duration
 from .markup import text
@@ -78,8 +79,8 @@ def later_text(milliseconds: int) -> str:
 
 def _decimal_step(span: int) -> int:
     """Return 1, 2 or 5 times a power of ten, the smallest that gives few enough ticks."""
-    steps = (factor * 10**power for power in count() for factor in (1, 2, 5))
-    return next(step for step in steps if span <= TICK_COUNT_MAX * step)
+    powers = accumulate(repeat(10), operator.mul, initial=1)
+    return next(step for power in powers for step in (power, 2 * power, 5 * power) if span <= TICK_COUNT_MAX * step)
 
 
 def _axis(span: int, ticks: Sequence[tuple[int, str]], first: str, last: str, width_min: int) -> str:

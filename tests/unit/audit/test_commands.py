@@ -269,6 +269,10 @@ def test_commands_refuse_a_path_that_is_no_data_directory(
         ("parent", "at parent; did you mean parent/data?"),
         ("file", "There is no such directory; at file; expected"),
         ("nosuch", "There is no such directory; at nosuch"),
+        (
+            "/dev/null",
+            "There is no such directory; at /dev/null; expected a data directory or a partition, found a file",
+        ),
     ]:
         result = CliRunner().invoke(logstore, [*words, path])
         assert (result.exit_code, told.removesuffix("; expected") in result.output) == (2, True), result.output
