@@ -13,7 +13,7 @@ from logstore.disk.names import absolute_path
 from .paths import data_directory, input_paths
 from .progress import Progress, log_size
 from .rows import PARTITION, PATH, PLACE_BY_PATH, TOPIC, Row, RowField, RowType, members, print_row, print_rows
-from .tables import print_table
+from .tables import print_lines, print_table
 from .verbs import Verb, code_of, hint, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:
@@ -116,10 +116,12 @@ def _explain(context: click.Context, _: click.Parameter, name: str | None) -> No
     found = BY_NAME.get(name)
     if found is None:
         raise click.BadParameter(f"No finding is called {name!r}. {hint(name, sorted(BY_NAME))}")
-    click.echo(f"{found.name} ({found.severity.value})\n\n{found.about}")
-    click.echo("".join(f"\n{paragraph}\n" for paragraph in found.more) + f"\nWhat to do: {found.advice}")
+    paragraphs = [found.about, *found.more, f"What to do: {found.advice}"]
     if name in examples():
-        click.echo(f"\nFor example: {examples()[name]}")
+        paragraphs.append(f"For example: {examples()[name]}")
+    print_lines(f"{found.name} ({found.severity.value})")
+    for paragraph in paragraphs:
+        print_lines("", paragraph)
     context.exit()
 
 
@@ -155,12 +157,12 @@ def audit(directory: str, now: int, form: str, checksums_only: bool, master: str
     if form == "jsonl":
         print_row(AUDITED, row, form)
     elif form == "table":
-        click.echo(
+        print_lines(
             f"{row['partitionCount']} partitions, {row['size']} bytes, {row['batchCount']} batches, "
             f"{row['transactionCount']} parts of transactions, {row['groupOffsetCount']} group offsets"
         )
         for one in row["notAsked"]:
-            click.echo(f"not asked: {one['rule']} in {one['partitionCount']} partitions: {one['reason']}")
+            print_lines(f"not asked: {one['rule']} in {one['partitionCount']} partitions: {one['reason']}")
     return _print_findings(audited.findings, form)
 
 
@@ -200,7 +202,7 @@ def report(directory: str, output: str, now: int, form: str) -> int:
         write_file(SEAM, output, [page(path, audited, now).encode()])
     count = len(audited.findings)
     if form == "table":
-        click.echo(f"{output}: {count} findings")
+        print_lines(f"{output}: {count} findings")
     else:
         print_row(REPORTED, {"path": directory, "file": output, "findingCount": count}, form)
     return code_of(audited.findings)
@@ -211,12 +213,12 @@ def _print_findings(findings: Sequence[Finding], form: str) -> int:
     if form != "table":
         print_rows(FINDING, map(_finding, findings), form)
     elif not findings:
-        click.echo("\nno findings")
+        print_lines("", "no findings")
     else:
         ordered = sorted(findings, key=lambda finding: finding.severity.value)
-        click.echo()
+        print_lines("")
         print_rows(FINDING, map(_finding, ordered), form)
-        click.echo()
+        print_lines("")
         print_table(("rule", "what to do"), sorted({finding.rule: finding.advice for finding in ordered}.items()))
     return code_of(findings)
 

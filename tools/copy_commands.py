@@ -14,7 +14,7 @@ from logstore.layout.file_names import parse_partition_directory
 from .paths import partition_directory
 from .progress import Progress, log_size
 from .rows import PATH, Row, RowField, RowType, members, print_row
-from .tables import print_table
+from .tables import print_lines, print_table, visible
 from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def repair(source: str, destination: str | None, now: int, dry_run: bool, form: 
     """
     _, lost = _copy(source, None if dry_run else destination, now, form, is_repair=True)
     if lost:
-        sys.stderr.write(f"logstore: the log of {source} is damaged in the middle; `logstore salvage` keeps the rest\n")
+        text = f"logstore: the log of {source} is damaged in the middle; `logstore salvage` keeps the rest"
+        sys.stderr.write(f"{visible(text)}\n")
     return FINDINGS if lost else 0
 
 
@@ -147,8 +148,8 @@ def _print_plan(pieces: list[Piece], row: Row) -> None:
     cells = [(*piece[:6], word, piece.problem) for piece, word in zip(pieces, kept, strict=True)]
     print_table(_COLUMNS, cells, ("byte", "to", "batches"))
     what = "would be" if destination is None else "were"
-    click.echo(f"\n{row['keptBatches']} batches {what} kept, {row['leftOutBytes']} bytes left out.")
-    click.echo("Nothing was written: name a destination." if destination is None else f"They are in {destination}.")
+    print_lines("", f"{row['keptBatches']} batches {what} kept, {row['leftOutBytes']} bytes left out.")
+    print_lines("Nothing was written: name a destination." if destination is None else f"They are in {destination}.")
 
 
 @click.command(
@@ -194,7 +195,7 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
         print_row(SAMPLE, row, form)
         return 0
     what = "redacted" if redact else "as they are"
-    click.echo(f"{row['batches']} batches up to offset {row['endOffset']}, {what}, in {destination}")
+    print_lines(f"{row['batches']} batches up to offset {row['endOffset']}, {what}, in {destination}")
     if found.skipped_count:
-        click.echo(f"{found.skipped_count} batches could not be read, and were left out")
+        print_lines(f"{found.skipped_count} batches could not be read, and were left out")
     return 0

@@ -12,7 +12,7 @@ from logstore.layout.file_names import parse_partition_directory
 
 from .paths import partition_directory
 from .rows import Row, RowField, RowType, json_name, members, print_row
-from .tables import print_table
+from .tables import print_lines, print_table
 from .verbs import FINDINGS, Verb, path_argument
 
 if TYPE_CHECKING:
@@ -84,18 +84,18 @@ def _require_same_partition(replica: str, other: str) -> None:
 
 
 def _print(replica: str, other: str, difference: Difference) -> None:
-    click.echo(
+    print_lines(
         f"{difference.batch_count} batches are the same, from offset {difference.start_offset} up to "
         f"{difference.end_offset}."
     )
     first, second = difference.first
     if difference.is_same:
-        click.echo("Both end there.")
+        print_lines("Both end there.")
     elif first is None or second is None:
         ended, longer = (replica, second) if first is None else (other, first)
-        click.echo(f"{ended} ends there; the other goes on in {_place(longer)}.")
+        print_lines(f"{ended} ends there; the other goes on in {_place(longer)}.")
     else:
-        click.echo(f"They differ in {', '.join(difference.fields)}:\n")
+        print_lines(f"They differ in {', '.join(difference.fields)}:", "")
         names = [name for name in first.header if name in difference.fields or name == "base_offset"]
         rows = [(name, first.header[name], second.header[name]) for name in names]
         print_table(("field", _place(first), _place(second)), rows)

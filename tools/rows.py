@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from logstore.disk.names import file_name
 
-from .tables import print_table, visible
+from .tables import print_lines, print_table, visible
 from .timestamps import iso_text
 
 Row = dict[str, Any]
@@ -116,10 +116,10 @@ def print_row(of: RowType, row: Row, form: str) -> None:
         print_rows(of, [row], form)
         return
     for name, value in next(of.plain([row])).items():
-        if value is not None:
-            values = value if isinstance(value, list) else []
-            count = len(value) if isinstance(value, list) else visible(_members(value, ", "))
-            sys.stdout.writelines([f"{name}: {count}\n", *(f"  {visible(_members(one, ' '))}\n" for one in values)])
+        if isinstance(value, list):
+            print_lines(f"{name}: {len(value)}", *(f"  {_members(one, ' ')}" for one in value))
+        elif value is not None:
+            print_lines(f"{name}: {_members(value, ', ')}")
 
 
 def _csv_cell(value: Any) -> Any:

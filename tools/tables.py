@@ -74,6 +74,11 @@ def _texts(values: Iterable[Any]) -> list[str]:
     return texts if "".join(texts).isprintable() else list(map(visible, texts))
 
 
+def print_lines(*lines: str) -> None:
+    """Print lines on standard output, with escapes for control characters and line ends in them."""
+    sys.stdout.writelines([f"{visible(line)}\n" for line in lines])
+
+
 def visible(text: str) -> str:
     """Return the text with escapes for control characters, which a terminal would obey."""
     if text.isprintable():

@@ -16,6 +16,7 @@ from .paths import data_directory, require_accessible
 from .progress import Progress, log_size
 from .rows import PATH, Row, RowField, RowType, members, print_row
 from .server_properties import require_nameable, require_new_file, server_properties, start_command, warnings
+from .tables import print_lines
 from .verbs import FINDINGS, Verb, dry_run_option, path_argument, yes_option
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str
     print_row(PROMOTED, row, form)
     if form == "table" and config is not None:
         where = "in server.properties" if out is None else f"which is in {out}"
-        click.echo(f"\nA broker starts here with\n\n{config}\n{where}, by\n\n{start}")
+        print_lines("", "A broker starts here with", "", *config.split("\n"), f"{where}, by", "", start)
     return FINDINGS if lost else 0
 
 

@@ -12,7 +12,7 @@ from logstore.errors import DataDirectoryError
 from .main import HELP_SETTINGS
 from .paths import Note, partition_directory, partition_in
 from .rows import PLACE, PLACE_OF_DIRECTORY, Row, RowField, RowType, members, print_row, print_rows
-from .tables import visible
+from .tables import print_lines
 from .timestamps import duration, iso_text
 from .verbs import FINDINGS, Verb, note_directory, now_option, path_argument, paths_argument
 
@@ -138,7 +138,7 @@ def _print_open(found: list[OpenTransaction], form: str) -> None:
     if found or form != "table":
         print_rows(TRANSACTION, map(_transaction, found), form)
     else:
-        click.echo("none")
+        print_lines("none")
 
 
 def _transaction(one: OpenTransaction) -> Row:
@@ -174,15 +174,15 @@ def _explanation(explanation: Explanation) -> Row:
 def _print_explanation(explanation: Explanation) -> None:
     """Print the transaction that readers wait for, field by field."""
     one, history = explanation.blocking, explanation.history
-    click.echo(
+    print_lines(
         f"{history.partition.name}: read_committed consumers get what is below offset {history.last_stable_offset}, "
         f"read_uncommitted ones what is below {history.log_end_offset}."
     )
     if one is None:
-        click.echo(f"{explanation.why}.")
+        print_lines(f"{explanation.why}.")
         return
     transaction = one.transaction
-    click.echo(f"At offset {transaction.first_offset} a transaction begins that is still open: {explanation.why}.\n")
+    print_lines(f"At offset {transaction.first_offset} a transaction begins that is still open: {explanation.why}.", "")
     rows = [
         ("transactional id", one.transactional_id or "not known"),
         ("producer id", transaction.producer_id),
@@ -194,9 +194,10 @@ def _print_explanation(explanation: Explanation) -> None:
         ("what to do", explanation.advice),
     ]
     for name, value in rows:
-        click.echo(f"  {name:<17} {visible(str(value))}")
+        print_lines(f"  {name:<17} {value}")
     if len(explanation.open) > 1:
-        click.echo(f"\nBehind it {len(explanation.open) - 1} more transactions are open, see `logstore txns list`.")
+        count = len(explanation.open) - 1
+        print_lines("", f"Behind it {count} more transactions are open, see `logstore txns list`.")
 
 
 def _coordinator_lines(entry: CoordinatorEntry | None) -> list[tuple[str, str]]:

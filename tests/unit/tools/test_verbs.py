@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from docs.generators.rows import verbs
 from logstore_tools import tables
+from logstore_tools.commands import logstore
 from logstore_tools.dump.command import help_page
 from logstore_tools.rows import RowField, RowType, print_row, print_rows
 from logstore_tools.verbs import Verb
@@ -122,6 +123,30 @@ def test_a_terminal_gets_nothing_to_obey(form: str, capsys: pytest.CaptureFixtur
         printed = capsys.readouterr().out
         assert printed.replace("\n", "").isprintable()
         assert "31m" in printed
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["txns", "explain", "{hostile}"],
+        ["diff", "{hostile}", "{hostile}"],
+        ["diff", "--force", "{hostile}", "{root}/payments-0"],
+        ["salvage", "{hostile}", "rescued"],
+        ["sample", "{hostile}", "shown"],
+        ["report", "{root}", "--output", "{hostile}.html"],
+        ["audit", "{root}"],
+        ["promote", "{root}"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_sentences_have_nothing_for_a_terminal_to_obey(words: list[str], data: Path) -> None:
+    hostile = data.parent / "alone" / "o\a\n\u202e\udcff-0"
+    for directory in (hostile, data / hostile.name):
+        shutil.copytree(data / "orders-0", directory)
+    places = {"hostile": str(hostile), "root": str(data)}
+    result = CliRunner().invoke(logstore, [word.format(**places) for word in words], catch_exceptions=False)
+    assert (bool(result.stdout), result.stdout.replace("\n", "").isprintable()) == (True, True), result.output
+    assert "\n\\u202e" not in result.stdout
 
 
 def test_a_type_of_row_has_one_schema() -> None:
