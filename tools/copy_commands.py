@@ -126,11 +126,10 @@ def _copy(
 
 def _new_directory(source: str, destination: str) -> str:
     """Return the directory of the copy: `destination`, or below it if it exists and is no partition."""
-    if not os.path.isdir(destination):
-        return destination
-    if parse_partition_directory(os.path.basename(os.path.abspath(destination))) is not None:
-        return destination
-    return os.path.join(destination, os.path.basename(os.path.abspath(source)))
+    name, source_name = (os.path.basename(os.path.abspath(path)) for path in (destination, source))
+    if os.path.isdir(destination) and parse_partition_directory(name) is None:
+        return os.path.join(destination, source_name)
+    return destination
 
 
 def _settings(now: int, *, log_start_offset: int) -> LoadSettings:

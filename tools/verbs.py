@@ -12,7 +12,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from logstore import clock
 from logstore.disk.system_errors import is_refused
@@ -34,6 +33,7 @@ FINDINGS, UNREADABLE = 1, 3
 PATH_HELP = (
     "A data directory, a partition in it, a file of a partition, which stands for that, or a quoted glob of these."
 )
+_PATH = click.Path(readable=False)  # the shell completes it; `resolve` says better what is wrong with it
 _CODE = "logstore.code"  # in a context's meta: the lowest exit code that the verb may still end with
 
 now_option = click.option(
@@ -81,7 +81,7 @@ class Verb(click.Command):
         sys.exit(max(code, ctx.meta.get(_CODE, 0)))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if any(isinstance(one.type, _Path) for one in self.params):
+        if any(one.type is _PATH for one in self.params):
             with formatter.section("Arguments"):
                 formatter.write_dl([("PATH", PATH_HELP)])
         super().format_options(ctx, formatter)
@@ -91,37 +91,24 @@ class Verb(click.Command):
             formatter.write(f"{'':{formatter.current_indent}}{self.example}\n")
 
 
-class _Path(click.ParamType[Any]):
-    """A PATH, resolved by a function of `paths`."""
-
-    name = "path"
-
-    def __init__(self, resolve: Resolve) -> None:
-        self._resolve = resolve
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        with told_errors(ctx or click.get_current_context()):
-            return self._resolve(value, note_unreadable)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(incomplete, type="file")]
-
-
 def path_argument(name: str, resolve: Resolve) -> Decorator:
     """Give a verb an argument PATH, resolved by a function of `paths`."""
-    return click.argument(name, metavar="PATH", type=_Path(resolve))
+
+    def convert(context: click.Context, _: click.Parameter, word: str) -> Any:
+        with told_errors(context):
+            return resolve(word, note_unreadable)
+
+    return click.argument(name, metavar="PATH", type=_PATH, callback=convert)
 
 
 def paths_argument(resolve: Resolve) -> Decorator:
     """Give a verb an argument `paths`: everything that one or more PATHs name, each once."""
-    return click.argument(
-        "paths",
-        metavar="PATH...",
-        nargs=-1,
-        required=True,
-        type=_Path(resolve),
-        callback=lambda context, param, found: list(dict.fromkeys(one for some in found for one in some)),
-    )
+
+    def convert(context: click.Context, _: click.Parameter, words: Sequence[str]) -> list[Any]:
+        with told_errors(context):
+            return list(dict.fromkeys(found for word in words for found in resolve(word, note_unreadable)))
+
+    return click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=_PATH, callback=convert)
 
 
 @contextmanager
