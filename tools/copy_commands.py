@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logstore.layout.file_names import parse_partition_directory
-
-from .paths import partition_directory
+from .paths import name_of_partition, partition_directory
 from .progress import Progress, log_size
-from .rows import PATH, Row, RowField, RowType, members, print_row
+from .rows import PATH, RowField, RowType, members, print_row
 from .tables import print_lines, print_table, visible
 from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument
 
@@ -68,7 +66,12 @@ def salvage(source: str, destination: str | None, now: int, dry_run: bool, form:
     their offsets; indexes, snapshots and epochs are made anew. Readers pass over the holes; a transaction whose marker
     was lost stays open, see `logstore txns`. The exit code is 1 if something has to be left out.
     """
-    pieces, _ = _copy(source, None if dry_run else destination, now, form, is_repair=False)
+    from logstore.log.salvage.salvage import plan_salvage
+
+    with Progress("salvage", log_size(source, is_partition=True)) as progress:
+        pieces = plan_salvage(source, progress.advance)
+        copy = _copy(source, None if dry_run else destination, now, pieces)
+    _print_copy(source, copy, pieces, form)
     return FINDINGS if any(piece.problem is not None for piece in pieces) else 0
 
 
@@ -83,52 +86,36 @@ def repair(source: str, destination: str | None, now: int, dry_run: bool, form: 
     For wrong indexes, snapshots and epochs beside a log that is whole; only a torn tail is left out. A log that has
     lost more than that is refused with exit code 1: see `logstore salvage`. Without a DESTINATION nothing is written.
     """
-    _, lost = _copy(source, None if dry_run else destination, now, form, is_repair=True)
+    from logstore.log.salvage.salvage import losses, plan_salvage
+
+    with Progress("repair", log_size(source, is_partition=True)) as progress:
+        pieces = plan_salvage(source, progress.advance)
+        lost = losses(pieces)
+        copy = _copy(source, None if dry_run or lost else destination, now, pieces)
+    _print_copy(source, copy, pieces, form)
     if lost:
         text = f"logstore: the log of {source} is damaged in the middle; `logstore salvage` keeps the rest"
         sys.stderr.write(f"{visible(text)}\n")
     return FINDINGS if lost else 0
 
 
-def _copy(
-    source: str, destination: str | None, now: int, form: str, *, is_repair: bool
-) -> tuple[list[Piece], list[Piece]]:
-    """Copy the good pieces to `destination`, unless it is None or a repair would lose pieces, and print the plan.
-
-    Returns:
-        The pieces of the log, and those that a repair would lose.
-    """
+def _copy(source: str, destination: str | None, now: int, pieces: list[Piece]) -> str | None:
+    """Copy the good pieces, and return the directory of the copy; do nothing if `destination` is None."""
     from logstore.audit.partition import open_partition
-    from logstore.log.salvage import salvage as salvaging
+    from logstore.log.salvage.salvage import salvage as copy_pieces
 
-    with Progress("repair" if is_repair else "salvage", log_size(source, is_partition=True)) as progress:
-        pieces = salvaging.plan_salvage(source, progress.advance)
-        lost = salvaging.losses(pieces) if is_repair else []
-        if lost:
-            destination = None
-        if destination is not None:
-            destination = _new_directory(source, destination)
-            settings = _settings(now, log_start_offset=open_partition(source).first_offset)
-            salvaging.salvage(source, destination, settings, pieces=pieces)
-    row = {
-        "path": source,
-        "destination": destination,
-        "keptBatches": sum(piece.batch_count for piece in pieces if piece.problem is None),
-        "leftOutBytes": sum(piece.end - piece.start for piece in pieces if piece.problem is not None),
-        "pieces": list(map(members, pieces)),
-    }
-    if form == "table":
-        _print_plan(pieces, row)
-    else:
-        print_row(COPY, row, form)
-    return pieces, lost
+    if destination is None:
+        return None
+    directory = _new_directory(source, destination)
+    settings = _settings(now, log_start_offset=open_partition(source).first_offset)
+    copy_pieces(source, directory, settings, pieces=pieces)
+    return directory
 
 
 def _new_directory(source: str, destination: str) -> str:
     """Return the directory of the copy: `destination`, or below it if it exists and is no partition."""
-    name, source_name = (os.path.basename(os.path.abspath(path)) for path in (destination, source))
-    if os.path.isdir(destination) and parse_partition_directory(name) is None:
-        return os.path.join(destination, source_name)
+    if os.path.isdir(destination) and name_of_partition(destination) is None:
+        return os.path.join(destination, os.path.basename(os.path.abspath(source)))
     return destination
 
 
@@ -140,15 +127,19 @@ def _settings(now: int, *, log_start_offset: int) -> LoadSettings:
     return LoadSettings(False, 0, log_start_offset, now, parse_config({}))
 
 
-def _print_plan(pieces: list[Piece], row: Row) -> None:
-    """Print a line for each piece of the log, and a summary."""
-    destination = row["destination"]
-    kept = ["yes" if piece.problem is None else "no" for piece in pieces]
-    cells = [(*piece[:6], word, piece.problem) for piece, word in zip(pieces, kept, strict=True)]
+def _print_copy(source: str, copy: str | None, pieces: list[Piece], form: str) -> None:
+    """Print the pieces of the log, and the directory of the copy if there is one."""
+    kept_count = sum(piece.batch_count for piece in pieces if piece.problem is None)
+    left_out_size = sum(piece.end - piece.start for piece in pieces if piece.problem is not None)
+    if form != "table":
+        row = {"path": source, "destination": copy, "keptBatches": kept_count, "leftOutBytes": left_out_size}
+        print_row(COPY, row | {"pieces": list(map(members, pieces))}, form)
+        return
+    cells = [(*piece[:6], "yes" if piece.problem is None else "no", piece.problem) for piece in pieces]
     print_table(_COLUMNS, cells, ("byte", "to", "batches"))
-    what = "would be" if destination is None else "were"
-    print_lines("", f"{row['keptBatches']} batches {what} kept, {row['leftOutBytes']} bytes left out.")
-    print_lines("Nothing was written: name a destination." if destination is None else f"They are in {destination}.")
+    what = "would be" if copy is None else "were"
+    print_lines("", f"{kept_count} batches {what} kept, {left_out_size} bytes left out.")
+    print_lines("Nothing was written: name a destination." if copy is None else f"They are in {copy}.")
 
 
 @click.command(

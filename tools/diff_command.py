@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from logstore.errors import UsageError
-from logstore.layout.file_names import parse_partition_directory
 
-from .paths import partition_directory
+from .paths import name_of_partition, partition_directory
 from .rows import Row, RowField, RowType, json_name, members, print_row
 from .tables import print_lines, print_table
 from .verbs import FINDINGS, Verb, path_argument
@@ -71,14 +70,13 @@ def _header(place: DifferencePlace) -> Row:
 
 
 def _require_same_partition(replica: str, other: str) -> None:
-    names = [os.path.basename(os.path.abspath(path)) for path in (replica, other)]
-    first, second = [parsed and parsed[:2] for parsed in map(parse_partition_directory, names)]
-    if first and second and first != second:
+    first, second = name_of_partition(replica), name_of_partition(other)
+    if first and second and first[:2] != second[:2]:
         raise UsageError(
             "These are two partitions, not two replicas of one",
             path=other,
-            expected=names[0],
-            found=names[1],
+            expected=os.path.basename(os.path.abspath(replica)),
+            found=os.path.basename(os.path.abspath(other)),
             advice="--force compares them",
         )
 

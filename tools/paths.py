@@ -84,7 +84,7 @@ def is_partition(path: str) -> bool:
     if directory.files or directory.partitions:
         return False
     # an empty directory, which a partition that was just made is
-    if parse_partition_directory(os.path.basename(os.path.abspath(path))) is not None:
+    if name_of_partition(path) is not None:
         _require_inside(path)
         return True
     near = [os.path.join(path, name) for name in sorted(os.listdir(path))]
@@ -94,6 +94,11 @@ def is_partition(path: str) -> bool:
         path=path,
         advice=f"did you mean {' or '.join(meant)}?" if meant else None,
     )
+
+
+def name_of_partition(path: str) -> PartitionDirectory | None:
+    """Return the topic and number in the name of the directory at `path`; None if it is no partition's name."""
+    return parse_partition_directory(os.path.basename(os.path.abspath(path)))
 
 
 def _no_directory(path: str) -> UsageError:
@@ -222,7 +227,7 @@ def _dump_files(word: str, note: Note) -> list[str]:
 
 def _files_of_directory(path: str, note: Note) -> list[str]:
     root = list_data_directory(path)
-    name = parse_partition_directory(file_name(os.path.abspath(path)))
+    name = name_of_partition(path)
     if name is not None:
         files = list_partition_directory(path)
         if files.segments or files.kraft_snapshots or files.producer_snapshots:
@@ -239,11 +244,13 @@ def _files_of_directory(path: str, note: Note) -> list[str]:
 def _files_of_partition(files: PartitionFiles, note: Note) -> list[str]:
     for error in files.errors:
         note(error)
-    paths = []
-    for segment in files.segments:
-        paths += [segment.log, segment.offset_index, segment.time_index, segment.transaction_index]
-    paths += [*files.kraft_snapshots.values(), *files.producer_snapshots.values()]
-    return [path for path in paths if path is not None]
+    segments = [
+        path
+        for segment in files.segments
+        for path in (segment.log, segment.offset_index, segment.time_index, segment.transaction_index)
+        if path is not None
+    ]
+    return [*segments, *files.kraft_snapshots.values(), *files.producer_snapshots.values()]
 
 
 def _is_glob(word: str) -> bool:

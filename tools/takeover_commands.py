@@ -145,18 +145,13 @@ def _directory(found: Inspection, lost: dict[str, list[Piece]], done: list[str] 
     Args:
         done: what recovery did; None of a dry run.
     """
-    owner = {"clusterId": None, "nodeId": None, "directoryId": None}
-    if found.properties is not None:
-        owner = members(found.properties)
-    return (
-        members(found)
-        | owner
-        | {
-            "steps": [*found.steps, *(f"remove {loss_text(pieces)}, in {path}" for path, pieces in lost.items())],
-            "strays": list(found.stray_directories),
-            "done": done,
-        }
-    )
+    nobody = dict.fromkeys(("clusterId", "nodeId", "directoryId"))
+    row = members(found) | (nobody if found.properties is None else members(found.properties))
+    return row | {
+        "steps": [*found.steps, *(f"remove {loss_text(pieces)}, in {path}" for path, pieces in lost.items())],
+        "strays": list(found.stray_directories),
+        "done": done,
+    }
 
 
 def _recover(directory: str, found: Inspection) -> list[str]:
