@@ -93,10 +93,14 @@ def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> in
     size = sum(log_size(path, is_partition=is_partition) for path, is_partition in paths)
     with Progress("verify", size) as progress:
         for path, is_partition in paths:
-            check = verify_partition_directory if is_partition else verify_directory
-            found = check(path, decodes=not checksums_only, advance=progress.advance)
-            partitions.extend([found] if isinstance(found, PartitionFacts) else found.partitions)
-            findings.extend(found.findings)
+            if is_partition:
+                facts = verify_partition_directory(path, decodes=not checksums_only, advance=progress.advance)
+                partitions.append(facts)
+                findings += facts.findings
+            else:
+                verified = verify_directory(path, decodes=not checksums_only, advance=progress.advance)
+                partitions += verified.partitions
+                findings += verified.findings
     if form != "csv":
         told = set(findings)
         print_rows(VERIFIED, [_verified(one, told) for one in partitions], form)

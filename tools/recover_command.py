@@ -14,7 +14,7 @@ from .paths import partition_directory
 from .progress import Progress, log_size
 from .rows import PARTITION, PATH, TOPIC, Row, RowField, RowType, members, print_row
 from .timestamps import iso_text
-from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, time_or_clock, told_errors, yes_option
+from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, told_errors, yes_option
 
 if TYPE_CHECKING:
     from logstore.folds.producer_state import ProducerEntry
@@ -107,7 +107,7 @@ def command(
     was_clean: bool | None,
     recovery_point: int | None,
     log_start: int | None,
-    now: int | None,
+    now: int,
     config: LogConfig,
     yes: bool,
     dry_run: bool,
@@ -130,7 +130,7 @@ def command(
         was_clean=around.was_closed if was_clean is None else was_clean,
         recovery_point=(around.recovery_point or 0) if recovery_point is None else recovery_point,
         log_start_offset=(around.log_start_offset or 0) if log_start is None else log_start,
-        now_ms=time_or_clock(now),
+        now_ms=now,
         config=config,
     )
     with Progress("recover", log_size(path, is_partition=True)) as progress:

@@ -165,8 +165,3 @@ def hint(name: str, names: Collection[str], otherwise: str | None = None) -> str
     """Return a sentence with the name that is close to a wrong one; without such a name `otherwise`, or all names."""
     close = get_close_matches(name, names, n=1)
     return f"Did you mean {close[0]}?" if close else otherwise or f"There are {', '.join(names)}."
-
-
-def time_or_clock(now: int | None) -> int:
-    """Return the option's time, or the clock's."""
-    return clock.now_ms() if now is None else now
