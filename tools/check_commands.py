@@ -13,7 +13,7 @@ from logstore.disk.names import absolute_path
 from .paths import data_directory, input_paths
 from .progress import Progress, log_size
 from .rows import PARTITION, PATH, PLACE_BY_PATH, TOPIC, Row, RowField, RowType, members, print_row, print_rows
-from .tables import print_lines, print_table
+from .tables import count_of, print_lines, print_table
 from .verbs import Verb, code_of, hint, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:
@@ -162,11 +162,12 @@ def audit(directory: str, now: int, form: str, checksums_only: bool, master: str
         print_row(AUDITED, row, form)
     elif form == "table":
         print_lines(
-            f"{row['partitionCount']} partitions, {row['size']} bytes, {row['batchCount']} batches, "
-            f"{row['transactionCount']} parts of transactions, {row['groupOffsetCount']} group offsets"
+            f"{count_of(row['partitionCount'], 'partition')}, {count_of(row['size'], 'byte')}, "
+            f"{count_of(row['batchCount'], 'batch')}, {count_of(row['transactionCount'], 'part')} of transactions, "
+            f"{count_of(row['groupOffsetCount'], 'group offset')}"
         )
         for one in row["notAsked"]:
-            print_lines(f"not asked: {one['rule']} in {one['partitionCount']} partitions: {one['reason']}")
+            print_lines(f"not asked: {one['rule']} in {count_of(one['partitionCount'], 'partition')}: {one['reason']}")
     return _print_findings(audited.findings, form)
 
 
@@ -206,7 +207,7 @@ def report(directory: str, output: str, now: int, form: str) -> int:
         write_file(SEAM, output, [page(path, audited, now).encode()])
     count = len(audited.findings)
     if form == "table":
-        print_lines(f"{output}: {count} findings")
+        print_lines(f"{output}: {count_of(count, 'finding')}")
     else:
         print_row(REPORTED, {"path": directory, "file": output, "findingCount": count}, form)
     return code_of(audited.findings)

@@ -12,7 +12,7 @@ import click
 from .paths import name_of_partition, partition_directory
 from .progress import Progress, log_size
 from .rows import PATH, RowField, RowType, members, print_row
-from .tables import print_lines, print_table, visible
+from .tables import count_of, print_lines, print_table, visible
 from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument
 
 if TYPE_CHECKING:
@@ -137,9 +137,12 @@ def _print_copy(source: str, copy: str | None, pieces: list[Piece], form: str) -
         return
     cells = [(*piece[:6], "yes" if piece.problem is None else "no", piece.problem) for piece in pieces]
     print_table(_COLUMNS, cells, ("byte", "to", "batches"))
-    what = "would be" if copy is None else "were"
-    print_lines("", f"{kept_count} batches {what} kept, {left_out_size} bytes left out.")
-    print_lines("Nothing was written: name a destination." if copy is None else f"They are in {copy}.")
+    kept, left_out = count_of(kept_count, "batch"), count_of(left_out_size, "byte")
+    if copy is None:
+        print_lines("", f"A copy would keep {kept} and leave out {left_out}.")
+        print_lines("Nothing was written: name a destination.")
+    else:
+        print_lines("", f"The copy in {copy} has {kept}; {left_out} were left out.")
 
 
 @click.command(
@@ -185,7 +188,8 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
         print_row(SAMPLE, row, form)
         return 0
     what = "redacted" if redact else "as they are"
-    print_lines(f"{row['batches']} batches up to offset {row['endOffset']}, {what}, in {destination}")
+    kept = count_of(found.batch_count, "batch")
+    print_lines(f"{kept} up to offset {found.log.log_end_offset}, {what}, in {destination}")
     if found.skipped_count:
-        print_lines(f"{found.skipped_count} batches could not be read, and were left out")
+        print_lines(f"{count_of(found.skipped_count, 'batch')} left out, which could not be read")
     return 0

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from logstore.errors import LogstoreError, UsageError
 
+from .tables import count_of
+
 if TYPE_CHECKING:
     from logstore.log.salvage.salvage import Piece
     from logstore.view.walk import Advance
@@ -68,7 +70,7 @@ def loss_sizes(pieces: list[Piece]) -> tuple[int, int]:
 def loss_text(pieces: list[Piece]) -> str:
     """Return the size and the place of the pieces in words."""
     batch_count, size = loss_sizes(pieces)
-    batches = "1 batch" if batch_count == 1 else f"{batch_count:,} batches"
+    batches = count_of(batch_count, "batch")
     return f"{size:,} readable bytes from offset {pieces[0].first_offset} on, in {batches} behind the first damage"
 
 

@@ -1,4 +1,4 @@
-"""Tables for people: an unbroken line for each row.
+"""Tables and counts for people. A table has an unbroken line for each row.
 
 A terminal that is too narrow gets no minor columns; one that is still too narrow gets a line for each cell.
 """
@@ -101,3 +101,13 @@ def _justified(texts: list[str], width: int, *, is_right: bool) -> list[str]:
     blanks = [" " * (width - taken) for taken in _widths(texts)]
     pairs = zip(texts, blanks, strict=True)
     return [blank + text for text, blank in pairs] if is_right else [text + blank for text, blank in pairs]
+
+
+def count_of(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> count_of(1, "batch"), count_of(2000, "batch"), count_of(0, "partition")
+    ('1 batch', '2,000 batches', '0 partitions')
+    """
+    plural = noun + ("es" if noun.endswith("ch") else "s")
+    return f"{count:,} {noun if count == 1 else plural}"

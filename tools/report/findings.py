@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ..tables import count_of
 from .commands import command_line, next_command, partition_directory_name, path_within
-from .markup import count_of, first_and_more, folded, name_text, prose, section, stack, text
+from .markup import first_and_more, folded, name_text, prose, section, stack, text
 
 if TYPE_CHECKING:
     from logstore.audit.finding import Finding

@@ -77,16 +77,6 @@ def time_text(timestamp_ms: int) -> str:
     return (iso_text(timestamp_ms) or "-").replace("T", " ")
 
 
-def count_of(count: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> count_of(1, "batch"), count_of(2000, "batch"), count_of(0, "partition")
-    ('1 batch', '2,000 batches', '0 partitions')
-    """
-    plural = noun + ("es" if noun.endswith("ch") else "s")
-    return f"{count:,} {noun if count == 1 else plural}"
-
-
 def byte_text(size: int) -> str:
     """Return a size in a unit that suits it.
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..tables import count_of
 from .commands import command_line, shell_quoted
 from .findings import severity_counts
 from .markup import (
     Markup,
     byte_text,
-    count_of,
     first_and_more,
     name_text,
     prose,

@@ -174,7 +174,7 @@ def test_a_partition_without_segments_has_lost_nothing(tmp_path: Path) -> None:
     source = tmp_path / "orders-0"
     source.mkdir()
     result = CliRunner().invoke(repair_command, [str(source)])
-    assert (result.exit_code, "0 batches would be kept" in result.output) == (0, True), result.output
+    assert (result.exit_code, "A copy would keep 0 batches" in result.output) == (0, True), result.output
 
 
 def test_salvage_runs_dry_unless_it_has_a_destination(damaged: Callable[[Plant], Path], tmp_path: Path) -> None:
@@ -259,6 +259,6 @@ def test_of_an_empty_partition_an_empty_one_is_made(command: click.Command, file
         (source / name).touch()
     told = CliRunner().invoke(command, [str(source), str(destination)])
     assert told.exit_code == 0, told.output
-    assert "0 batches were kept, 0 bytes left out." in told.output
+    assert "has 0 batches; 0 bytes were left out." in told.output
     assert verify_partition(open_partition(str(destination))).findings == ()
     assert [path.stat().st_size for path in destination.glob("*.log")] == [0]
