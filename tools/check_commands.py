@@ -196,7 +196,7 @@ def report(directory: str, output: str, now: int, form: str) -> int:
     It asks what `logstore audit` asks, and exits as that does. The page needs no network and holds no record.
     """
     from logstore.audit.directory_audit import audit_directory, follow_all
-    from logstore.disk.atomic import write_file
+    from logstore.disk.atomic import write_output
     from logstore.disk.seam import SEAM
 
     from .report import page
@@ -204,7 +204,7 @@ def report(directory: str, output: str, now: int, form: str) -> int:
     path = absolute_path(directory)
     with Progress("report", log_size(path)) as progress:
         audited = audit_directory(path, now, partial(follow_all, advance=progress.advance))
-        write_file(SEAM, output, [page(path, audited, now).encode()])
+        write_output(SEAM, output, page(path, audited, now).encode())
     count = len(audited.findings)
     if form == "table":
         print_lines(f"{output}: {count_of(count, 'finding')}")

@@ -105,7 +105,7 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str
     recovered: where a partition is damaged, all batches behind the damage are removed, those that can be read too,
     which needs --yes. Partitions that lie in a directory without meta.properties get a metadata log of their own.
     """
-    from logstore.disk.atomic import replace_file
+    from logstore.disk.atomic import write_output
     from logstore.disk.seam import SEAM
     from logstore.store.opening.adoption import adopt
     from logstore.store.opening.inspection import inspect
@@ -127,7 +127,7 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str
         found, lost = inspect(directory), {}
         config = server_properties(found)
         if out is not None:
-            replace_file(SEAM, os.path.abspath(out), config.encode())
+            write_output(SEAM, out, config.encode())
     row = _directory(found, lost, done) | {"warnings": warnings(found), "brokerConfig": None, "startCommand": None}
     start = start_command(out or "server.properties")
     if form != "table" and config is not None:  # for people they stand below, to be copied

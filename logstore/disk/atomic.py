@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
-from .names import parent
+from ..errors import DataDirectoryError
+from .names import absolute_path, parent
 from .seam import Seam, Writable
 
 CHECKPOINT_TEMPORARY_SUFFIX = ".tmp"  # Kafka's own, which it overwrites
@@ -31,6 +33,33 @@ def replace_file(
     seam.rename(temporary_path, path)
     if syncs_name:
         seam.sync_directory(parent(path))
+
+
+def write_output(seam: Seam, path: str, data: Writable) -> None:
+    """Write a file that a user named; durable on return. An error or an interrupt leaves the old file, or none.
+
+    A device or a pipe is only written to.
+
+    Raises:
+        DataDirectoryError: a call failed, or `path` is a symbolic link.
+    """
+    if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
+        descriptor = seam.create(path)  # which refuses a link
+        try:
+            seam.write(descriptor, data)
+        finally:
+            seam.close(descriptor)
+        return
+    temporary_path = path + CHECKPOINT_TEMPORARY_SUFFIX
+    try:
+        replace_file(seam, path, data, syncs_name=False)
+    except BaseException as error:
+        if os.path.lexists(temporary_path):
+            seam.unlink(temporary_path)
+        if isinstance(error, DataDirectoryError):  # which the user reads, who named the other one
+            error.message = (error.message or "").replace(temporary_path, path)
+        raise
+    seam.sync_directory(parent(absolute_path(path)))
 
 
 def write_file(seam: Seam, path: str, pieces: Iterable[Writable]) -> None:

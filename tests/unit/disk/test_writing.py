@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from logstore.disk.atomic import replace_file, truncate_file
+from logstore.disk.atomic import replace_file, truncate_file, write_output
 from logstore.disk.checkpoint_writing import leader_epoch_checkpoint_bytes
 from logstore.disk.lock import DataDirectoryLock, data_directory_lock
 from logstore.disk.seam import SEAM
 from logstore.errors import DataDirectoryError
 from logstore.layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
-from tests.support.seams import ListeningSeam
+from tests.support.seams import FullDisk, ListeningSeam
 
 LOCKS_IT = """
 import fcntl, sys
@@ -34,6 +34,31 @@ def test_a_file_is_replaced_in_the_order_that_survives_a_crash(tmp_path: Path) -
     assert path.read_bytes() == b"new"
     assert seam.calls == ["create 0.index.tmp", "write", "sync", "rename 0.index", f"sync directory {tmp_path.name}"]
     assert [file.name for file in tmp_path.iterdir()] == ["0.index"]
+
+
+def test_an_output_is_whole_or_the_old_one_and_an_error_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    write_output(SEAM, str(path), b"old")
+    with pytest.raises(DataDirectoryError):
+        write_output(FullDisk(writes_left=0), str(path), b"new and longer")
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("page.html", b"old")]
+    write_output(SEAM, str(path), b"new and longer")
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("page.html", b"new and longer")]
+    with pytest.raises(DataDirectoryError) as caught:
+        write_output(SEAM, str(tmp_path / "nosuch" / "page.html"), b"")
+    assert caught.value.message == str(tmp_path / "nosuch" / "page.html")
+
+
+def test_an_output_goes_to_a_device_or_pipe_as_it_is_and_not_to_what_a_link_names(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    descriptor = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_output(SEAM, str(tmp_path / "pipe"), b"a page")
+    assert os.read(descriptor, 100) == b"a page"
+    os.close(descriptor)
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataDirectoryError, match="symbolic link"):
+        write_output(SEAM, str(tmp_path / "link"), b"a page")
+    assert {file.name for file in tmp_path.iterdir()} == {"pipe", "link"}
 
 
 def test_a_file_is_cut(tmp_path: Path) -> None:
