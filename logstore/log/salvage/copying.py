@@ -42,7 +42,14 @@ def require_new_directory(files: PartitionFiles, destination: str) -> None:
 @contextmanager
 def new_directory(path: str, seam: Seam) -> Iterator[None]:
     """Make the directory, and remove it with all that is in it if the block fails or is interrupted."""
-    seam.make_directory(path)
+    try:
+        seam.make_directory(path)
+    except Exception:
+        raise  # it was not made: another process may have made one of this name
+    except BaseException:
+        if os.path.isdir(path):  # the interrupt came while it was made
+            seam.remove_directory(path)
+        raise
     try:
         yield
     except BaseException:
