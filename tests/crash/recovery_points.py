@@ -45,6 +45,7 @@ CASES = [
     case(7, "transactions/rolled-0", ("damage", f"repeat-batch:{LOG.format(16)}", "7")),
     case(8, "compacted/tombstones-kept-0", ("remove", f"{BASE.format('00')}.index", ""), ("snapshot", "121", "8")),
     case(9, "compacted/tombstones-kept-0", ("remove", f"{BASE.format(65)}.index", "")),
+    case(10, "transactions-v0/rolled-0", ("remove", f"{BASE.format(33)}.index", ""), ("epochs", "", "10")),
 ]
 
 

@@ -134,7 +134,9 @@ class LogLoader:
         self._require_index_room(active)
         self.epochs.truncate_from_end(self.end_offset)
         self.epochs.truncate_from_start(self._settings.log_start_offset)
-        self._write_epochs()
+        self._write_changed_epochs()
+        if not self._directory.exists(leader_epoch_checkpoint.FILE_NAME):
+            self._directory.replace(leader_epoch_checkpoint.FILE_NAME, b"", "was missing")
         # the checkpoint is older than the last deletion if the first segment begins above it
         self.start_offset = max(self._settings.log_start_offset, first.base_offset)
         if is_tiered(self._settings.config) and self._settings.log_start_offset < first.base_offset:
@@ -160,12 +162,13 @@ class LogLoader:
             expiration_ms=self._settings.config[PRODUCER_ID_EXPIRATION_MS],
         )
 
-    def _write_epochs(self, *, is_needed: bool = False) -> None:
-        if self.epochs.is_changed or is_needed:
-            self._directory.write_epochs(self.epochs.entries, "epochs as of the recovered log")
-            self.epochs.is_changed = False
-        elif not self._directory.exists(leader_epoch_checkpoint.FILE_NAME):
-            self._directory.replace(leader_epoch_checkpoint.FILE_NAME, b"", "was missing")
+    def _write_changed_epochs(self) -> None:
+        if self.epochs.is_changed:
+            self._write_epochs()
+
+    def _write_epochs(self) -> None:
+        self._directory.write_epochs(self.epochs.entries, "epochs as of the recovered log")
+        self.epochs.is_changed = False
 
     def _split_overflowed(self, step: Callable[[], T]) -> T:
         """Run `step`, again after each segment that has to be split for it (`retryOnOffsetOverflow`)."""
@@ -223,7 +226,9 @@ class LogLoader:
             segment.problem = None
             return 0
         try:
-            truncated_size = recover_segment(segment, producers.state, self.epochs, self._settings.config)
+            truncated_size = recover_segment(
+                segment, producers.state, self.epochs, self._settings.config, self._write_changed_epochs
+            )
         except OffsetOverflowError:
             raise _OverflowedError(segment) from None
         except LogstoreError as error:
@@ -289,7 +294,7 @@ class LogLoader:
         reason = f"the log ends at offset {end_offset} and starts at {self._settings.log_start_offset}"
         # the segments last: while one is left, a load after a crash takes this branch again
         self.epochs.clear()
-        self._write_epochs(is_needed=True)
+        self._write_epochs()
         self.producers.start_at(self._settings.log_start_offset)
         self._remove(list(self.segments), reason)
         return None

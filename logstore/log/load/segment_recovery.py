@@ -6,6 +6,7 @@ is known, the `.log` last and by the caller: until it is cut, an interrupted rec
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,11 +52,21 @@ class _Scan:
     problem: LogstoreError | None = None
 
 
-def recover_segment(segment: LogSegment, producers: ProducerState, epochs: LeaderEpochs, config: LogConfig) -> int:
+def recover_segment(
+    segment: LogSegment,
+    producers: ProducerState,
+    epochs: LeaderEpochs,
+    config: LogConfig,
+    write_epochs: Callable[[], None],
+) -> int:
     """Rebuild the segment's indexes, and step producers and epochs by its batches; return the bytes to be cut.
 
     `segment.size` becomes that of the good part and `segment.problem` the reason for the cut; the file itself is cut
     by `cut`.
+
+    Args:
+        write_epochs: called before files change (`LeaderEpochFileCache.assign`): a load that finds good indexes does
+            not look for the epochs that were found because they were not.
 
     Raises:
         OffsetOverflowError: an offset that the segment cannot hold; the indexes are those of the batches before.
@@ -72,6 +83,7 @@ def recover_segment(segment: LogSegment, producers: ProducerState, epochs: Leade
     except (OffsetOverflowError, InvalidOffsetError):
         segment.set_indexes(scan.indexes)
         raise
+    write_epochs()
     _write_indexes(segment, scan)
     segment.problem = scan.problem
     segment.is_timestamp_known = scan.indexes.largest_timestamp >= 0
