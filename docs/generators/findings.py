@@ -36,7 +36,8 @@ _TITLES = {
 _TITLE_OF = {
     **dict.fromkeys(("log", "offsets"), "log"),
     **dict.fromkeys(
-        ("directory", "orphan", "swap", "partition", "internal", "checkpoint", "meta", "startup"), "directory"
+        ("directory", "orphan", "swap", "partition", "internal", "checkpoint", "meta", "metadata", "startup"),
+        "directory",
     ),
     **dict.fromkeys(("offset", "time", "transaction-index", "index", "snapshot", "leader"), "index"),
     **dict.fromkeys(("sequence", "producer"), "sequence"),

@@ -152,9 +152,9 @@ class Cluster:
     @cached_property
     def is_alone(self) -> Known:
         """Whether the cluster never had another broker or log dir that a partition's data could come from."""
-        directories = [broker.directories for broker in self.image.brokers.values()]
         is_told = self.has_history and not self.image.is_partial
-        return Known.YES if is_told and list(map(len, directories)) == [1] else Known.UNKNOWN
+        is_one = len(self.image.log_directories) == 1 and all(one for _, one in self.image.log_directories)
+        return Known.YES if is_told and is_one else Known.UNKNOWN
 
     def has_partition(self, topic: str, partition: int) -> Known:
         """Whether the cluster has such a partition, as of the end of the metadata log."""
@@ -219,7 +219,7 @@ class Evidence(Follower):
     Attributes:
         end_offset: behind the last batch so far, and not below the base offset of the segment.
         batch_end_offset: behind the last batch so far, None before the first.
-        leader_epoch: highest of the batches so far, -1 for none.
+        leader_epoch, producer_id: highest of the batches so far, -1 for none.
         is_after_damage: the last bytes were no batch; their offsets are not known.
         is_end_known: the last bytes cannot have been a whole batch that is damaged now.
         has_damage: the damage so far may have been batches of any kind.
@@ -239,7 +239,7 @@ class Evidence(Follower):
         self.unasked: set[Unasked] = set()
         self.end_offset = 0
         self.batch_end_offset: int | None = None
-        self.leader_epoch = -1
+        self.leader_epoch = self.producer_id = -1
         self.is_after_damage = False
         self.is_end_known = True
         self._segment: SegmentFiles | None = None
@@ -262,6 +262,7 @@ class Evidence(Follower):
         self.hole_end = max(self.hole_end, *ends, 0)
         self.end_offset = self.batch_end_offset = int(batches.last[-1]) + 1
         self.leader_epoch = max(self.leader_epoch, int(batches.epochs.max()))
+        self.producer_id = max(self.producer_id, int(batches.table.producer_id.max()))
         self.is_after_damage, self.is_end_known = False, True
         if not batches.is_ascending:
             self.has_damage = self.segment_has_damage = True
@@ -314,12 +315,23 @@ class Evidence(Follower):
         between the cleaner's output and its checkpoint.
         """
         surroundings = self.partition.surroundings
+        if self.partition.files.topic == METADATA_TOPIC:
+            return Known.NO  # its segments go as a whole, below a snapshot (KIP-630)
         if not surroundings.is_known or surroundings.cleaner_offset is not None:
             return Known.UNKNOWN
         is_left_out = _CLEANER in surroundings.checkpoints and not self._may_have_crashed
         is_left_out = is_left_out and not self.cluster.has_metadata
         is_never = self._policy is Known.NO or (self._policy is Known.UNKNOWN and is_left_out)
         return Known.NO if is_never else Known.UNKNOWN
+
+    def may_be_cleaned(self, segment: SegmentFiles) -> bool:
+        """Return whether a cleaner may have taken batches of the segment beyond its checkpoint.
+
+        It leaves out the last segment, which no other broker may have had either.
+        """
+        partition = self.partition
+        is_last = segment is partition.last_segment and partition.surroundings.was_closed
+        return self.is_cleaned_beyond is not Known.NO and not (is_last and self.cluster.is_alone is Known.YES)
 
     @property
     def _may_have_crashed(self) -> bool:

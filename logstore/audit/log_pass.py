@@ -22,6 +22,7 @@ class PassSize:
 
     Attributes:
         is_end_known: no damaged batch can be behind that offset.
+        producer_id: highest of the batches, -1 for none.
     """
 
     segment_count: int = 0
@@ -29,6 +30,7 @@ class PassSize:
     size: int = 0
     log_end_offset: int = 0
     is_end_known: bool = True
+    producer_id: int = -1
 
 
 def follow(
@@ -54,6 +56,7 @@ def follow(
     for follower in followers:
         follower.finish()
     size.log_end_offset, size.is_end_known = evidence.log_end_offset, evidence.is_end_known
+    size.producer_id = evidence.producer_id
     return size
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from ..disk.mapped import MappedFile
 from ..errors import DataDirectoryError
+from ..layout.batch import CONTROL_FLAG
 from ..topics import consumer_offsets, transaction_state
 from ..view.walk import Advance, Damage, walk
 from . import rules
@@ -108,7 +108,7 @@ def verify_partition(
 
     transactions = PartitionTransactions(evidence)
     ranges = OffsetRanges(transactions)
-    records = InternalRecords(partition, ask)
+    records = InternalRecords(evidence, ask)
     swap = CopiedSwap(evidence)
     followers: list[Follower] = [transactions, ranges, swap]
     if partition.files.topic in (transaction_state.TOPIC, consumer_offsets.TOPIC):
@@ -156,16 +156,24 @@ def _ask_of_files(partition: Partition, ask: Ask) -> None:
 
 
 def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
-    """Check a snapshot of the metadata log, which has batches as a segment has (KIP-630)."""
+    """Check a snapshot of the metadata log, which has batches as a segment has, the first and last ones of control."""
     try:
         snapshot = unless_gone(MappedFile, path)
     except DataDirectoryError as error:
         ask(Breach.unreadable(partition.where(path), error))
         return
-    with snapshot or nullcontext():
-        for piece in walk(snapshot, 0) if snapshot else ():
+    if snapshot is None:
+        return
+    with snapshot:
+        ends, has_damage = [0], False
+        for piece in walk(snapshot, 0):
             if isinstance(piece, Damage):
+                has_damage = True
                 ask(BadBytes(partition, path, piece))
+                continue
+            ends += [piece.table.attributes[row] & CONTROL_FLAG for row in (piece.first_row, piece.row_end - 1)]
+        if not has_damage and not (ends[:2][-1] and ends[-1]):
+            ask(Breach("startup-file", (partition.where(path), "a header, records and a footer", "a part of them")))
 
 
 def verify_directory(path: str, *, decodes: bool = True, advance: Advance = lambda size: None) -> VerifiedDirectory:

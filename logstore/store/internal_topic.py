@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..coordinator.partition_for import partition_for
 from ..coordinator.transactions.outcomes import MarkerEntry
 from ..errors import LogstoreError, UnknownTopicOrPartitionError
 from ..layout.record import RECORD_OVERHEAD_SIZE
 from ..log.append.request import AppendInfo
 from ..log.partition_log import PartitionLog
 from ..topics import consumer_offsets, transaction_state
+from ..topics.partition_for import partition_for
 from .broker_config import DURABLE_COMMITS
 
 if TYPE_CHECKING:

@@ -96,6 +96,7 @@ class MetadataImage:
         configs: (resource type, name) to configurations; the default of all brokers has the name "".
         features: finalized levels by name, without those of level 0.
         brokers: registered brokers by id.
+        log_directories: broker and id of each data directory that was ever registered; "" for one without an id.
         acls, tokens: their ids.
         credentials: of SCRAM, name and mechanism.
         next_producer_id: the first id that belongs to no block.
@@ -111,6 +112,7 @@ class MetadataImage:
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
     brokers: dict[int, BrokerImage] = field(default_factory=dict)
+    log_directories: set[tuple[int, str]] = field(default_factory=set)
     acls: set[str] = field(default_factory=set)
     tokens: set[str] = field(default_factory=set)
     credentials: set[tuple[str, int]] = field(default_factory=set)
@@ -185,9 +187,11 @@ class MetadataImage:
                 directories = tuple(fields.get("logDirs") or ())
                 listeners = tuple((point["name"], point["securityProtocol"]) for point in fields["endPoints"])
                 self.brokers[fields["brokerId"]] = BrokerImage(fields["brokerEpoch"], directories, listeners)
+                self.log_directories |= {(fields["brokerId"], directory) for directory in directories or ("",)}
             case "BrokerRegistrationChangeRecord":
                 broker = self.brokers[fields["brokerId"]]
                 broker.directories = tuple(fields.get("logDirs") or broker.directories)
+                self.log_directories |= {(fields["brokerId"], directory) for directory in broker.directories}
             case "UnregisterBrokerRecord":
                 del self.brokers[fields["brokerId"]]
             case "AccessControlEntryRecord":

@@ -19,7 +19,7 @@ from logstore.client.consumer.assignors import (
     assign_round_robin,
     assign_sticky,
 )
-from logstore.coordinator.partition_for import java_hash, partition_for
+from logstore.topics.partition_for import java_hash, partition_for
 from tests.support.oracle import Oracle
 from tests.support.sampling import case_count
 

@@ -228,6 +228,45 @@ def batches_swapped(planter: Planter) -> Planted:
     return in_segment(segment)
 
 
+def cut_out_of_internal(topic: str) -> None:
+    """Register the loss of a batch of a coordinator, which a broker that is alone never had cleaned."""
+
+    def plant(planter: Planter) -> Planted:
+        segment, row = planter.batch(lambda segment, row: is_inner(segment, row) and segment.is_data(row), topic)
+        offset = segment.get(row, "base_offset")
+        del segment.batches[row]
+        segment.save()
+        return Planted(segment.log.parent.name, offset)
+
+    register(f"batch of {topic} cut out", plant, ["offsets-lost"], ALL | {"coordinator-state"})
+
+
+for topic in ("__transaction_state", "__consumer_offsets", "__share_group_state"):
+    cut_out_of_internal(topic)
+
+
+@kind("metadata-behind", also=OF_PRODUCERS)
+def producer_of_another_cluster(planter: Planter) -> Planted:
+    segment, row = planter.batch(is_plain)
+    for field, value in {"producer_id": 1 << 40, "producer_epoch": 0, "base_sequence": 0}.items():
+        segment.put(row, field, value)
+    return in_segment(segment)
+
+
+@kind("metadata-behind")
+def leader_epochs_of_another_cluster(planter: Planter) -> Planted:
+    directory = planter.partition()
+    for segment in map(Segment, sorted(directory.glob("*.log"))):
+        for row in range(len(segment.batches)):
+            segment.put(row, "leader_epoch", segment.get(row, "leader_epoch") + 9, keeps_crc=True)
+        segment.save()
+    checkpoint = directory / "leader-epoch-checkpoint"
+    head, entries = checkpoint.read_text().splitlines()[:2], checkpoint.read_text().splitlines()[2:]
+    raised = [f"{int(epoch) + 9} {start}" for epoch, start in map(str.split, entries)]
+    checkpoint.write_text("\n".join([*head, *raised, ""]))
+    return Planted(directory.name)
+
+
 @kind("offsets-lost", also=ALL)
 def batch_cut_out(planter: Planter) -> Planted:
     segment, row = planter.batch(lambda segment, row: is_inner(segment, row) and not segment.is_marker(row))

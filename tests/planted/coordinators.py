@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from logstore.topics.transaction_state import TransactionMetadata, TransactionState, decode_value, encode_value
+from logstore.topics.transaction_state import (
+    IDLE,
+    PREPARED,
+    TransactionMetadata,
+    TransactionState,
+    decode_value,
+    encode_value,
+)
 from tests.planted.markers import ABORT, marker_type
-from tests.planted.planter import OF_GROUPS, Planted, Planter, UnsuitableError, at_batch, register
+from tests.planted.planter import OF_GROUPS, Planted, Planter, UnsuitableError, at_batch, in_segment, register
 from tests.planted.segment import Segment
 from tests.support.encoder import Rec
 
@@ -141,6 +148,62 @@ def is_followed(one: State) -> bool:
     return bool(values) and values[-1] is not None
 
 
+def started(name: str, states: Collection[TransactionState], delta: int) -> None:
+    """Register another start of a transaction, or one in a state that has none."""
+
+    def plant(planter: Planter) -> Planted:
+        one = state(planter, lambda one: one.metadata.state in states and is_followed(one))
+        one.write(one.metadata._replace(start_timestamp_ms=one.metadata.start_timestamp_ms + delta))
+        return Planted(one.segment.log.parent.name)
+
+    register(f"state of {name}", plant, ["coordinator-state"])
+
+
+for delta in (-1, 60_000):
+    started(f"a decision with a start {delta:+}", PREPARED, delta)
+    started(f"an end with a start {delta:+}", IDLE - {TransactionState.EMPTY}, delta)
+started("none with a start", {TransactionState.EMPTY}, 60_000)
+
+
+def elsewhere(topic: str, word: str) -> None:
+    """Register all records of an id in a partition where its coordinator does not look."""
+
+    def plant(planter: Planter) -> Planted:
+        segment, row = planter.batch(is_keyed, topic)
+        old = segment.records(row)[0].key or b""
+        size = struct.unpack_from(">h", old, 2)[0]
+        partition = int(segment.log.parent.name[-1])
+        new = next(name for name in (b"%0*d" % (size, n) for n in range(99)) if place_for(name) != partition)
+        key = old[:4] + new + old[4 + size :]
+        for one in (one for one in range(len(segment.batches)) if segment.is_data(one)):
+            records = segment.records(one)
+            if any(record.key == old for record in records):
+                segment.write_records(
+                    one, [replace(record, key=key if record.key == old else record.key) for record in records]
+                )
+        return in_segment(segment)
+
+    def is_keyed(segment: Segment, row: int) -> bool:
+        """Whether the first record is of an id, or of an offset that counts."""
+        if not segment.is_data(row) or segment.get(row, "producer_id") >= 0:
+            return False
+        record = segment.records(row)[0]
+        types = (b"\x00\x00",) if topic == STATES else (b"\x00\x00", b"\x00\x01")
+        return record.value is not None and (record.key or b"")[:2] in types
+
+    register(f"{word} in another partition", plant, ["internal-partition"], OF_MARKERS | OF_GROUPS)
+
+
+def place_for(name: bytes) -> int:
+    """The one of two partitions that keeps an id of ASCII (`String.hashCode`)."""
+    code = 0
+    for letter in name:
+        code = (code * 31 + letter) & 0xFFFFFFFF
+    return abs((code ^ 1 << 31) - (1 << 31)) % 2
+
+
+elsewhere(STATES, "transactional id")
+elsewhere(OFFSETS, "group")
 for producer_id_delta in (1, -1000):
     changed(f"producer {producer_id_delta:+}", producer_id=lambda old, delta=producer_id_delta: old + delta)
 for epoch_delta in (-100, 3, 100):

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.planted.planter import OF_GROUPS, Planted, Planter, in_segment, kind, register
+from tests.planted.planter import ELSEWHERE, OF_GROUPS, OF_PRODUCERS, Planted, Planter, in_segment, kind, register
 from tests.planted.segment import RECORDS, Segment
 
 CHECKPOINTS = {
@@ -16,6 +16,7 @@ CHECKPOINTS = {
     "cleaner-offset-checkpoint": "cleaner offsets",
 }
 OTHER_ID = "dqEnd-x7SkKckvU0_kJgLQ"
+NO_OP_SIZE = 72  # bytes of a batch with a NoOpRecord
 BAD_TEXTS = {
     "version": "5\n0\n",
     "count": "0\n9\n",
@@ -70,6 +71,42 @@ for name, word in CHECKPOINTS.items():
     of_no_directory(name, word)
     for what, text in BAD_TEXTS.items():
         bad_text(name, word, what, text)
+
+
+def removed_checkpoint(name: str) -> None:
+    def plant(planter: Planter) -> Planted:
+        (planter.root / name).unlink()
+        return Planted(name)
+
+    register(f"{CHECKPOINTS[name]} removed", plant, ["checkpoint-format"])
+
+
+removed_checkpoint("recovery-point-offset-checkpoint")
+removed_checkpoint("log-start-offset-checkpoint")
+
+
+@kind("checkpoint-offset")
+def recovery_points_of_an_older_copy(planter: Planter) -> Planted:
+    name, partition = "recovery-point-offset-checkpoint", planter.partition().name
+    known = lines_of(planter, name)
+    write_lines(
+        planter,
+        name,
+        [[*one[:2], str(int(one[2]) // 2 if "-".join(one[:2]) == partition else one[2])] for one in known],
+    )
+    return Planted(partition)
+
+
+@kind("checkpoint-offset", also={"leader-epochs", *OF_PRODUCERS, *ELSEWHERE})
+def directory_of_another_partition_of_its_topic(planter: Planter) -> Planted:
+    directory = planter.partition(lambda path: path.name.endswith("-1"))
+    ends = {"-".join(one[:2]): one[2] for one in lines_of(planter, "recovery-point-offset-checkpoint")}
+    other = planter.partition(
+        lambda path: topic_of(path.name) == topic_of(directory.name) and ends[path.name] != ends[directory.name]
+    )
+    shutil.rmtree(directory)
+    shutil.copytree(other, directory)
+    return Planted(directory.name)
 
 
 def topic_id(word: str, text: str | None) -> None:
@@ -205,3 +242,41 @@ def metadata_damaged(pattern: str, what: str) -> None:
 
 metadata_damaged("*.log", "metadata log")
 metadata_damaged("*.checkpoint", "snapshot of the metadata log")
+
+
+@kind("offsets-lost")
+def metadata_log_without_a_batch(planter: Planter) -> Planted:
+    segment = Segment(planter.root / "__cluster_metadata-0" / f"{0:020d}.log")
+    quiet = [row for row in range(1, len(segment.batches) - 1) if len(segment.batches[row]) == NO_OP_SIZE]
+    row = planter.dice.choose(quiet)
+    offset = segment.get(row, "base_offset")
+    del segment.batches[row]
+    segment.save()
+    return Planted(segment.log.parent.name, offset)
+
+
+@kind("startup-file")
+def metadata_log_that_begins_behind_its_snapshots(planter: Planter) -> Planted:
+    log = planter.root / "__cluster_metadata-0" / f"{0:020d}.log"
+    segment = Segment(log)
+    del segment.batches[:-1]
+    segment.save()
+    log.rename(log.with_name(f"{segment.get(0, 'base_offset'):020d}.log"))
+    for index in log.parent.glob("*index"):
+        index.unlink()
+    return Planted(log.parent.name)
+
+
+def snapshot_in_part(word: str, kept: slice) -> None:
+    def plant(planter: Planter) -> Planted:
+        snapshots = map(Segment, sorted(planter.root.glob("__cluster_metadata-0/*.checkpoint")))
+        segment = planter.one_of(one for one in snapshots if any(map(one.is_data, range(len(one.batches)))))
+        segment.log.write_bytes(b"".join(map(bytes, segment.batches[kept])))
+        return Planted(segment.log.parent.name)
+
+    register(f"snapshot of the metadata log {word}", plant, ["startup-file"])
+
+
+snapshot_in_part("emptied", slice(0, 0))
+snapshot_in_part("without its end", slice(0, -1))
+snapshot_in_part("without its beginning", slice(1, None))

@@ -146,6 +146,15 @@ def unreadable(name: str, change: Callable[[Rec], Rec]) -> None:
     register(f"marker {name}", plant, ["log-marker"], ALSO)
 
 
+def compress(planter: Planter) -> Planted:
+    segment, row = planter.batch(lambda segment, row: marker_type(segment, row) >= 0)
+    records = segment.records(row)
+    segment.put(row, "attributes", segment.get(row, "attributes") | 1)
+    segment.write_records(row, records)
+    return at_batch(segment, row)
+
+
+register("marker compressed", compress, ["log-header"], ALSO)
 unreadable("of an unknown type", lambda record: replace(record, key=struct.pack(">hh", 0, 9)))
 unreadable("with a short key", lambda record: replace(record, key=b"\x00"))
 unreadable("without a key", lambda record: replace(record, key=None))

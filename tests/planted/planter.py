@@ -30,7 +30,7 @@ OF_PRODUCERS = frozenset(
     {
         *("snapshot-state", "sequence-gap", "sequence-duplicate", "producer-outside", "transaction-index"),
         *("marker-missing", "marker-contradicting", "marker-doubled", "marker-unexplained", "transaction-hanging"),
-        *("transaction-atomicity", "producer-fenced", "log-marker"),
+        *("transaction-atomicity", "producer-fenced", "log-marker", "metadata-behind"),
     }
 )
 OF_GROUPS = frozenset({"group-ahead", "group-behind", "chain-ahead", "chain-back"})

@@ -177,6 +177,17 @@ snapshot_bytes("of version 7", lambda planter, data: b"\x00\x07" + data[2:])
 snapshot_bytes("cut", lambda planter, data: data[: planter.dice.between(1, len(data) - 1)])
 snapshot_bytes("of noise", lambda planter, data: planter.dice.take(len(data))[: len(data)])
 snapshot_bytes("with bytes behind it", lambda planter, data: data + b"more")
+
+
+def snapshots_removed(planter: Planter) -> Planted:
+    size_min = SNAPSHOT_HEAD + SNAPSHOT_ENTRY.size
+    directory = planter.file("*.snapshot", size_min).parent
+    for path in directory.glob("*.snapshot"):
+        path.unlink()
+    return Planted(directory.name)
+
+
+register("snapshots removed", snapshots_removed, ["snapshot-missing"])
 snapshot_renamed("beyond the end", lambda offset: offset + 100_000)
 snapshot_renamed("of the offset before", lambda offset: offset - 1)
 

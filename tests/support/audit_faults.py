@@ -95,6 +95,21 @@ def forget_snapshots(root: Path) -> None:
         path.unlink()
 
 
+def forget_producers(root: Path) -> None:
+    """Of a partition whose transactions are all decided."""
+    for path in (root / ROLLED).glob("*.snapshot"):
+        path.unlink()
+
+
+def in_later_epochs(root: Path) -> None:
+    """Batches and checkpoint tell the same: leader epoch 9, which the cluster has not come to."""
+    log = root / "orders-1" / f"{FIRST}.log"
+    content = log.read_bytes()
+    for number in range(len(scan(content, 0, len(content)).rows)):
+        change_batch(log, number, LEADER_EPOCH, struct.pack(">i", 9), keeps_crc=True)
+    (root / "orders-1" / "leader-epoch-checkpoint").write_text("0\n1\n9 0\n")
+
+
 FAULTS: dict[str, list[Plant]] = {
     "log-crc": [
         in_log(SECOND, 1, RECORDS + 2, b"\xff", keeps_crc=True),
@@ -148,7 +163,7 @@ FAULTS: dict[str, list[Plant]] = {
         resealed(f"{SECOND}.snapshot", 10 + 8, struct.pack(">h", 77)),
         write(f"{ROLLED}/00000000000000009999.snapshot", bytes.fromhex("000148674bc700000000")),
     ],
-    "snapshot-missing": [forget_snapshots],
+    "snapshot-missing": [forget_snapshots, forget_producers],
     "leader-epochs": [
         write(f"{ROLLED}/leader-epoch-checkpoint", b"0\n1\n3 0\n"),
         write(f"{ROLLED}/leader-epoch-checkpoint", b"0\n2\n0 0\n0 5\n"),
@@ -166,18 +181,23 @@ FAULTS: dict[str, list[Plant]] = {
         write("meta.properties", b"version=1\ncluster.id=c\nnode.id=7\n"),
         write("meta.properties", b"version=1\ncluster.id=c\nnode.id=1\ndirectory.id=dqEnd-x7SkKckvU0_kJgLQ\n"),
     ],
+    "metadata-behind": [in_later_epochs],
     "startup-file": [
         write("bootstrap.checkpoint", b"noise"),
         write("bootstrap.checkpoint", b""),
         write("__cluster_metadata-0/quorum-state", b""),
         write("__cluster_metadata-0/quorum-state", b'{"leaderId":1}'),
+        write("__cluster_metadata-0/00000000000000000000-0000000000.checkpoint", b""),
     ],
     "checkpoint-format": [
         write("recovery-point-offset-checkpoint", b"0\n9\nx\n"),
+        remove("recovery-point-offset-checkpoint"),
+        remove("log-start-offset-checkpoint"),
         write(f"{ROLLED}/leader-epoch-checkpoint", b"7\n"),
     ],
     "checkpoint-offset": [
         write("recovery-point-offset-checkpoint", b"0\n1\nrolled 0 77\n"),
+        write("recovery-point-offset-checkpoint", b"0\n1\nrolled 0 75\n"),
         write("log-start-offset-checkpoint", b"0\n1\nrolled 0 -5\n"),
     ],
     "checkpoint-partition": [write("replication-offset-checkpoint", b"0\n1\nlost 3 7\n")],

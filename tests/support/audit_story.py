@@ -14,6 +14,7 @@ from logstore.topics.cluster_metadata import encode_value
 from tests.support.encoder import CONTROL, SOME_TIME, TRANSACTIONAL, Batch, Rec
 
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(6)
+PREPARED = (PREPARE_COMMIT, PREPARE_ABORT)
 TIMEOUT_MS = 60_000
 STATE, OFFSETS, METADATA = "__transaction_state-0", "__consumer_offsets-0", "__cluster_metadata-0"
 NODE = "version=1\ncluster.id=c\nnode.id=1\n"
@@ -28,6 +29,7 @@ class Story:
         self.now_ms = SOME_TIME
         self.cleaner: dict[str, int] = {}
         self._topic_ids: dict[str, str] = {}
+        self._started_ms: dict[str, tuple[int, int]] = {}  # of transactional ids, with their last state
         self._made: set[str] = set()
 
     def end(self, partition: str) -> int:
@@ -75,7 +77,10 @@ class Story:
         if state != EMPTY:
             partitions = struct.pack(">i", len(places))
             partitions += b"".join(_string(topic) + struct.pack(">ii", 1, number) for topic, number in places)
-        started = -1 if state == EMPTY else self.now_ms
+        if state == EMPTY or self._started_ms.get(transactional_id, (EMPTY, -1))[0] not in (ONGOING, *PREPARED):
+            self._started_ms[transactional_id] = state, -1 if state == EMPTY else self.now_ms
+        started = self._started_ms[transactional_id][1]
+        self._started_ms[transactional_id] = state, started
         value = struct.pack(">hqhib", 0, *producer, TIMEOUT_MS, state) + partitions
         value += struct.pack(">qq", self.now_ms, started)
         self.append(STATE, Batch(0, [Rec(key=key, value=value)]))
@@ -99,11 +104,12 @@ class Story:
         """A topic of one partition, whose replicas are on nodes 1 and 2."""
         self._topic_ids[name] = topic_id = topic_id or topic_id_of(name)
         self.metadata("TopicRecord", name=name, topicId=topic_id)
-        self._make_partition(name, 0)
+        self.make_partition(name, 0)
         if policy is not None:
             self.metadata("ConfigRecord", resourceType=2, resourceName=name, name="cleanup.policy", value=policy)
 
-    def _make_partition(self, topic: str, partition: int) -> None:
+    def make_partition(self, topic: str, partition: int) -> None:
+        """A partition more of a topic."""
         self._made.add(f"{topic}-{partition}")
         topic_id = self._topic_ids[topic]
         fields = {"partitionId": partition, "topicId": topic_id, "replicas": [1, 2], "isr": [1, 2], "leader": 1}
@@ -117,7 +123,7 @@ class Story:
             if topic not in self._topic_ids:
                 self.make_topic(topic)
             if partition not in self._made:
-                self._make_partition(topic, int(number))
+                self.make_partition(topic, int(number))
 
     def write(self, root: Path) -> Path:
         """The directory as a running broker has it; the cluster's metadata, if there is any, has all topics."""

@@ -292,6 +292,15 @@ def group_unknown() -> Story:
     return story
 
 
+def in_another_partition() -> Story:
+    """The topic got a second partition, in which the coordinator looks for `page` from then on."""
+    story = clean()
+    story.make_topic("__transaction_state")
+    story.make_partition("__transaction_state", 1)
+    story.state("page", (8, 0), EMPTY)
+    return story
+
+
 def completed_otherwise() -> Story:
     story = clean()
     story.state("pay", NEXT, ONGOING, [AT_A])
@@ -369,6 +378,7 @@ FAULTS: dict[str, list[Callable[[], Story]]] = {
     "marker-missing": [marker_missing, marker_missing_between, marker_of_an_abort_missing_between],
     "marker-unexplained": [marker_of_nothing],
     "coordinator-state": [completed_otherwise, decided_of_less, another_producer, epoch_back],
+    "internal-partition": [in_another_partition],
     "group-behind": [group_behind],
     "group-unknown": [group_unknown],
     "marker-doubled": [marker_doubled],

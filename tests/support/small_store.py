@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from logstore.coordinator.partition_for import partition_for
 from logstore.coordinator.transactions.transaction import log_record
 from logstore.disk.seam import Seam
 from logstore.errors import KafkaStorageError, UnknownTopicOrPartitionError
@@ -19,6 +18,7 @@ from logstore.store.data_directory import DataDirectory
 from logstore.store.groups.coordinator import GroupCoordinator
 from logstore.store.metadata.topics import TopicDescription
 from logstore.store.transactions.coordinator import TransactionCoordinator
+from logstore.topics.partition_for import partition_for
 from tests.support.logs import open_partition_log
 from tests.support.seams import UnsyncedSeam
 

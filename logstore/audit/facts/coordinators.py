@@ -14,10 +14,11 @@ from ...errors import LogstoreError, SchemaError
 from ...layout.batch import NO_PRODUCER_ID
 from ...model import TopicPartition
 from ...topics import transaction_state
+from ...topics.partition_for import partition_for
 from ...topics.transaction_state import PREPARED, TransactionState
 from ...view.group_offsets import ReplayedCommit, ReplayedOffsets
 from ...view.replay import ReplayedRecord, replayed_rows
-from ..partition import Partition
+from ..evidence import Evidence, Known
 from .batches import Ask, AuditedBatches, Breach, Follower
 from .state_changes import difference
 from .states import CoordinatorEntry, StateRecords
@@ -149,9 +150,15 @@ class InternalRecords(ReplayedOffsets, Follower):
         bad_count: records that cannot be read.
     """
 
-    def __init__(self, partition: Partition, ask: Ask) -> None:
+    # of the topic's partitions; None if it is not known, or a record in the wrong one was told
+    _count: int | None
+
+    def __init__(self, evidence: Evidence, ask: Ask) -> None:
         super().__init__()
-        self._partition, self._ask = partition, ask
+        self._ask, self._partition = ask, evidence.partition
+        partition = self._partition
+        is_here = partition.is_live and evidence.cluster.has_partition(*partition.key) is Known.YES
+        self._count = evidence.cluster.partition_count(partition.files.topic) if is_here else None
         self.states = StateRecords(partition.files.partition)
         self.commits: GroupLog = {}
         self.bad_count = 0
@@ -179,10 +186,21 @@ class InternalRecords(ReplayedOffsets, Follower):
             raise SchemaError("The record has no key", offset=record.offset)
         transactional_id = transaction_state.decode_key(record.key, offset=record.offset)
         metadata = transaction_state.decode_value(record.value, offset=record.offset)
+        self._check_place(transactional_id, record.offset)
         self.states.append(transactional_id, record.offset, record.timestamp, metadata)
+
+    def _check_place(self, key: str, offset: int) -> None:
+        """Report the first record that is not where its coordinator looks for it."""
+        right = None if self._count is None else partition_for(key, self._count)
+        if right not in (None, self._partition.files.partition):
+            self._count = None
+            expected = f"{key} in {self._partition.files.topic}-{right}, by its hash"
+            where = self._partition.where(offset=offset)
+            self._ask(Breach("internal-partition", (where, expected, f"it in {self._partition.name}")))
 
     def put(self, group_id: str, partition: TopicPartition, commit: ReplayedCommit) -> None:
         """Add a commit to those before."""
+        self._check_place(group_id, commit.record_offset)
         super().put(group_id, partition, commit)
         producer_id = None if commit.producer_id == NO_PRODUCER_ID else commit.producer_id
         place = self._partition.files.partition, commit.record_offset

@@ -12,7 +12,8 @@ from ...columns.batch_table import BoolArray
 from ...disk.side_files import read_leader_epoch_checkpoint
 from ...errors import CheckpointFormatError, DataDirectoryError
 from ...layout import leader_epoch_checkpoint
-from ..evidence import Evidence
+from ..evidence import Evidence, Known
+from ..finding import Broken
 from ..partition import unless_gone
 from .batches import Ask, AuditedBatches, Breach, Follower
 
@@ -58,6 +59,17 @@ class EpochFacts(Follower):
 
     def finish(self) -> None:
         self._ask(self)
+
+    @property
+    def newer(self) -> list[Broken]:
+        """The last epoch if batches agree, and the metadata that the broker led by, closed after the log, is behind."""
+        partition, cluster = self.evidence.partition, self.evidence.cluster
+        is_judged = partition.surroundings.was_closed and cluster.has_partition(*partition.key) is Known.YES
+        if self.wrong or self.disordered or not self.epochs.size or not (is_judged and partition.is_live):
+            return []
+        topic, number = partition.key
+        known, epoch = cluster.image.topics[topic].partitions[number].leader_epoch, int(self.epochs[-1])
+        return [(partition.where(self.path), f"epochs up to {known}", f"epoch {epoch}")] if epoch > known else []
 
     def _is_below(self, batches: AuditedBatches) -> BoolArray:
         """Return which batches may have lost their epoch when the log start was raised above them.

@@ -146,10 +146,16 @@ class ProducerFacts(Follower):
             return
         for offset in self._waiting:
             self._ask(SnapshotFacts(partition, offset, {}, end_offset=end_offset))
-        if self.state.transactions.ongoing_count and not partition.files.producer_snapshots:
+        if partition.files.producer_snapshots or end_offset <= partition.first_offset:
+            return
+        producers, where = _rows(parse_producer_snapshot(self.state.to_snapshot_bytes())), partition.where()
+        expected = f"a snapshot with producer {min(producers, default=NONE)}"
+        if self.state.transactions.ongoing_count:
             first_offset, producer_id = self.state.transactions.ongoing_entries()[0].tolist()
+            where = partition.where(offset=first_offset)
             expected = f"a snapshot with the open transaction of producer {producer_id}"
-            self._ask(Breach("snapshot-missing", (partition.where(offset=first_offset), expected, "none")))
+        if producers:
+            self._ask(Breach("snapshot-missing", (where, expected, "none")))
 
     def _start(self, base_offset: int) -> None:
         snapshot = self._waiting.pop(base_offset, None)

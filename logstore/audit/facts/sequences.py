@@ -73,6 +73,8 @@ class Sequences(Follower):
         is_marker = (table.attributes[rows] & CONTROL_FLAG) != 0
         sequences = table.column(fields.BASE_SEQUENCE)[rows]
         after = np.where(sequences >= 0, (sequences + batches.span[rows]) % SEQUENCE_COUNT, ANY)
+        if batches.partition.files.topic == consumer_offsets.TOPIC:
+            after[:] = ANY  # batches of the group coordinator have sequence 0 each
         is_transactional = is_marker | batches.is_transactional[rows]
         columns = np.stack([table.producer_epoch[rows], after, batches.last[rows], is_marker, is_transactional])
         ids = table.producer_id[rows]
@@ -87,9 +89,8 @@ class Sequences(Follower):
         _follow_markers(columns, is_first, is_known)
         for index in np.flatnonzero(np.append(is_first[1:], True)).tolist():
             self._last[int(ids[index])] = columns[:, index].tolist()
-        # batches of the group coordinator have sequence 0 each
         is_asked = ~is_first & ~is_known
-        if is_asked.any() and batches.partition.files.topic != consumer_offsets.TOPIC:
+        if is_asked.any():
             here = rows[order[is_asked] - len(known)]
             before = columns[:, np.flatnonzero(is_asked) - 1]
             self._ask(FollowingBatches(batches, here, before))

@@ -9,7 +9,7 @@ from ...disk.mapped import MappedFile
 from ...disk.side_files import read_quorum_state
 from ...errors import LogstoreError
 from ...layout import quorum_state
-from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, METADATA_TOPIC
+from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, METADATA_TOPIC, DirectoryKind
 from ...view.metadata_image import METADATA_VERSION, MetadataImage
 from ...view.replay import ReplayedRecord, replayed_rows
 from ...view.walk import Damage, walk
@@ -22,8 +22,13 @@ RULE = "startup-file"
 
 def startup_breaches(directory: DataDirectoryFiles) -> Iterator[Breach]:
     """Yield what is wrong with `quorum-state` and `bootstrap.checkpoint`, of those that are there."""
-    paths = [one.files.get(quorum_state.FILE_NAME) for one in directory.partitions if one.topic == METADATA_TOPIC]
-    for path in filter(None, paths):
+    logs = [one for one in directory.partitions if one.topic == METADATA_TOPIC and one.kind is DirectoryKind.LIVE]
+    for start, log in [(one.segments[0].base_offset, one) for one in logs if one.segments]:
+        reached = max((offset for offset, _ in log.kraft_snapshots), default=0)
+        if reached < start:
+            expected = f"a snapshot of offset {start} or later, where the log begins"
+            yield Breach(RULE, (Where(log.path, *log.key, offset=start), expected, reached or "none"))
+    for path in filter(None, (one.files.get(quorum_state.FILE_NAME) for one in logs)):
         try:
             unless_gone(read_quorum_state, path)
         except LogstoreError as error:

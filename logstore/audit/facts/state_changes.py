@@ -26,6 +26,10 @@ def _differences(before: TransactionMetadata, after: TransactionMetadata) -> Ite
     if state is not EMPTY and after.transaction_timeout_ms != before.transaction_timeout_ms:
         yield f"a timeout of {before.transaction_timeout_ms} ms", f"{after.transaction_timeout_ms} ms"
     yield from _of_partitions(before, after)
+    is_begun = before.state not in IDLE and state is not EMPTY
+    start = before.start_timestamp_ms if is_begun else -1
+    if (is_begun or state is EMPTY) and after.start_timestamp_ms != start:
+        yield f"a start at {start}", f"one at {after.start_timestamp_ms}"
 
 
 def _of_producer(before: TransactionMetadata, after: TransactionMetadata) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,8 @@ from ..partition import SET_ASIDE, Partition, unless_gone
 from .batches import Breach
 from .startup_files import startup_breaches
 
+_WRITTEN_ON_CLOSE = (offset_checkpoint.RECOVERY_POINT_FILE_NAME, offset_checkpoint.LOG_START_OFFSET_FILE_NAME)
+
 
 class CheckpointEntry(NamedTuple):
     """An entry of an offset checkpoint.
@@ -34,6 +36,11 @@ class CheckpointEntry(NamedTuple):
     has_directory: bool
     log: tuple[int, int, bool] | None
 
+    @property
+    def is_recovery_point(self) -> bool:
+        """Whether the log below the offset is flushed."""
+        return file_name(str(self.where.path)) == offset_checkpoint.RECOVERY_POINT_FILE_NAME
+
 
 class Surrounding:
     """Files around the partitions of the data directory at `path`.
@@ -44,6 +51,7 @@ class Surrounding:
             `partition.metadata`), the right id, and the path that says so. An empty log may have no id: the file is
             written before the first record (`LogManager.isStrayReplica`).
         unknown: places of partitions that the cluster does not have.
+        newer: closed logs with a producer id that the metadata log does not know yet.
         foreign_ids: ids in `meta.properties` that the cluster's metadata contradicts.
         unreadable: files that do not parse, or do not belong there.
     """
@@ -61,7 +69,9 @@ class Surrounding:
             self.unreadable.append(Breach.of("directory-entry", where, error, "only directories of partitions"))
         self.unreadable += startup_breaches(directory)
         is_closed = clean_shutdown.FILE_NAME in directory.files
+        is_brokers = isinstance(cluster.identity, MetaProperties)
         passes = list(passes)
+        self.newer = [found for one, size in passes for found in _newer(one, size, cluster)]
         self._empty = {one.files.path for one, size in passes if size.log_end_offset == one.base_offset}
         logs = {
             one.key: (one.base_offset, size.log_end_offset, not one.surroundings.was_closed)
@@ -73,6 +83,9 @@ class Surrounding:
             # this one is written every few seconds, the others before the directory of a deleted partition is removed
             is_behind = name == offset_checkpoint.HIGH_WATERMARK_FILE_NAME and not is_closed
             self._read_checkpoint(directory.files.get(name), None if is_behind else known, logs)
+            if is_closed and name in _WRITTEN_ON_CLOSE and name not in directory.files and is_brokers:
+                breach = Where(child(path, name)), "a checkpoint, which a clean shutdown writes", "none"
+                self.unreadable.append(Breach("checkpoint-format", breach))
         topics = cluster.image.topics
         ids = {name: (topic.topic_id, METADATA_TOPIC) for name, topic in topics.items()}
         live = [files for files in directory.partitions if files.kind is DirectoryKind.LIVE]
@@ -128,6 +141,13 @@ class Surrounding:
         if topic_id is not None and path is not None:
             ids.setdefault(files.topic, (topic_id, path))
         self.ids.append((where, topic_id, *ids.get(files.topic, ("", ""))))
+
+
+def _newer(partition: Partition, size: PassSize, cluster: Cluster) -> Iterator[Broken]:
+    """Find a producer id of no block yet; only a broker that is alone has each block on record before it uses it."""
+    following, is_judged = cluster.image.next_producer_id, partition.surroundings.was_closed and partition.is_live
+    if is_judged and cluster.is_alone is Known.YES and size.producer_id >= following >= 0:
+        yield partition.where(), f"producer ids below {following}, the next block", f"producer {size.producer_id}"
 
 
 def _refused(errors: Iterable[LogstoreError]) -> Iterator[tuple[str, int]]:

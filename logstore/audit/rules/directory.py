@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ...layout import partition_metadata as metadata_file
 from ...layout.file_names import (
     LOG_SUFFIX,
+    METADATA_TOPIC,
     OFFSET_INDEX_SUFFIX,
     SWAP_SUFFIX,
     TIME_INDEX_SUFFIX,
@@ -84,6 +85,13 @@ def partition_unknown(facts: Surrounding) -> Iterator[Broken]:
         yield where, "a partition of the cluster", "none of this name and number"
 
 
+@rule(ERROR, "was `__cluster_metadata` put back from an older copy, or this partition brought from another cluster?")
+def metadata_behind(facts: Surrounding | EpochFacts) -> Iterator[Broken]:
+    """A closed log has leader epochs or producer ids that the cluster's metadata has not given out yet."""
+    for where, expected, found in facts.newer:
+        yield where, f"{expected}, as {METADATA_TOPIC} has", found
+
+
 @rule(ERROR, "a broker does not start on it, or as another one: restore the file that was there")
 def meta_properties(facts: Surrounding) -> Iterator[Broken]:
     """`meta.properties` is missing, does not parse, or has ids that the cluster's metadata does not know."""
@@ -93,29 +101,32 @@ def meta_properties(facts: Surrounding) -> Iterator[Broken]:
 startup_file = Rule(
     "startup-file",
     ERROR,
-    "`quorum-state` or `bootstrap.checkpoint` does not parse.",
+    "`quorum-state`, `bootstrap.checkpoint` or a snapshot of the metadata log is missing, or is not whole.",
     "a broker does not start on it: put it back from a copy, or from a replica of the controller",
 )
 
 checkpoint_format = Rule(
     "checkpoint-format",
     ERROR,
-    "A checkpoint does not parse.",
+    "A checkpoint does not parse, or is missing after a clean shutdown.",
     "a broker goes on as if it were empty: restore it, or let every log be recovered",
 )
 
 
-@rule(ERROR, "was data lost behind it? compare with the other replicas, `logstore diff`")
+@rule(ERROR, "is one of the two of another time, or was data lost? compare with the other replicas, `logstore diff`")
 def checkpoint_offset(facts: Surrounding) -> Iterator[Broken]:
     """A checkpoint has an offset that the log cannot have.
 
-    A follower keeps a recovery point above its end if it is truncated while a rolled segment waits to be flushed.
+    A follower keeps a recovery point above its end if it is truncated while a rolled segment waits to be flushed. A
+    clean shutdown flushes each log to its end, and leaves out those that were not loaded yet (`LogManager.shutdown`).
     """
     for entry in facts.entries:
         if entry.has_directory and entry.log is not None:
             start, end, is_open = entry.log  # one that is older than the last retention may be below the start
             if entry.offset < 0 or (entry.offset > end and not is_open):
                 yield entry.where, f"an offset from {start} to {end}", entry.offset
+            elif entry.offset < end and entry.is_recovery_point and not is_open:
+                yield entry.where, f"offset {end}, where the log was closed", entry.offset
 
 
 @rule(WARNING, "did the directory get lost? a broker drops the entry")

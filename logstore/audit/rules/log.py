@@ -105,10 +105,11 @@ def log_header(batches: AuditedBatches) -> Iterator[Broken]:
     is_wrong = has_producer_problem(table.matrix) & ~(is_control & (table.producer_id == NO_PRODUCER_ID))
     is_wrong |= (table.producer_id < NO_PRODUCER_ID) | (table.producer_epoch < NO_EPOCH) | (sequences < NO_SEQUENCE)
     is_wrong |= table.attributes & ~ALL_FLAGS != 0
-    is_numbered = is_control & batches.is_producers & (sequences != NO_SEQUENCE)
-    if is_numbered.any():
+    is_unusual = is_control & batches.is_producers
+    is_unusual &= (sequences != NO_SEQUENCE) | (table.attributes & CODEC_MASK != 0)
+    if is_unusual.any():
         markers, _ = read_markers(batches)
-        is_wrong[markers] |= is_numbered[markers]
+        is_wrong[markers] |= is_unusual[markers]
     for row in np.flatnonzero(batches.is_v2 & is_wrong).tolist():
         found = f"producer {table.producer_id[row]} of epoch {table.producer_epoch[row]}, sequence {sequences[row]}"
         expected = "known attributes, and a whole producer or none"
@@ -120,7 +121,7 @@ def log_delete_horizon(batches: AuditedBatches) -> Iterator[Broken]:
     """A batch has a delete horizon, as the cleaner gives it one, in a log that was never compacted."""
     has_horizon = batches.is_v2 & (batches.table.attributes & DELETE_HORIZON_FLAG != 0)
     has_horizon &= batches.last >= batches.evidence.cleaner_offset
-    if has_horizon.any() and batches.evidence.is_cleaned_beyond is Known.NO:
+    if has_horizon.any() and not batches.evidence.may_be_cleaned(batches.segment):
         yield from batches.broken(
             has_horizon, "no delete horizon", batches.base, batches.table.column(fields.BASE_TIMESTAMP)
         )
@@ -160,10 +161,12 @@ def _lost_in(batches: AuditedBatches) -> Iterator[Broken]:
     is_hole, is_thin = batches.is_hole, batches.is_thin
     is_hole = is_hole & (batches.base > evidence.cleaner_offset)
     is_thin = is_thin & (batches.last + 1 > evidence.cleaner_offset)
-    if evidence.is_cleaned_beyond is not Known.NO:
+    if evidence.may_be_cleaned(batches.segment):
         if (is_hole | is_thin).any():
             evidence.leave_out("offsets-lost")
         return
+    if evidence.is_cleaned_beyond is not Known.NO:
+        is_hole = is_hole & (batches.before >= batches.segment.base_offset)  # those before are of cleaned segments
     for row in np.flatnonzero(is_thin).tolist():
         found = f"{int(batches.table.record_count[row])} of {int(batches.span[row])} records in the batch"
         yield batches.where(row), _EACH_OFFSET, found
@@ -197,6 +200,13 @@ log_unreadable = Rule(
     ERROR,
     "The system refuses to read a file or a directory.",
     "look at the permissions and the disk; see the system's log",
+)
+
+internal_partition = Rule(
+    "internal-partition",
+    ERROR,
+    "A record of an internal topic is in a partition where its coordinator does not look for it.",
+    "was a directory renamed, or the number of partitions changed? put each partition back under its name",
 )
 
 internal_record = Rule(

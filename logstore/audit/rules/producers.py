@@ -120,8 +120,9 @@ def _may_have_expired(row: SnapshotRow, survivors: list[SnapshotRow]) -> bool:
 snapshot_missing = Rule(
     "snapshot-missing",
     WARNING,
-    "There is an open transaction and no `.snapshot`, after a clean shutdown.",
-    "a broker forgets the transaction on its next start: delete `.kafka_cleanshutdown` so that it reads the log",
+    "A log with producers has no `.snapshot`, after a clean shutdown.",
+    "a broker forgets them and what they have open on its next start: delete `.kafka_cleanshutdown` so that it reads "
+    "the log",
 )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from logstore.coordinator.groups.offsets import GroupOffsets, OffsetAndMetadata, commit_records
-from logstore.coordinator.partition_for import partition_for
 from logstore.coordinator.producer_ids import BLOCK_SIZE, ProducerIds, block_record
 from logstore.coordinator.transactions.ending import abort_timed_out
 from logstore.coordinator.transactions.outcomes import (
@@ -36,6 +35,7 @@ from logstore.errors import (
 )
 from logstore.model import TopicPartition
 from logstore.topics.consumer_offsets import OffsetKey
+from logstore.topics.partition_for import partition_for
 from logstore.view.metadata_image import MetadataImage
 
 DAY_MS = 86_400_000
