@@ -619,3 +619,51 @@ def test_a_lag_beyond_the_end_is_not_clamped(tmp_path: Path) -> None:
     groups = audit_directory(str(FAULTS["group-ahead"][0]().write(tmp_path)), 0).groups
     lags = {lag.group_id: lag.lag for lag in group_lags(groups)}
     assert lags["plain"] == groups.view(*AT_A).end - 99 < 0
+
+
+@pytest.mark.parametrize(
+    ("broker_ids", "is_closed", "is_told"), [([1], True, True), ([2, 1], True, False), ([1], False, False)]
+)
+def test_the_cleaner_of_a_broker_that_was_always_alone_leaves_out_the_last_segment(
+    broker_ids: list[int], is_closed: bool, is_told: bool, tmp_path: Path
+) -> None:
+    story = Story()
+    for broker_id in broker_ids:
+        fields = {"brokerId": broker_id, "brokerEpoch": 1, "endPoints": [], "features": [], "logDirs": [ID]}
+        story.metadata("RegisterBrokerRecord", **fields)
+    if 2 in broker_ids:
+        story.metadata("UnregisterBrokerRecord", brokerId=2, brokerEpoch=1)
+    story.make_topic("orders", policy="compact")
+    story.plain(A)
+    story.plain(A, offset=3)
+    root = story.write(tmp_path)
+    if is_closed:
+        (root / ".kafka_cleanshutdown").touch()
+    assert ("offsets-lost" in findings(root, story)) == is_told
+
+
+def test_a_clean_shutdown_leaves_recovery_points_where_logs_end(tmp_path: Path) -> None:
+    """It leaves out those of logs that were not loaded yet; a broker that runs is behind with all of them."""
+    story = Story()
+    story.plain(A, 3)
+    root = story.write(tmp_path)
+    for content, is_told in {"0\n0\n": False, "0\n1\norders 0 3\n": False, "0\n1\norders 0 2\n": True}.items():
+        (root / "recovery-point-offset-checkpoint").write_text(content)
+        assert findings(root, story) == []
+        (root / ".kafka_cleanshutdown").touch()
+        assert ("checkpoint-offset" in findings(root, story)) == is_told
+        (root / ".kafka_cleanshutdown").unlink()
+
+
+def test_producer_ids_of_other_brokers_may_come_before_their_blocks(tmp_path: Path) -> None:
+    for count, is_told in {1: True, 2: False}.items():
+        story = Story()
+        for broker_id in range(1, count + 1):
+            fields = {"brokerId": broker_id, "brokerEpoch": 1, "endPoints": [], "features": [], "logDirs": [ID]}
+            story.metadata("RegisterBrokerRecord", **fields)
+        story.metadata("ProducerIdsRecord", brokerId=1, brokerEpoch=1, nextProducerId=1000)
+        story.make_topic("orders")
+        story.data(A, (1000, 0), 0, flags=0)
+        root = story.write(tmp_path / str(count))
+        (root / ".kafka_cleanshutdown").touch()
+        assert ("metadata-behind" in findings(root, story)) == is_told
