@@ -165,15 +165,16 @@ def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
     if snapshot is None:
         return
     with snapshot:
-        ends, has_damage = [0], False
+        ends, has_damage = list[int](), False
         for piece in walk(snapshot, 0):
             if isinstance(piece, Damage):
                 has_damage = True
                 ask(BadBytes(partition, path, piece))
                 continue
             ends += [piece.table.attributes[row] & CONTROL_FLAG for row in (piece.first_row, piece.row_end - 1)]
-        if not has_damage and not (ends[:2][-1] and ends[-1]):
-            ask(Breach("startup-file", (partition.where(path), "a header, records and a footer", "a part of them")))
+        if not (has_damage or (ends and ends[0] and ends[-1])):
+            expected = "a header, records and a footer"
+            ask(Breach("metadata-snapshot", (partition.where(path), expected, "not all of them")))
 
 
 def verify_directory(path: str, *, decodes: bool = True, advance: Advance = lambda size: None) -> VerifiedDirectory:

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from logstore.audit.verify import verify_directory
+from tests.planted.directories import metadata_log_that_begins_behind_its_snapshots
+from tests.planted.planter import Planter
 from tests.support.broker import Broker
+from tests.support.dice import Dice
 from tests.support.oracle import Oracle
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long]
@@ -29,4 +32,14 @@ def test_a_broker_does_not_start_on_what_is_found(oracle: Oracle, tmp_path: Path
     path.write_bytes(whole)
     assert verify_directory(str(tmp_path / "data")).findings == ()
     with broker.running(signal.SIGTERM):
+        pass
+
+
+def test_a_broker_does_not_start_behind_its_snapshots(oracle: Oracle, tmp_path: Path) -> None:
+    broker = Broker(oracle, tmp_path / "data", {}, [])
+    with broker.running(signal.SIGTERM):
+        pass
+    metadata_log_that_begins_behind_its_snapshots(Planter(tmp_path / "data", Dice("")))
+    assert [one.rule for one in verify_directory(str(tmp_path / "data")).findings] == ["startup-file"]
+    with pytest.raises(RuntimeError, match="the broker did not start"), broker.running(signal.SIGTERM):
         pass

@@ -274,7 +274,7 @@ def snapshot_in_part(word: str, kept: slice) -> None:
         segment.log.write_bytes(b"".join(map(bytes, segment.batches[kept])))
         return Planted(segment.log.parent.name)
 
-    register(f"snapshot of the metadata log {word}", plant, ["startup-file"])
+    register(f"snapshot of the metadata log {word}", plant, ["metadata-snapshot"])
 
 
 snapshot_in_part("emptied", slice(0, 0))

@@ -182,12 +182,12 @@ FAULTS: dict[str, list[Plant]] = {
         write("meta.properties", b"version=1\ncluster.id=c\nnode.id=1\ndirectory.id=dqEnd-x7SkKckvU0_kJgLQ\n"),
     ],
     "metadata-behind": [in_later_epochs],
+    "metadata-snapshot": [write("__cluster_metadata-0/00000000000000000000-0000000000.checkpoint", b"")],
     "startup-file": [
         write("bootstrap.checkpoint", b"noise"),
         write("bootstrap.checkpoint", b""),
         write("__cluster_metadata-0/quorum-state", b""),
         write("__cluster_metadata-0/quorum-state", b'{"leaderId":1}'),
-        write("__cluster_metadata-0/00000000000000000000-0000000000.checkpoint", b""),
     ],
     "checkpoint-format": [
         write("recovery-point-offset-checkpoint", b"0\n9\nx\n"),

@@ -98,10 +98,17 @@ def meta_properties(facts: Surrounding) -> Iterator[Broken]:
     yield from facts.foreign_ids
 
 
+metadata_snapshot = Rule(
+    "metadata-snapshot",
+    ERROR,
+    "A snapshot of the metadata log is not whole.",
+    "a broker that loads it knows nothing of what it held: put it back from another controller",
+)
+
 startup_file = Rule(
     "startup-file",
     ERROR,
-    "`quorum-state`, `bootstrap.checkpoint` or a snapshot of the metadata log is missing, or is not whole.",
+    "`quorum-state` or `bootstrap.checkpoint` does not parse, or the metadata log begins behind its snapshots.",
     "a broker does not start on it: put it back from a copy, or from a replica of the controller",
 )
 
