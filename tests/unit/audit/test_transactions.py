@@ -57,6 +57,16 @@ def audited(story: Story, root: Path) -> AuditedDirectory:
     return audit_directory(str(story.write(root)), story.now_ms + SOON_MS)
 
 
+def test_a_marker_without_data_is_not_one_of_a_transaction_before_the_last(tmp_path: Path) -> None:
+    story = Story()
+    story.data(A, PAY, 0)
+    story.marker(A, NEXT)  # as transactions of version 2 end, and those that follow as before (KIP-890)
+    story.data(A, NEXT, 0)
+    story.marker(A, NEXT, commit=False)
+    story.marker(A, NEXT, commit=False)
+    assert audited(story, tmp_path / "data").findings == ()
+
+
 def test_a_profiler_changes_nothing(tmp_path: Path) -> None:
     profiler = Profile()
     expected = audited(hanging_unknown(), tmp_path / "data")
