@@ -15,8 +15,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from logstore import clock
+from logstore.audit.cluster import Cluster
 from logstore.audit.directory_audit import crossing_findings
-from logstore.audit.evidence import Cluster
 from logstore.audit.finding import Finding
 from logstore.audit.partition import Partition
 from logstore.audit.verify import Asked, PartitionFacts, verify_partition, verify_partition_directory

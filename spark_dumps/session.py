@@ -16,8 +16,8 @@ from logstore.errors import UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from logstore.audit.cluster import Cluster
     from logstore.audit.directory_audit import AuditedDirectory
-    from logstore.audit.evidence import Cluster
     from logstore.audit.partition import Partition
     from logstore.audit.verify import PartitionFacts
 

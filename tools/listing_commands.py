@@ -26,7 +26,7 @@ from .rows import (
 from .verbs import Verb, note_directory, note_unreadable, path_argument, paths_argument
 
 if TYPE_CHECKING:
-    from logstore.audit.evidence import Cluster
+    from logstore.audit.cluster import Cluster
     from logstore.audit.facts.coordinators import CoordinatorLog
     from logstore.audit.groups import GroupLag
     from logstore.audit.partition import Partition
@@ -143,7 +143,7 @@ def topics(directory: str, form: str) -> int:
 
     Ids and configurations are of `__cluster_metadata`; without it the ids are those of `partition.metadata`.
     """
-    from logstore.audit.evidence import Cluster
+    from logstore.audit.cluster import Cluster
     from logstore.audit.partition import open_partitions
     from logstore.audit.rules import ask
 

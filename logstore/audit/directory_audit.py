@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from ..topics import consumer_offsets, transaction_state
 from ..view.walk import Advance
 from . import rules
-from .evidence import Cluster, Evidence, Known
+from .cluster import Cluster, Known
+from .evidence import Evidence
 from .facts.coordinators import CoordinatorLog
 from .finding import Finding
 from .groups import Groups

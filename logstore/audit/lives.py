@@ -17,7 +17,7 @@ import numpy as np
 
 from ..columns.batch_table import Int64Array
 from ..topics.transaction_state import PREPARED, TransactionState
-from .evidence import Known
+from .cluster import Known
 from .facts.coordinators import CoordinatorLog
 from .facts.states import CoordinatorEntry
 from .facts.transactions import NONE, TRANSACTIONS, PartitionTransaction, PartitionTransactions, Table

@@ -20,7 +20,8 @@ from ..layout.batch import CONTROL_FLAG
 from ..topics import consumer_offsets, transaction_state
 from ..view.walk import Advance, Damage, walk
 from . import rules
-from .evidence import Cluster, Evidence, Unasked
+from .cluster import Cluster
+from .evidence import Evidence, Unasked
 from .facts.batches import Ask, AuditedBatches, BadBytes, Breach, Follower
 from .facts.coordinators import GroupLog, InternalRecords
 from .facts.epochs import EpochFacts

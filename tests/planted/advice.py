@@ -8,7 +8,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from logstore.audit.evidence import Cluster
+from logstore.audit.cluster import Cluster
 from logstore.audit.finding import Finding
 from logstore.disk.mapped import MappedFile
 from logstore.kernels.scan import batches as fields

@@ -71,7 +71,7 @@ def _policy(script: str) -> str:
 
 def _identity(path: str) -> str:
     """Return the cluster and the node that `meta.properties` names."""
-    from logstore.audit.evidence import Cluster
+    from logstore.audit.cluster import Cluster
     from logstore.layout.meta_properties import MetaProperties
 
     found = Cluster(path).identity

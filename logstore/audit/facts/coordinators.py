@@ -18,7 +18,8 @@ from ...topics.partition_for import partition_for
 from ...topics.transaction_state import PREPARED, TransactionState
 from ...view.group_offsets import ReplayedCommit, ReplayedOffsets
 from ...view.replay import ReplayedRecord, replayed_rows
-from ..evidence import Evidence, Known
+from ..cluster import Known
+from ..evidence import Evidence
 from .batches import Ask, AuditedBatches, Breach, Follower
 from .state_changes import difference
 from .states import CoordinatorEntry, StateRecords

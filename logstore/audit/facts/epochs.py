@@ -12,7 +12,8 @@ from ...columns.batch_table import BoolArray
 from ...disk.side_files import read_leader_epoch_checkpoint
 from ...errors import CheckpointFormatError, DataDirectoryError
 from ...layout import leader_epoch_checkpoint
-from ..evidence import Evidence, Known
+from ..cluster import Known
+from ..evidence import Evidence
 from ..finding import Broken
 from ..partition import unless_gone
 from .batches import Ask, AuditedBatches, Breach, Follower

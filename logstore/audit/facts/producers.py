@@ -21,7 +21,8 @@ from ...folds import aborted_transactions, producer_update
 from ...folds.aborted_transactions import AbortedTransactions
 from ...folds.producer_state import ProducerState
 from ...layout.producer_snapshot import ProducerSnapshot, parse_producer_snapshot
-from ..evidence import Evidence, Known
+from ..cluster import Known
+from ..evidence import Evidence
 from ..partition import Partition, unless_gone
 from .batches import Ask, AuditedBatches, Breach, Follower
 

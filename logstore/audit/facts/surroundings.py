@@ -12,7 +12,7 @@ from ...errors import CheckpointFormatError, DataDirectoryError, LogstoreError
 from ...layout import clean_shutdown, meta_properties, offset_checkpoint, partition_metadata
 from ...layout.file_names import METADATA_TOPIC, DirectoryKind, parse_partition_directory
 from ...layout.meta_properties import MetaProperties
-from ..evidence import Cluster, Known
+from ..cluster import Cluster, Known
 from ..finding import Broken, Where
 from ..log_pass import PassSize
 from ..partition import SET_ASIDE, Partition, unless_gone

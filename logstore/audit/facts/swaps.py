@@ -7,7 +7,8 @@ from dataclasses import replace
 from ...columns.batch_table import BoolArray
 from ...disk.directory import SegmentFiles
 from ...layout.file_names import METADATA_TOPIC
-from ..evidence import Evidence, Known, Unasked
+from ..cluster import Known
+from ..evidence import Evidence, Unasked
 from ..partition import Partition
 from .batches import AuditedBatches, Follower
 

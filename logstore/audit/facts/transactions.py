@@ -14,7 +14,8 @@ from ...folds.transaction_marker import read_marker
 from ...layout.batch import CONTROL_FLAG, RECORDS, TRANSACTIONAL_FLAG
 from ...model import ControlRecordType
 from ...view.walk import Damage
-from ..evidence import NEVER, Evidence
+from ..cluster import NEVER
+from ..evidence import Evidence
 from .batches import AuditedBatches, Follower
 
 NONE = -1

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from logstore.audit.cluster import Cluster
 from logstore.audit.directory_audit import audit_directory, read_transactions
-from logstore.audit.evidence import Cluster, Unasked
+from logstore.audit.evidence import Unasked
 from logstore.audit.groups import group_lags
 from logstore.audit.open_transactions import Verdict
 from logstore.audit.verify import verify_partition_directory

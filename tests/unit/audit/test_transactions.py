@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from logstore.audit import rules
+from logstore.audit.cluster import Cluster
 from logstore.audit.directory_audit import (
     AuditedDirectory,
     audit_directory,
@@ -19,7 +20,6 @@ from logstore.audit.directory_audit import (
     read_groups,
     read_transactions,
 )
-from logstore.audit.evidence import Cluster
 from logstore.audit.facts.coordinators import CoordinatorLog
 from logstore.audit.facts.offsets import Label, visible_count
 from logstore.audit.facts.states import StateRecords

@@ -1,0 +1,197 @@
+"""The cluster as the metadata log of a data directory describes it, and what can be known by it.
+
+cluster = Cluster("data")
+cluster.has_partition("orders", 0), cluster.compaction("orders"), cluster.is_alone      # Known.YES, NO or UNKNOWN
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import nullcontext
+from enum import Enum
+from functools import cached_property
+
+from ..disk.mapped import MappedFile
+from ..disk.names import child
+from ..disk.side_files import read_meta_properties
+from ..errors import DataDirectoryError, LogstoreError, SchemaError
+from ..layout import clean_shutdown, meta_properties
+from ..layout.file_names import METADATA_TOPIC
+from ..layout.meta_properties import MetaProperties
+from ..topics import INTERNAL_TOPICS
+from ..view.metadata_image import MetadataImage, TopicImage
+from ..view.replay import ReplayedRecord, replayed_rows
+from ..view.walk import Damage, Run, walk
+from .facts.batches import Breach
+from .partition import Partition, open_partition, unless_gone
+from .stable_reading import newest_ms, signature
+
+NEVER = 2**63 - 1  # ms
+MINUTE_MS = 60_000  # within which a broker writes its checkpoints
+
+
+class Known(Enum):
+    """An answer of the evidence."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+class Cluster:
+    """The cluster as the data directory at `root` describes it; read when first needed."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._bad: list[Breach] = []
+
+    @cached_property
+    def _partition(self) -> Partition | None:
+        try:
+            return open_partition(child(self._root, f"{METADATA_TOPIC}-0"))
+        except LogstoreError:
+            return None  # `directory-entry` tells of one that cannot be listed
+
+    @cached_property
+    def has_history(self) -> bool:
+        """Whether the metadata log has its first record; a snapshot does not say what was before it."""
+        partition = self._partition
+        return partition is not None and partition.first_offset == 0 and bool(partition.files.segments)
+
+    @property
+    def has_metadata(self) -> bool:
+        """Whether there is a metadata log."""
+        return self._partition is not None
+
+    @cached_property
+    def image(self) -> MetadataImage:
+        """The state as of the end of the metadata log, from the newest snapshot on (KIP-630); partial without a log."""
+        image, start, partition = MetadataImage(), 0, self._partition
+        if partition is None:
+            image.is_partial = True
+            return image
+        if not self.has_history and partition.files.kraft_snapshots:
+            (start, _), path = max(partition.files.kraft_snapshots.items())
+            for record in self._records(image, partition, path, 0):
+                self._replay(image, record._replace(timestamp=0), partition)
+        image.is_partial = image.is_partial or start < partition.first_offset
+        for segment in partition.files.segments:
+            for record in self._records(image, partition, segment.log, segment.base_offset):
+                if record.offset >= start:
+                    self._replay(image, record, partition)
+        return image
+
+    def _records(
+        self, image: MetadataImage, partition: Partition, path: str, base_offset: int
+    ) -> Iterator[ReplayedRecord]:
+        """Yield the records of one file of batches; none if it is gone. Behind damage the image is partial."""
+        try:
+            log = unless_gone(MappedFile, path)
+        except DataDirectoryError:
+            image.is_partial = True  # `verify_partition` tells of it
+            return
+        with log or nullcontext():
+            for piece in walk(log, base_offset) if log else ():
+                image.is_partial = image.is_partial or isinstance(piece, Damage)
+                yield from self._replayed(partition, path, piece) if isinstance(piece, Run) else ()
+
+    def _replayed(self, partition: Partition, path: str, run: Run) -> Iterator[ReplayedRecord]:
+        for item in replayed_rows(*run):
+            if isinstance(item, LogstoreError):
+                where = partition.where(path)
+                self._bad.append(Breach.of("internal-record", where, item, "records that can be read"))
+            elif isinstance(item, ReplayedRecord):
+                yield item
+
+    def _replay(self, image: MetadataImage, record: ReplayedRecord, partition: Partition) -> None:
+        try:
+            image.replay(record.value, record.offset, record.timestamp)
+        except SchemaError as error:
+            self._bad.append(Breach.of("internal-record", partition.where(), error, "a metadata record"))
+
+    @property
+    def unreadable(self) -> list[Breach]:
+        """Metadata records that do not parse."""
+        _ = self.image
+        return self._bad
+
+    @cached_property
+    def identity(self) -> MetaProperties | LogstoreError:
+        """`meta.properties`, or the error of reading it."""
+        try:
+            return read_meta_properties(child(self._root, meta_properties.FILE_NAME))
+        except LogstoreError as error:
+            return error
+
+    @property
+    def _node_id(self) -> int | None:
+        return self.identity.node_id if isinstance(self.identity, MetaProperties) else None
+
+    @cached_property
+    def is_whole_broker(self) -> Known:
+        """Whether all log dirs of the broker are in this one; `__cluster_metadata` is in the first of several."""
+        return Known.YES if self.has_metadata or self._node_id is None else Known.UNKNOWN
+
+    @cached_property
+    def is_alone(self) -> Known:
+        """Whether the cluster never had another broker or log dir that a partition's data could come from."""
+        is_told = self.has_history and not self.image.is_partial
+        is_one = len(self.image.log_directories) == 1 and all(one for _, one in self.image.log_directories)
+        return Known.YES if is_told and is_one else Known.UNKNOWN
+
+    def has_partition(self, topic: str, partition: int) -> Known:
+        """Whether the cluster has such a partition, as of the end of the metadata log."""
+        if self.image.is_partial or topic == METADATA_TOPIC:
+            return Known.UNKNOWN
+        found = self.topic(topic)
+        return Known.YES if found is not None and partition in found.partitions else Known.NO
+
+    @cached_property
+    def settled_ms(self) -> int:
+        """The time up to which all files agree, ms.
+
+        A running broker writes while files are read or copied one after the other; it writes checkpoints each minute,
+        and looks for late transactions every ten seconds. So the last minute before the newest file is not judged,
+        unless the directory was closed in order.
+        """
+        if os.path.lexists(child(self._root, clean_shutdown.FILE_NAME)):
+            return NEVER
+        return newest_ms(signature(self._root)) - MINUTE_MS
+
+    def topic(self, name: str) -> TopicImage | None:
+        """The topic of this name, None if it is not known."""
+        return self.image.topics.get(name)
+
+    def partition_count(self, topic: str) -> int | None:
+        """Partitions of the topic, None if it is not known."""
+        found = self.topic(topic)
+        return None if found is None else len(found.partitions)
+
+    def compaction(self, topic: str) -> Known:
+        """Whether the topic is, or ever was, compacted by a policy of its own."""
+        return Known.YES if topic in INTERNAL_TOPICS else self._is_among(self.image.compacted_topics, topic)
+
+    def tiering(self, topic: str) -> Known:
+        """Whether older segments of the topic are, or ever were, in remote storage."""
+        return self._is_among(self.image.tiered_topics, topic)
+
+    def _is_among(self, topics: set[str], topic: str) -> Known:
+        if topic in topics:
+            return Known.YES
+        is_told = topic in self.image.topics and self.has_history and not self.image.is_partial
+        return Known.NO if is_told else Known.UNKNOWN
+
+    def created_ms(self, topic: str) -> int:
+        """When the topic of this name was made, ms; 0 if it is not known."""
+        found = self.topic(topic)
+        return 0 if found is None else found.created_ms
+
+    def is_in_sync(self, topic: str, partition: int) -> Known:
+        """Whether this broker's replica has all committed records: it leads, or no other may."""
+        found = self.topic(topic)
+        replica = None if found is None else found.partitions.get(partition)
+        if replica is None or self._node_id is None:
+            return Known.UNKNOWN
+        may_lead = {*replica.isr, *replica.elr} or set(replica.replicas)
+        return Known.YES if replica.leader == self._node_id or may_lead == {self._node_id} else Known.NO
