@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..disk.directory import PartitionFiles, SegmentFiles, list_data_directory, list_partition_directory
-from ..disk.names import absolute_path, child, parent
+from ..disk.names import absolute_path, child, file_name, parent
 from ..disk.side_files import read_offset_checkpoint
 from ..errors import CheckpointFormatError, DataDirectoryError
 from ..layout import clean_shutdown, offset_checkpoint
-from ..layout.file_names import METADATA_TOPIC, DirectoryKind
+from ..layout.file_names import DELETED_SUFFIX, LOG_SUFFIX, METADATA_TOPIC, DirectoryKind
 from .finding import Where
 
 T = TypeVar("T")
@@ -73,6 +73,13 @@ class Partition:
     def is_live(self) -> bool:
         """Whether it is the partition of its name; a stray or future directory only shares the name."""
         return self.files.kind is DirectoryKind.LIVE
+
+    @property
+    def deleted_base_offsets(self) -> list[int]:
+        """The base offsets of segments that wait to be removed, a minute by default (`file.delete.delay.ms`)."""
+        ending = LOG_SUFFIX + DELETED_SUFFIX
+        names = [file_name(path) for path in self.files.left_overs if path.endswith(ending)]
+        return [int(name.removesuffix(ending)) for name in names if name.removesuffix(ending).isdecimal()]
 
     @property
     def is_set_aside(self) -> bool:

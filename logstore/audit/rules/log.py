@@ -152,6 +152,8 @@ def _lost_behind_start(epochs: EpochFacts) -> Iterator[Broken]:
     """Find epochs below the log start, which truncates them when it is raised (`truncateFromStart`)."""
     evidence, first, start = epochs.evidence, epochs.starts[:1], epochs.evidence.oldest_offset
     if evidence.is_start_known and not epochs.disordered and (first < start).any():
+        if any(first[0] <= base_offset < start for base_offset in evidence.partition.deleted_base_offsets):
+            return  # its last segments were deleted just before it was closed: epochs are flushed by another thread
         found = f"none at {start - int(first[0])} offsets up to {start - 1}, which are of its epochs"
         yield evidence.partition.where(epochs.path, offset=int(first[0])), _EACH_OFFSET, found
 

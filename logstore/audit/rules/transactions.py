@@ -148,12 +148,14 @@ def _decision(entry: CoordinatorEntry) -> str:
 def _repeated(lives: Lives, *, is_same: bool) -> Iterator[Broken]:
     """Find two markers of one transaction in one partition, by the epoch that it alone has."""
     for ends in lives.groups("producer_id", "marker_epoch", "place"):
-        if lives.is_compared(int(ends[0]["producer_id"]), lives.places[ends[0]["place"]]):
+        place = lives.places[ends[0]["place"]]
+        if lives.is_compared(int(ends[0]["producer_id"]), place):
             continue
+        cleaned_up_to = lives.histories[place].evidence.cleaned_up_to  # from there on, a marker has the data it ended
         first: np.void | None = None
         for end in ends if not has_data(ends).all() and is_of_one(ends).any() else ():
             if has_data(end):  # after a transaction that shares the epoch nobody knows whose marker comes next
-                first = end if is_of_one(end) else None
+                first = end if is_of_one(end) and end["marker_offset"] >= cleaned_up_to else None
             elif first is not None and (first["is_commit"] == end["is_commit"]) == is_same:
                 who = f"producer {end['producer_id']}, epoch {end['marker_epoch']}"
                 expected = f"{who}: one marker, at offset {first['marker_offset']}, {_outcome(first)}"

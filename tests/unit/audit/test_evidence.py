@@ -220,6 +220,21 @@ def test_epochs_begin_where_the_log_start_was_raised_to(tmp_path: Path) -> None:
         assert ("leader-epochs" in findings(root, story)) == is_told
 
 
+def test_epochs_may_begin_in_a_segment_that_was_just_deleted(tmp_path: Path) -> None:
+    """Another thread flushes them, which a clean shutdown does not wait for; the files go a minute later."""
+    story = Story()
+    story.plain(A, 5, offset=5)
+    root = story.write(tmp_path)
+    (root / ".kafka_cleanshutdown").touch()
+    (root / A / "leader-epoch-checkpoint").write_text("0\n1\n0 2\n")
+    for path in (root / A).glob("0*"):
+        path.rename(path.with_stem(f"{5:020}"))
+    assert "offsets-lost" in findings(root, story)
+    for base_offset, is_told in {0: True, 2: False}.items():
+        (root / A / f"{base_offset:020}.log.deleted").touch()
+        assert ("offsets-lost" in findings(root, story)) == is_told
+
+
 def test_epochs_below_the_first_may_be_lost_by_an_earlier_crash(tmp_path: Path) -> None:
     """The log start was raised to the log's end, and lost; the broker led again, in another epoch, and was closed."""
     story = Story()

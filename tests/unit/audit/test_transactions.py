@@ -6,6 +6,7 @@ import json
 import pickle
 from collections.abc import Callable
 from cProfile import Profile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,17 @@ def test_a_marker_without_data_is_not_one_of_a_transaction_before_the_last(tmp_p
     story.marker(A, NEXT, commit=False)
     story.marker(A, NEXT, commit=False)
     assert audited(story, tmp_path / "data").findings == ()
+
+
+@pytest.mark.parametrize(("offset", "found"), [(2, ["marker-contradicting"]), (3, [])])
+def test_a_marker_may_have_lost_its_data_to_the_cleaner(offset: int, found: list[str], tmp_path: Path) -> None:
+    story = Story()
+    story.make_topic("orders", policy="compact")
+    story.data(A, PAY, 0)
+    story.marker(A, NEXT)
+    story.marker(A, NEXT, commit=False)
+    story.batches[A][-1] = replace(story.batches[A][-1], base_offset=offset)
+    assert [finding.rule for finding in audited(story, tmp_path / "data").findings] == found
 
 
 def test_a_profiler_changes_nothing(tmp_path: Path) -> None:
