@@ -90,8 +90,8 @@ def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> in
 
     partitions: list[PartitionFacts] = []
     findings: list[Finding] = []
-    size = sum(log_size(path, is_partition=is_partition) for path, is_partition in paths)
-    with Progress("verify", size) as progress:
+    sizes = (log_size(path, is_partition=is_partition) for path, is_partition in paths)
+    with Progress("verify", lambda: sum(sizes)) as progress:
         for path, is_partition in paths:
             if is_partition:
                 facts = verify_partition_directory(path, decodes=not checksums_only, advance=progress.advance)
@@ -150,7 +150,7 @@ def audit(directory: str, now: int, form: str, checksums_only: bool, master: str
     if master is None:
         from logstore.audit.directory_audit import audit_directory, follow_all
 
-        with Progress("audit", log_size(directory)) as progress:
+        with Progress("audit", lambda: log_size(directory)) as progress:
             follow = partial(follow_all, decodes=not checksums_only, advance=progress.advance)
             audited = audit_directory(directory, now, follow)
     else:
@@ -202,7 +202,7 @@ def report(directory: str, output: str, now: int, form: str) -> int:
     from .report import page
 
     path = absolute_path(directory)
-    with Progress("report", log_size(path)) as progress:
+    with Progress("report", lambda: log_size(path)) as progress:
         audited = audit_directory(path, now, partial(follow_all, advance=progress.advance))
         write_output(SEAM, output, page(path, audited, now).encode())
     count = len(audited.findings)

@@ -68,7 +68,7 @@ def salvage(source: str, destination: str | None, now: int, dry_run: bool, form:
     """
     from logstore.log.salvage.salvage import plan_salvage
 
-    with Progress("salvage", log_size(source, is_partition=True)) as progress:
+    with Progress("salvage", lambda: log_size(source, is_partition=True)) as progress:
         pieces = plan_salvage(source, progress.advance)
         copy = _copy(source, None if dry_run else destination, now, pieces)
     _print_copy(source, copy, pieces, form)
@@ -88,7 +88,7 @@ def repair(source: str, destination: str | None, now: int, dry_run: bool, form: 
     """
     from logstore.log.salvage.salvage import losses, plan_salvage
 
-    with Progress("repair", log_size(source, is_partition=True)) as progress:
+    with Progress("repair", lambda: log_size(source, is_partition=True)) as progress:
         pieces = plan_salvage(source, progress.advance)
         lost = losses(pieces)
         copy = _copy(source, None if dry_run or lost else destination, now, pieces)

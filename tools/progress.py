@@ -1,6 +1,6 @@
 """What is done of something that takes longer than a second: one line on a terminal, that is gone at its end.
 
-with Progress("audit", log_size(path)) as progress:
+with Progress("audit", lambda: log_size(path)) as progress:
     progress.advance(size)
 """
 
@@ -9,9 +9,11 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
+from collections.abc import Callable
 from typing import Self, TextIO
 
 from logstore.clock import monotonic_s
+from logstore.errors import DataDirectoryError
 
 DELAY_S, INTERVAL_S = 1.0, 0.2  # before the first line, and between two
 ERASE = "\r\033[K"
@@ -22,11 +24,11 @@ class Progress:
 
     Args:
         verb: what is going on.
-        size: bytes there are to be done; 0 if nobody knows.
+        size: returns the bytes there are to be done, 0 if nobody knows; asked before the first line only.
         stream: where the line goes, if that is a terminal; by default standard error.
     """
 
-    def __init__(self, verb: str, size: int = 0, stream: TextIO | None = None) -> None:
+    def __init__(self, verb: str, size: Callable[[], int] = lambda: 0, stream: TextIO | None = None) -> None:
         self._verb = verb
         self._size = size
         self._stream = stream or sys.stderr
@@ -61,26 +63,35 @@ class Progress:
                 self._stream.flush()
 
     def _run(self) -> None:
-        start_s, pause_s = monotonic_s(), DELAY_S
+        start_s, pause_s, size = monotonic_s(), DELAY_S, -1
         while not self._is_ended.wait(pause_s):
             pause_s = INTERVAL_S
+            size = self._size() if size < 0 else size
             with self._lock:
-                line = f"logstore {self._verb}: {self._words(monotonic_s() - start_s)}"
+                line = f"logstore {self._verb}: {self._words(size, monotonic_s() - start_s)}"
                 self._is_line_there = True
                 self._stream.write(f"{ERASE}{line[: shutil.get_terminal_size().columns - 1]}")
                 self._stream.flush()
 
-    def _words(self, seconds: float) -> str:
-        if self._size:
-            percent = min(100 * self._done // self._size, 100)
-            return f"{percent} % of {self._size / 2**30:.2f} GiB, {self._done / 2**20 / seconds:.0f} MiB/s"
+    def _words(self, size: int, seconds: float) -> str:
+        if size:
+            percent = min(100 * self._done // size, 100)
+            return f"{percent} % of {size / 2**30:.2f} GiB, {self._done / 2**20 / seconds:.0f} MiB/s"
         return f"{seconds:.0f} s"
 
 
 def log_size(path: str, *, is_partition: bool = False) -> int:
-    """Return the bytes of the segments of a data directory or a partition, as far as they can be listed."""
+    """Return the bytes of all segments of a data directory or a partition; 0 if it cannot be listed."""
+    try:
+        return sum(log_sizes(path, is_partition=is_partition).values())
+    except DataDirectoryError:
+        return 0  # the reader raises the error
+
+
+def log_sizes(path: str, *, is_partition: bool = False) -> dict[str, int]:
+    """Return the bytes of the segments in a data directory, or in a partition alone, by the path of the partition."""
     from logstore.disk.directory import list_data_directory, list_partition_directory
     from logstore.disk.files import file_size
 
     partitions = [list_partition_directory(path)] if is_partition else list_data_directory(path).partitions
-    return sum(file_size(segment.log) for one in partitions for segment in one.segments)
+    return {one.path: sum(file_size(segment.log) for segment in one.segments) for one in partitions}

@@ -133,7 +133,7 @@ def command(
         now_ms=now,
         config=config,
     )
-    with Progress("recover", log_size(path, is_partition=True)) as progress:
+    with Progress("recover", lambda: log_size(path, is_partition=True)) as progress:
         lost = losses(path, progress.advance, was_clean=settings.was_clean, recovery_point=settings.recovery_point)
     if dry_run:
         batch_count, size = loss_sizes(lost)

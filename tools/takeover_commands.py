@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import click
 
 from logstore import clock
-from logstore.disk.directory import list_data_directory
 from logstore.errors import UsageError
 
 from .losses import loss_text, losses_of_directory, require_consent
 from .paths import data_directory, require_accessible
-from .progress import Progress, log_size
+from .progress import Progress, log_size, log_sizes
 from .rows import PATH, Row, RowField, RowType, members, print_row
 from .server_properties import require_nameable, require_new_file, server_properties, start_command, warnings
 from .tables import print_lines
@@ -76,7 +74,7 @@ def import_(directory: str, yes: bool, dry_run: bool, form: str) -> int:
             path=directory,
             advice="`logstore promote` makes one of partitions that lie in a directory",
         )
-    with Progress("import", log_size(directory)) as progress:
+    with Progress("import", lambda: log_size(directory)) as progress:
         lost, done = losses_of_directory(directory, progress.advance), None
     if not dry_run:
         require_consent({} if yes else lost)
@@ -115,7 +113,7 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str
     require_nameable(found.path)
     if out is not None:
         require_new_file(out)
-    with Progress("promote", log_size(directory)) as progress:
+    with Progress("promote", lambda: log_size(directory)) as progress:
         lost = losses_of_directory(directory, progress.advance) if found.steps else {}
     done, config = None, None
     if not dry_run:
@@ -158,14 +156,8 @@ def _recover(directory: str, found: Inspection) -> list[str]:
     """Open and close the directory; return the steps that this took, and the bytes that it removed from each log."""
     from logstore import open as open_store
 
-    before = _log_sizes(directory)
+    before = log_sizes(directory)
     open_store(directory).close()
-    after = _log_sizes(directory)
+    after = log_sizes(directory)
     cut = {path: size - after[path] for path, size in before.items() if after.get(path, size) < size}
     return [*found.steps, *(f"remove {size:,} bytes from the first damage on, in {path}" for path, size in cut.items())]
-
-
-def _log_sizes(directory: str) -> dict[str, int]:
-    """Return the total size of the segments by the path of the partition."""
-    partitions = list_data_directory(directory).partitions
-    return {one.path: sum(os.path.getsize(segment.log) for segment in one.segments) for one in partitions}

@@ -186,7 +186,7 @@ def _dump_in_workers(
 
     stream = stderr if _is_file(stdout) else io.StringIO()  # a pipe may lead to a pager on the same terminal
     with (
-        Progress("dump", input_size, stream) as progress,
+        Progress("dump", lambda: input_size, stream) as progress,
         closing(run_jobs(paths, partial(_dump_file, options), progress.advance)) as jobs,
     ):
         for job in jobs:

@@ -1,7 +1,7 @@
 """Lines of many rows at once, from a template: literals, numbers, and bytes that differ from row to row.
 
-A kernel fills it, five times as fast as Python fills a format string. Python says what is in a line; of that the kernel
-knows decimals alone.
+A kernel fills it, five times as fast as Python fills a format string. Python says what is in a line; the kernel writes
+decimals, and backslashes before quotes.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def wait_for(is_so: Callable[[], bool]) -> None:
 @pytest.mark.usefixtures("at_once")
 def test_bytes_are_told_as_a_share_with_their_rate() -> None:
     terminal = Terminal()
-    with Progress("dump", 2**30, terminal) as shown:
+    with Progress("dump", lambda: 2**30, terminal) as shown:
         threads = [threading.Thread(target=lambda: [shown.advance(2**15) for _ in range(2**12)]) for _ in range(4)]
         for thread in threads:
             thread.start()
