@@ -14,6 +14,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from ..calls import SHORT, alone
 from ..errors import IllegalStateError
 from ..model import TopicPartition
 from ..store.data_directory import DataDirectory
@@ -61,7 +62,7 @@ class Store(DataDirectory):
         self._require_open()
         parsed = parse_producer_config(config, client_number=next(self._numbers), ignores_network=ignore_network_config)
         made = Producer(self, parsed, key_serializer=key_serializer, value_serializer=value_serializer)
-        with self._clients_lock:
+        with alone(SHORT), self._clients_lock:
             self._producers.add(made)
         return made
 
@@ -98,7 +99,7 @@ class Store(DataDirectory):
             value_deserializer=value_deserializer,
             consumer_timeout_ms=consumer_timeout_ms,
         )
-        with self._clients_lock:
+        with alone(SHORT), self._clients_lock:
             self._consumers.add(made)
         if topics and made.config["group.id"] is not None:
             made.subscribe(topics)
@@ -138,13 +139,14 @@ class Store(DataDirectory):
             LogstoreError: the first error, of a transaction that could not be aborted, or as `DataDirectory.close`;
                 everything is closed.
         """
-        if self.is_after_fork:
-            return
-        with self._clients_lock:
+        super().close()
+
+    def _close(self) -> None:
+        with alone(SHORT), self._clients_lock:
             producers, consumers = list(self._producers), list(self._consumers)
         closes: list[Callable[[], None]] = [partial(_close_consumer, consumer) for consumer in consumers]
         closes += [producer.close for producer in producers]
-        _close_each([*closes, super().close])
+        _close_each([*closes, super()._close])
 
     def invalidate_after_fork(self) -> None:
         """Disown the store as `DataDirectory` does; what producers have not written, the parent writes."""
@@ -152,6 +154,8 @@ class Store(DataDirectory):
         self._clients_lock = threading.Lock()
         for producer in list(self._producers):
             producer.invalidate_after_fork()
+        for consumer in list(self._consumers):
+            consumer.invalidate_after_fork()
 
     def __repr__(self) -> str:
         state = (

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from io import FileIO
 from typing import ClassVar, Protocol
 
+from ..calls import SHORT, alone
 from ..errors import DataDirectoryError
 from ..layout import meta_properties
 from ..layout.file_names import LOCK_FILE_NAME
@@ -50,7 +51,7 @@ class DataDirectoryLock:
         """Take the lock; raise DataDirectoryError, in Kafka's words, if any process holds it, a broker or this one."""
         self.on_fork: weakref.WeakMethod[Callable[[], None]] | None = None
         lock_path = child(path, LOCK_FILE_NAME)
-        with self._guard:
+        with alone(SHORT), self._guard:
             # checked before opening: closing any descriptor of the file would drop this process's lock (POSIX)
             if os.path.exists(lock_path) and _identity(os.stat(lock_path)) in self._held:
                 raise _is_held(path)
@@ -71,7 +72,7 @@ class DataDirectoryLock:
 
     def release(self) -> None:
         """Release the lock; a second call does nothing, or completes an interrupted one."""
-        with self._guard:
+        with alone(SHORT), self._guard:
             self._file.close()  # first: closed later, it would drop the lock that this process may have taken again
             if self._held.get(self._identity) is self:
                 del self._held[self._identity]

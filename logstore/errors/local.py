@@ -18,6 +18,15 @@ class IllegalStateError(LogstoreError, RuntimeError):
     recovery = Recovery.MEND
 
 
+class ReentrantCallError(IllegalStateError):
+    """A call from a signal handler, a finalizer or a callback, in the middle of a call that it would have to wait for.
+
+    It has changed nothing, and succeeds when the interrupted call has returned.
+    """
+
+    recovery = Recovery.RETRY
+
+
 class SerializationError(LogstoreError, ValueError):
     """A serializer or deserializer failed, or returned something else than bytes (`SerializationException`)."""
 

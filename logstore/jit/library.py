@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import xxhash
 
+from ..calls import SHORT, alone
 from . import cpu
 from .device import BUILDING_VARIABLE
 from .fingerprint import PACKAGE, compiler_versions, sources_hash
@@ -120,7 +121,7 @@ def directories() -> list[str]:
 
 
 def _library() -> tuple[str, Addresses]:
-    with _loading:
+    with alone(SHORT), _loading:
         if not _loaded:
             path = library_path()
             _loaded.append((path, _load(path)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import numpy as np
 
+from ..calls import alone_in_log
 from ..columns.batch_fields import SentFieldArguments
 from ..columns.batch_table import ByteArray
 from ..columns.record_columns import RecordColumns
@@ -43,7 +44,7 @@ class LogAppends:
 
         The watcher runs under the log's lock and must not block. An interrupted append may drop it without a call.
         """
-        with self.lock:
+        with alone_in_log(), self.lock:
             if watcher in self.appender.watchers:
                 return False
             self.appender.watchers += (watcher,)
@@ -51,7 +52,7 @@ class LogAppends:
 
     def append(self, request: AppendRequest) -> AppendInfo:
         """Append a request; raises as `append_as_leader`."""
-        with self.lock:
+        with alone_in_log(), self.lock:
             return self.appender.append(request)
 
     def append_as_leader(
@@ -115,7 +116,7 @@ class LogAppends:
             headers = EncodedHeaders(map(encode_headers, headers))
         producer = producer_id, producer_epoch, base_sequence, bool(is_transactional)
         request = new_records_request((values, keys, timestamps, headers, *producer, leader_epoch, guard, *CLIENTS))
-        with self.lock:
+        with alone_in_log(), self.lock:
             return self.appender.append(request)
 
     def append_columns(
@@ -143,7 +144,7 @@ class LogAppends:
             LogstoreError: as `append_as_leader`; the batches before the refused one stay appended.
         """
         log = cast("PartitionLog", self)
-        with self.lock:
+        with alone_in_log(), self.lock:
             self.failure.require_writable()
             return append_each(log, column_requests(log, columns, batch_size, leader_epoch, guard, sent))
 

@@ -5,8 +5,9 @@
     log.roll(), log.flush(), log.delete_records(offset), …
     log.close()
 
-Every change holds `lock`; a reader holds it only while it makes a view. After a failed write the log takes no more
-changes, see `failure`.
+Every change holds `lock`; a reader holds it only while it makes a view. A method may not be called from inside of
+another one, as by a signal handler, see `calls`; functions below call each other. After a failed write the log takes no
+more changes, see `failure`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..calls import LOG, alone
 from ..disk.lock import invalidate_when_forked
 from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerEntry
@@ -29,8 +31,8 @@ from .config import DEDUPE_BUFFER_SIZE, LogConfig, is_tiered
 from .failure import Failure
 from .load.loader import LogLoader
 from .log_appends import LogAppends
-from .maintain.flush import FAILURE_TEXT, flush, flush_beside, raise_recovery_point
-from .maintain.retain import DeletedSegment, delete_old_segments, delete_records
+from .maintain.flush import FAILURE_TEXT, flush, flush_beside
+from .maintain.retain import DeletedSegment, delete_old_segments, delete_records, raise_log_start
 from .maintain.roll import roll, roll_jitter_ms, segment_ms_max, truncate_fully_and_start_at
 from .maintain.swap import DeletedFiles
 from .offsets import Offsets
@@ -146,7 +148,7 @@ class PartitionLog(LogAppends, ReadableLog):
     @property
     def size(self) -> int:
         """Bytes of all `.log` files together."""
-        with self.lock:
+        with alone(LOG), self.lock:
             return sum(segment.size for segment in self.segments)
 
     def __repr__(self) -> str:
@@ -156,7 +158,7 @@ class PartitionLog(LogAppends, ReadableLog):
 
     def view(self) -> LogView:
         """Return the log as it is now, for readers."""
-        with self.lock:
+        with alone(LOG), self.lock:
             struct = self.offsets.struct
             bounds = ReadBounds(
                 self.topic_partition,
@@ -176,7 +178,7 @@ class PartitionLog(LogAppends, ReadableLog):
 
     def update_config(self, config: LogConfig) -> None:
         """Replace the configuration; the active segment keeps the one it was created with."""
-        with self.lock:
+        with alone(LOG), self.lock:
             self.invalidate_fast_path()
             self.config = config
             self.rules = ValidationRules.of(config, self.topic_partition)
@@ -206,17 +208,17 @@ class PartitionLog(LogAppends, ReadableLog):
 
     def producer(self, producer_id: int) -> ProducerEntry | None:
         """Return the state of a producer; None if it is unknown."""
-        with self.lock:
+        with alone(LOG), self.lock:
             return self.producers.state.get(producer_id)
 
     def producer_entries(self) -> list[ProducerEntry]:
         """Return the state of all producers, in the order in which they came."""
-        with self.lock:
+        with alone(LOG), self.lock:
             return list(self.producers.state)
 
     def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         """Return whether the producer has an open transaction in this epoch."""
-        with self.lock:
+        with alone(LOG), self.lock:
             return self.producers.state.has_ongoing_transaction(producer_id, producer_epoch)
 
     def start_inside(self) -> int | None:
@@ -224,7 +226,7 @@ class PartitionLog(LogAppends, ReadableLog):
 
         That of a log with remote storage is returned in any case, as a broker checkpoints it.
         """
-        with self.lock:
+        with alone(LOG), self.lock:
             if is_tiered(self.config):
                 return self.log_start_offset if self.remote_start_offset is None else self.remote_start_offset
             first, offset = self.segments.first, self.log_start_offset
@@ -234,7 +236,7 @@ class PartitionLog(LogAppends, ReadableLog):
         self, producer_id: int, *, sequence: int, producer_epoch: int, supports_epoch_bump: bool
     ) -> VerificationGuard | None:
         """Return the guard to append a transactional batch with, see `ProducerState.begin_verification`."""
-        with self.lock:
+        with alone(LOG), self.lock:
             return self.producers.state.begin_verification(
                 producer_id,
                 sequence=sequence,
@@ -245,7 +247,7 @@ class PartitionLog(LogAppends, ReadableLog):
 
     def roll(self) -> None:
         """Close the active segment and begin a new one at the log's end; an empty one is replaced."""
-        with self.lock, self.failure.poisoned_by("Error while rolling log segment for"):
+        with alone(LOG), self.lock, self.failure.poisoned_by("Error while rolling log segment for"):
             roll(self)
 
     def flush(self) -> None:
@@ -263,17 +265,8 @@ class PartitionLog(LogAppends, ReadableLog):
         Raises:
             OffsetOutOfRangeError: an offset above the high watermark.
         """
-        with self.lock, self.failure.poisoned_by("Exception while increasing log start offset for"):
-            if not self.offsets.may_start_at(offset):
-                return False
-            self.offsets.raise_log_start(offset)
-            self.remote_start_offset = None
-            raise_recovery_point(self, offset)
-            if self.epochs.truncate_from_start(offset):
-                self.write_epochs()
-            self.producers.raise_log_start_offset(offset)
-            self.offsets.refresh_first_unstable_offset()
-            return True
+        with alone(LOG), self.lock, self.failure.poisoned_by("Exception while increasing log start offset for"):
+            return raise_log_start(self, offset)
 
     def delete_records(self, offset: int) -> int:
         """Move the log start to `offset`, -1 for the high watermark; return the log start, see `delete_records`."""
@@ -297,17 +290,17 @@ class PartitionLog(LogAppends, ReadableLog):
 
     def remove_deleted_files(self, now_ms: int) -> list[str]:
         """Remove files deleted `file.delete.delay.ms` ago; return their names. To be called periodically."""
-        with self.lock:
+        with alone(LOG), self.lock:
             return self.deleted_files.remove_due(self.directory, now_ms)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the log is empty, and starts and ends at `offset`."""
-        with self.lock, self.failure.poisoned_by("Error while truncating log for"):
+        with alone(LOG), self.lock, self.failure.poisoned_by("Error while truncating log for"):
             truncate_fully_and_start_at(self, offset)
 
     def drop_expired_producers(self) -> None:
         """Forget producers that have not written for `producer.id.expiration.ms`; to be called periodically."""
-        with self.lock:
+        with alone(LOG), self.lock:
             now_ms = self.now_ms()
             with self.failure.poisoned_by("Error while removing expired producers of"):
                 self.producers.state.drop_expired(now_ms)
@@ -317,7 +310,7 @@ class PartitionLog(LogAppends, ReadableLog):
 
         If a write failed, only files are closed: the next load must treat the log as not cleanly closed.
         """
-        with self.lock:
+        with alone(LOG), self.lock:
             if self.failure.is_closed:
                 return
             self.failure.settle()

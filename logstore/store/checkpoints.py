@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+from ..calls import CHECKPOINTS, alone
 from ..disk.atomic import replace_file
 from ..disk.checkpoint_writing import clean_shutdown_bytes, offset_checkpoint_bytes
 from ..disk.names import child
@@ -56,14 +57,14 @@ class Checkpoints:
 
     def write(self, name: str, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
         """Write one of the files for open logs; a log that is not open yet keeps its entry."""
-        with self._lock:
+        with alone(CHECKPOINTS), self._lock:
             offsets = {key: self.get(name, key) for key in waiting}
             offsets |= {key: _OFFSET_OF[name](log) for key, log in logs.items()}
             self._replace(name, {key: offset for key, offset in offsets.items() if offset is not None})
 
     def keep_only(self, keys: Collection[TopicPartition]) -> None:
         """Forget partitions that no longer exist, before any log is open: a new one of the same name starts at 0."""
-        with self._lock:
+        with alone(CHECKPOINTS), self._lock:
             for name, offsets in self._offsets.items():
                 gone = offsets.keys() - keys
                 for key in gone:
@@ -79,7 +80,7 @@ class Checkpoints:
 
     def set_cleaner_offset(self, key: TopicPartition, offset: int | None) -> None:
         """Write the offset up to which a log was cleaned; None for a deleted log."""
-        with self._lock:
+        with alone(CHECKPOINTS), self._lock:
             offsets = self._offsets[CLEANER_OFFSET_FILE_NAME]
             if offsets.get(key) == offset:
                 return

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import clock
+from ..calls import STORE, TOPICS, alone, require_outside
 from ..disk.lock import DataDirectoryLock
 from ..disk.seam import Seam
 from ..errors import DataDirectoryError, LogstoreError, UsageError
@@ -128,7 +129,7 @@ class DataDirectory(ClosedInWith):
             PolicyViolationError: what Kafka refuses, in its words.
             KafkaStorageError, DataDirectoryError: a write failed, and the topic does not exist.
         """
-        with self.lock:
+        with alone(TOPICS), self.lock:
             self._begin_change()
             self._changes.create(name, partitions, config or {})
         self._tell_groups(name)
@@ -143,7 +144,7 @@ class DataDirectory(ClosedInWith):
             KafkaStorageError: the deletion could not be written.
             DataDirectoryError: the topic is deleted, but some files remain; the next opening removes them.
         """
-        with self.lock:
+        with alone(TOPICS), self.lock:
             self._begin_change()
             topic_id = self.describe_topic(name).topic_id
             error = self._changes.delete(name)
@@ -164,7 +165,7 @@ class DataDirectory(ClosedInWith):
             KafkaStorageError: the change could not be written.
             DataDirectoryError: the directories could not be made; each is made when it is first asked for.
         """
-        with self.lock:
+        with alone(TOPICS), self.lock:
             self._begin_change()
             error = self._changes.add_partitions(name, partitions)
         self._tell_groups(name)
@@ -179,19 +180,20 @@ class DataDirectory(ClosedInWith):
             UnknownTopicOrPartitionError, InvalidConfigurationError: what Kafka refuses.
             KafkaStorageError: the change could not be written.
         """
-        with self.lock:
+        with alone(TOPICS), self.lock:
             self._begin_change()
             self._changes.alter_config(name, changes)
             return self.describe_topic(name)
 
     def describe_topic(self, name: str) -> TopicDescription:
         """Return a topic; raises UnknownTopicOrPartitionError."""
+        self.require_same_process()
         image = self._metadata.image
         return describe(image, topic_of(image, name))
 
     def next_producer_id(self) -> int:
         """Return a new producer id; raises KafkaStorageError if the next block of them cannot be logged."""
-        with self.lock:
+        with alone(TOPICS), self.lock:
             self._require_open()
             self._metadata.settle()
             ids = self._metadata.producer_ids
@@ -204,15 +206,18 @@ class DataDirectory(ClosedInWith):
 
         An error that it raises is kept in `failures`, and it is called again.
         """
+        self.require_same_process()
         self._timers.add(name, interval_ms, function)
 
     def start(self) -> None:
         """Start the timer thread."""
+        self.require_same_process()
         self._timers.start()
 
     def run_due(self) -> list[str]:
         """Call what is due in this thread; return the names."""
         self.require_same_process()
+        require_outside()
         return self._timers.run_due()
 
     def close(self) -> None:
@@ -223,10 +228,15 @@ class DataDirectory(ClosedInWith):
         still be closing logs: a second call waits for them and does the rest.
 
         Raises:
+            ReentrantCallError: a signal handler calls this in the middle of a call of the library; nothing is closed.
             LogstoreError: of the first log that could not be closed; all others are closed.
         """
         if self.is_after_fork:
             return
+        with alone(STORE):
+            self._close()
+
+    def _close(self) -> None:
         # in this order: no cleaning begins, the running one aborts, and only then is it waited for
         self._timers.is_stopped = True
         self._partitions.stop_cleaning()
@@ -260,11 +270,15 @@ class DataDirectory(ClosedInWith):
     def require_same_process(self) -> None:
         """Raise DataDirectoryError in the child of a fork."""
         if self.is_after_fork:
-            raise DataDirectoryError(
-                "The store was opened by another process, of which this one was forked",
-                path=self.path,
-                advice="open it anew in this process, when the other one has closed it",
-            )
+            raise self.of_parent()
+
+    def of_parent(self) -> DataDirectoryError:
+        """Return the error for a call in the child of a fork."""
+        return DataDirectoryError(
+            "The store was opened by another process, of which this one was forked",
+            path=self.path,
+            advice="open it anew in this process, when the other one has closed it",
+        )
 
     def _require_open(self) -> None:
         self.require_same_process()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..calls import GROUPS, TOPICS, alone
 from ..coordinator.transactions.outcomes import MarkerEntry
 from ..errors import LogstoreError, UnknownTopicOrPartitionError
 from ..layout.record import RECORD_OVERHEAD_SIZE
@@ -49,13 +50,13 @@ class CoordinatorTopic:
         """The number of partitions, 0 before the topic is created; partitions added later do not count."""
         if self._partition_count == 0:
             # under the lock: while another thread creates the topic, it has no partitions yet
-            with self._store.lock, suppress(UnknownTopicOrPartitionError):
+            with alone(TOPICS), self._store.lock, suppress(UnknownTopicOrPartitionError):
                 self._partition_count = self._store.describe_topic(self.name).partition_count
         return self._partition_count
 
     def make(self) -> None:
         """Create the topic if it does not exist."""
-        with self._making:
+        with alone(GROUPS), self._making:
             if self.partition_count == 0:
                 broker, count_name = self._store.config, _PARTITION_COUNT_NAMES[self.name]
                 topic_config = internal_config(self.name, broker)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import NamedTuple
 
+from ..calls import PARTITIONS, alone
 from ..disk.seam import Seam
 from ..errors import LogstoreError
 from ..layout.file_names import directory_name
@@ -108,7 +109,7 @@ class Partitions:
         log = self._logs.get(key)
         if log is not None or key not in self._waiting:
             return log
-        with self._lock:
+        with alone(PARTITIONS), self._lock:
             wanted = self._waiting.get(key)
             if wanted is not None and key not in self._logs:
                 self._waiting[key] = wanted._replace(was_clean=False)  # first: an interrupt leaves it to be recovered
@@ -179,7 +180,7 @@ class Partitions:
 
         After an interrupt, which waits for the logs that are being closed, it may be called again for the others.
         """
-        with self._lock:
+        with alone(PARTITIONS), self._lock:
             self._waiting.clear()
             logs = [*self._logs.values(), *(log for log in self._leaving.values() if log is not None)]
         errors: list[LogstoreError] = []
@@ -199,7 +200,7 @@ class Partitions:
         Returns:
             The first error, after all partitions were tried. A directory that stays does not block a new topic.
         """
-        with self._lock:
+        with alone(PARTITIONS), self._lock:
             # noted first: after an interrupt the next call, or `close_all`, closes these logs
             for key in keys:
                 self._leaving[key] = self._logs.get(key)
@@ -216,7 +217,7 @@ class Partitions:
 
     def update(self, wanted: Iterable[WantedPartition]) -> None:
         """Update configurations; partitions without log are created when first asked for."""
-        with self._lock:
+        with alone(PARTITIONS), self._lock:
             for one in wanted:
                 log, waiting = self._logs.get(one.key), self._waiting.get(one.key)
                 if log is None:

@@ -14,6 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 
+from ..calls import TOPICS, alone
 from ..disk.directory import list_partition_directory, partition_directories
 from ..disk.names import absolute_path, child
 from ..disk.side_files import read_meta_properties, topic_id_of
@@ -63,7 +64,7 @@ class ReadOnlyStore(ClosedInWith):
 
     def describe_topic(self, name: str) -> TopicDescription:
         """Return a topic; raises UnknownTopicOrPartitionError."""
-        with self._lock:
+        with alone(TOPICS), self._lock:
             return describe(self._image, topic_of(self._image, name))
 
     def log(self, topic: str, partition: int) -> PartitionReader:
@@ -75,7 +76,7 @@ class ReadOnlyStore(ClosedInWith):
             LogstoreError: it cannot be read.
         """
         key = topic, partition
-        with self._lock:
+        with alone(TOPICS), self._lock:
             known, path = topic_of(self._image, topic), child(self.path, directory_name(topic, partition))
             if partition not in known.partitions:
                 raise unknown_topic(directory_name(topic, partition))
@@ -97,7 +98,7 @@ class ReadOnlyStore(ClosedInWith):
             DataDirectoryError: there is no such directory, or it cannot be read.
             LogstoreError: the metadata log cannot be read.
         """
-        with self._lock:
+        with alone(TOPICS), self._lock:
             if os.path.isdir(child(self.path, DIRECTORY_NAME)):
                 self._read_metadata()
             else:

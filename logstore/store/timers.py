@@ -140,18 +140,21 @@ class Timers:
         """Return the first due timer, rescheduled if it is periodic; None if none is due."""
         with self._lock:
             while self._heap and not self.is_stopped:
-                due_ms, _, timer = self._heap[0]
+                first = self._heap[0]
+                due_ms, _, timer = first
+                # each look at the heap is one expression with its change: a signal handler may add a timer in between
                 if self._by_name.get(timer.name) is not timer:
-                    heappop(self._heap)
+                    _ = self._heap[0] is first and heappop(self._heap)
                 elif due_ms > now_ms:
                     return None
                 elif timer.interval_ms is None:
-                    del self._by_name[timer.name]
-                    heappop(self._heap)
-                    return timer
+                    if self._heap[0] is first and heappop(self._heap):
+                        del self._by_name[timer.name]
+                        return timer
                 else:  # a single step: an interrupt leaves it due now or due later
-                    heapreplace(self._heap, (now_ms + timer.interval_ms, next(self._numbers), timer))
-                    return timer
+                    following = now_ms + timer.interval_ms, next(self._numbers), timer
+                    if self._heap[0] is first and heapreplace(self._heap, following):
+                        return timer
             return None
 
     def _call(self, timer: _Timer) -> None:

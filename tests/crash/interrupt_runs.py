@@ -33,12 +33,13 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from tests.crash.handled_calls import HANDLED
 from tests.crash.interrupted_calls import CALLS, Interrupted, nothing
 from tests.crash.interrupted_world import World, described
 from tests.crash.interrupts import Alarm, Interrupt, LineTracer
 from tests.crash.reentrant_calls import REENTRANT
 
-HANGING_S = 10.0
+HANGING_S = 30.0
 HANGING_AT_FIRST_S = 900.0  # in a process that still imports and maybe compiles, beside others
 AGAIN_COUNT = 3
 SIGNALS_OF_WORLD = 20
@@ -135,7 +136,7 @@ def _work() -> None:
 
 
 def _answer(asked: dict[str, Any], place: Path, say: Callable[[dict[str, Any]], object]) -> None:
-    what = CALLS.get(asked["name"]) or REENTRANT[asked["name"]]
+    what = {**CALLS, **REENTRANT, **HANDLED}[asked["name"]]
     for _ in range(1 if asked["is_dry"] else 2):  # the first imports and compiles
         say({"at": -1})
         dry = LineTracer()

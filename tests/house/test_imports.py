@@ -11,7 +11,7 @@ from tests.house.sources import Module, product_modules, sample
 
 # A layer of logstore may import itself and what stands to its left.
 LAYERS = [
-    *("errors", "model", "clock", "layout", "jit", "kernels", "codec", "columns", "folds"),
+    *("errors", "model", "clock", "calls", "layout", "jit", "kernels", "codec", "columns", "folds"),
     *("disk", "messages", "topics", "view", "log", "coordinator", "store", "client"),
 ]
 MAY_IMPORT = {layer: set(LAYERS[: index + 1]) for index, layer in enumerate(LAYERS)}

@@ -22,6 +22,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ...calls import GROUPS, is_inside
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...errors import IllegalStateError, InvalidGroupIdError, UnstableOffsetCommitError, UsageError
@@ -80,7 +81,12 @@ class Consumer(ClosedInWith):
             weakref.finalize(self, self._member.abandon).atexit = False
         fetcher = Fetcher(store, self._positions, config, to_key=key_deserializer, to_value=value_deserializer)
         self._polling = Polling(
-            config, self._positions, fetcher, self._member, iteration_timeout_ms=consumer_timeout_ms
+            config,
+            self._positions,
+            fetcher,
+            self._member,
+            iteration_timeout_ms=consumer_timeout_ms,
+            close=weakref.WeakMethod(self.close),
         )
         self._use = self._polling.use
 
@@ -196,8 +202,16 @@ class Consumer(ClosedInWith):
         self._polling.wakeup()
 
     def close(self) -> None:
-        """Commit if `enable.auto.commit`, and leave the group; a second call does nothing."""
-        if self._use.is_closed:
+        """Commit if `enable.auto.commit`, and leave the group; a second call does nothing.
+
+        From a signal handler in the middle of `poll` or an iteration, it makes that end, and close: the iteration ends,
+        `poll` raises IllegalStateError, and no record is handed out any more. In the middle of another call of the
+        library it leaves this to the next `poll` or iteration, or to the next `close`.
+        """
+        if self._use.is_closed or self._store.is_after_fork:
+            return
+        if self._polling.is_interrupted or is_inside(GROUPS):
+            self._polling.ask_to_close()
             return
         with self._use:
             try:
@@ -207,6 +221,10 @@ class Consumer(ClosedInWith):
                     self._member.commit_automatically(is_due=True)
             finally:
                 self._polling.close()
+
+    def invalidate_after_fork(self) -> None:
+        """Refuse calls in the child of a fork, of an iteration too."""
+        self._use.owner = 0
 
     def __repr__(self) -> str:
         current = self._positions.current

@@ -9,7 +9,7 @@ from typing import Any
 
 from ... import clock
 from ...columns.arrow_batches import record_schema
-from ...errors import IllegalStateError, LogstoreError, OffsetOutOfRangeError, SerializationError
+from ...errors import LogstoreError, OffsetOutOfRangeError, SerializationError
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
@@ -80,7 +80,6 @@ class Fetcher:
         self._collected_for: int | None = None  # `_turn_is_for` as it will be once `confirm` is called
         self._next_look_s = 0.0  # time to look at all partitions again
         self._fetch_wait_s: float | None = None  # since when there is less than `fetch.min.bytes`
-        self._change_count = 0  # counts calls that read, so that a deserializer's call inside one is noticed
 
     def confirm(self) -> None:
         """Keep the turn, as the positions are behind what `collect` returned; else the next call looks at all."""
@@ -103,10 +102,8 @@ class Fetcher:
         not among the positions.
 
         Raises:
-            IllegalStateError: a deserializer has read from the consumer that called it; those records count as given.
             LogstoreError: the next record cannot be read.
         """
-        self._change_count = change_count = self._change_count + 1
         self._positions.sought.clear()
         self._collected_for = self._turn_is_for  # stays if the current fetch suffices and the turn is not used
         found: Records = {}
@@ -131,8 +128,6 @@ class Fetcher:
         except LogstoreError:
             if not found:
                 raise
-        if self._change_count != change_count:
-            raise IllegalStateError("A deserializer has read from the consumer that called it")
         self._fetch = fetch
         for partition in self._positions.sought & moved.keys():
             del moved[partition]
@@ -148,7 +143,6 @@ class Fetcher:
         """
         import pyarrow as pa
 
-        self._change_count += 1
         self._fetch = self._turn_is_for = self._collected_for = None
         names = pa.array(sorted({partition.topic for partition in self._positions}), pa.string())
         topic = pa.field("topic", pa.dictionary(pa.int32(), pa.string()), nullable=False)

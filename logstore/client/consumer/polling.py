@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ... import clock
-from ...errors import IllegalStateError, RequestTimedOutError, WakeupError
+from ...errors import IllegalStateError, ReentrantCallError, RequestTimedOutError, WakeupError
 from ...model import TopicPartition
 from ...store.fetch import LOOK_AGAIN_S
 from .config import ConsumerConfig
@@ -49,12 +49,12 @@ class OneThread:
                 java_class="java.util.ConcurrentModificationException",
             )
         try:
-            self.owner = threading.get_ident()
             if self.is_closed:
-                raise IllegalStateError("This consumer has already been closed.")
+                raise closed()
             entered = self._entered()
             assert entered is not None
             entered()
+            self.owner = threading.get_ident()  # last: a call that is refused lets no iteration take a record
         except BaseException:
             self._lock.release()
             raise
@@ -63,11 +63,17 @@ class OneThread:
         self._lock.release()
 
 
+def closed() -> IllegalStateError:
+    """Return the error for a call of a closed consumer."""
+    return IllegalStateError("This consumer has already been closed.")
+
+
 class Polling:
     """Polling of one consumer.
 
     Attributes:
         use: entered by every call of the consumer; moves the positions behind what an iteration has handed out.
+        is_closing: a signal handler has asked for the close, which the call that it interrupted does at its end.
         listener: hears of partitions that the consumer gets and loses.
     """
 
@@ -79,13 +85,21 @@ class Polling:
         member: Membership | None,
         *,
         iteration_timeout_ms: float | None,
+        close: weakref.WeakMethod[Callable[[], None]],
     ) -> None:
-        """`iteration_timeout_ms`: how long an iteration waits for a record before it ends; None: for ever."""
+        """Take the parts of a consumer.
+
+        Args:
+            iteration_timeout_ms: how long an iteration waits for a record before it ends; None: for ever.
+            close: of the consumer, for `ask_to_close`.
+        """
+        self._close = close
         self.use = OneThread(self._settle)
         self.listener: RebalanceListener | None = None
         self._config, self._positions, self._fetcher, self._member = config, positions, fetcher, member
         self._timeout_ms = float("inf") if iteration_timeout_ms is None else iteration_timeout_ms
-        self._is_woken = False
+        self.is_closing = self._is_woken = False
+        self._waiting = threading.Lock()  # held while a call reads or waits; `with` releases it in C
         self._iteration = _NOTHING
         self._next_poll_s = 0.0
 
@@ -98,7 +112,7 @@ class Polling:
         return self._handed_out(timeout_ms, self._fetcher.collect_table, lambda table: table.num_rows)
 
     def next_record(self) -> ConsumerRecord:
-        """Return the next record of an iteration; raises as `poll`, and StopIteration at the timeout."""
+        """Return the next record of an iteration; raises as `poll`; StopIteration at the timeout and if closed."""
         iteration = self._iteration
         if (
             # the usual call enters no lock and looks at no group: it takes the next record of those at hand
@@ -106,8 +120,12 @@ class Polling:
             or clock.monotonic_s() >= self._next_poll_s
             or iteration.change_count != self._positions.change_count
             or threading.get_ident() != self.use.owner
+            # last, and without a call: a signal handler may have read or closed
+            or iteration is not self._iteration
         ):
             iteration = self._next_iteration()
+            if self.use.is_closed:
+                raise StopIteration
         row = iteration.row
         try:
             iteration.row = row + 1
@@ -120,6 +138,29 @@ class Polling:
         """See `Consumer.wakeup`."""
         self._is_woken = True  # before `wake`: the woken thread reads it
         self._fetcher.wake()
+
+    @property
+    def is_interrupted(self) -> bool:
+        """True in code that interrupts a call which reads or waits: a signal handler, a listener, a deserializer."""
+        return self._waiting.locked() and self.use.owner == threading.get_ident()
+
+    def ask_to_close(self) -> None:
+        """Make the interrupted call, or the next that reads, hand out nothing and close."""
+        self.is_closing = True
+        if not self.is_interrupted:
+            self.use.owner = 0  # an iteration looks at this before it takes a record that is at hand
+        self._fetcher.wake()
+
+    def _close_if_asked(self) -> None:
+        """Close after `ask_to_close`, at the end of the interrupted call."""
+        close = self._close()
+        if self.is_closing and close is not None and not self.is_interrupted:
+            close()
+
+    def raise_if_closing(self) -> None:
+        """Raise IllegalStateError after `ask_to_close`."""
+        if self.is_closing:
+            raise closed()
 
     def raise_if_woken(self) -> None:
         """Raise WakeupError once after a `wakeup` (`ConsumerNetworkClient.maybeTriggerWakeup`)."""
@@ -141,7 +182,8 @@ class Polling:
             given = ask()
             return given, given is not None
 
-        answer = self._wait(timeout_ms, attempt)
+        with self._marked():
+            answer = self._wait(timeout_ms, attempt)
         if answer is None:
             raise RequestTimedOutError(f"Timeout of {timeout_ms}ms expired before the {text}")
         return answer
@@ -155,6 +197,7 @@ class Polling:
         """Hand out nothing more; the caller is inside `use`."""
         self._iteration = _NOTHING
         self.use.is_closed = True
+        self.use.owner = 0  # an iteration that is interrupted before it takes a record looks at this last
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
@@ -162,16 +205,19 @@ class Polling:
         """Return the first value of `_awaited`, and move the positions behind it; an interrupt moves them back."""
         before = None
         try:
-            with self.use:
-                self._iteration = _NOTHING
-                found, moved = self._awaited(timeout_ms, read, count)
-                before = self._positions.current
-                self._positions.advance_all(moved)
-                self._fetcher.confirm()
+            with self._reading():
+                with self.use:
+                    self._iteration = _NOTHING
+                    found, moved = self._awaited(timeout_ms, read, count)
+                    before = self._positions.current
+                    self._positions.advance_all(moved)
+                    self._fetcher.confirm()
+                self.raise_if_closing()  # last: nothing is handed out after a close
                 return found
         except BaseException:
             if before is not None:  # nothing reaches the program: it must get the records again
                 self._positions.take_back(before)
+            self._close_if_asked()
             raise
 
     def _awaited(
@@ -197,6 +243,7 @@ class Polling:
         """
         end_s = clock.monotonic_s() + timeout_ms / 1000
         while True:
+            self.raise_if_closing()
             answer, is_final = attempt()
             left_s = end_s - clock.monotonic_s()
 
@@ -209,21 +256,50 @@ class Polling:
 
     def _next_iteration(self) -> Iteration:
         """Return the records at hand if one is left and still valid, else read the next ones."""
-        with self.use:
-            iteration = self._iteration
-            if iteration.row < len(iteration.records):
-                self._keep_up()
-            if iteration.row >= len(iteration.records) or iteration.change_count != self._positions.change_count:
-                count_max = self._config["max.poll.records"]
-                found, moved = self._awaited(self._timeout_ms, lambda: self._fetcher.collect(count_max), len)
-                if not found:
-                    raise StopIteration
-                iteration = self._iteration = Iteration(found, moved, self._positions.change_count)
-            self._next_poll_s = clock.monotonic_s() + _POLL_INTERVAL_S
+        try:
+            return self._read_iteration()
+        except IllegalStateError:
+            self._close_if_asked()
+            if self.use.is_closed:  # as by a signal handler, in the middle of a loop
+                raise StopIteration from None
+            raise
+
+    def _read_iteration(self) -> Iteration:
+        with self._reading():
+            with self.use:
+                iteration = self._iteration
+                if iteration.row < len(iteration.records):
+                    self._keep_up()
+                if iteration.row >= len(iteration.records) or iteration.change_count != self._positions.change_count:
+                    count_max = self._config["max.poll.records"]
+                    found, moved = self._awaited(self._timeout_ms, lambda: self._fetcher.collect(count_max), len)
+                    if not found:
+                        raise StopIteration
+                    iteration = self._iteration = Iteration(found, moved, self._positions.change_count)
+                self._next_poll_s = clock.monotonic_s() + _POLL_INTERVAL_S
+            self.raise_if_closing()
             return iteration
 
+    def _reading(self) -> threading.Lock:
+        """Return `_marked` for a call that hands out records; raise ReentrantCallError inside of another call."""
+        if self.is_interrupted:
+            raise ReentrantCallError(
+                "The consumer is read in the middle of another call of it in the same thread, as from a signal handler",
+                advice="let the handler set a flag, and act upon it when the interrupted call has returned",
+            )
+        return self._marked()
+
+    def _marked(self) -> threading.Lock:
+        """Return the lock that marks a call which reads or waits; inside of such a call one that nobody looks at."""
+        return threading.Lock() if self._waiting.locked() else self._waiting
+
     def _settle(self) -> None:
-        """Move the positions behind what the iteration has handed out, unless a change such as `seek` came since."""
+        """Move the positions behind what the iteration has handed out, unless a change such as `seek` came since.
+
+        Raises:
+            DataDirectoryError: in the child of a fork.
+        """
+        self._positions.require_same_process()
         iteration = self._iteration
         if iteration.settled_row != iteration.row and iteration.change_count == self._positions.change_count:
             self._positions.advance_all(iteration.positions())

@@ -61,6 +61,10 @@ class Positions:
         self._positions = {partition: known.get(partition) for partition in partitions}
         self.paused &= self._positions.keys()
 
+    def require_same_process(self) -> None:
+        """Raise DataDirectoryError in the child of a fork."""
+        self._store.require_same_process()
+
     def get(self, partition: TopicPartition) -> int | None:
         """Return the next offset to read; None if it is not known yet, or the partition is not read."""
         return self._positions.get(partition)

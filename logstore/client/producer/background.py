@@ -14,6 +14,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from ... import clock
+from ...calls import SHORT, alone
 from .batch import Batch
 
 IDLE_S_MAX = 1.0
@@ -76,7 +77,7 @@ class Background:
         if self.is_idle:
             self.wake()
         if not self.is_running:
-            with self._starting:
+            with alone(SHORT), self._starting:
                 if not self.is_running:
                     thread = threading.Thread(target=self._run, args=(self._owner(),), name=self._name, daemon=True)
                     self._thread = thread

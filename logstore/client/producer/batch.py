@@ -7,8 +7,9 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from ...calls import require_outside
 from ...errors import InvalidRecordError, InvalidTimestampError, LogstoreError, RequestTimedOutError
 from ...log.append.request import AppendInfo
 from ...model import TopicPartition
@@ -68,15 +69,23 @@ class Batch:
         self._latches: list[threading.Lock] = []
 
     def append(self, record: Record, size: int) -> RecordFuture:
-        """Add a record of at most `size` bytes; the caller holds the producer's mutex."""
-        self.room -= size  # first: an interrupt in between wastes room, but leaves no uncounted record
+        """Add a record of at most `size` bytes; the caller holds the producer's mutex.
+
+        Meanwhile `Producer.send` may add others, without the mutex. Whoever reserved room last adds a record at the
+        index that it has read since, and all others begin anew. An interrupt wastes room, and leaves no uncounted
+        record.
+        """
         future = RecordFuture()
-        future._batch, future._index = self, len(self.records)
         key, value, _, _ = record
+        future._batch, add = self, cast("Callable[[Record], object]", self.records.append)
         future._key_size = -1 if key is None else len(key)
         future._value_size = -1 if value is None else len(value)
-        self.records.append(record)
-        return future
+        while True:
+            room = self.room = self.room - size
+            future._index = len(self.records)
+            # in one expression: no code runs between its look and its call, see `Producer.send`
+            if self.room == room and not add(record):
+                return future
 
     # -- what the sender tells ----------------------------------------------------------------------------------------
 
@@ -116,13 +125,24 @@ class Batch:
         if self._actions:
             self._post(self)
 
+    def disown(self, error: LogstoreError) -> None:
+        """Fail what is not settled, in the child of a fork: no thread there writes it, or calls what waits for it."""
+        if not self.is_done:
+            self._actions.clear()
+            self.settle(self.left_count, error)
+            self.complete()
+
     # -- what futures ask ---------------------------------------------------------------------------------------------
 
     def wait(self, timeout_s: float | None) -> bool:
         """Wait until all records are settled; return False on timeout.
 
         Uses a lock of its own: an interrupt can leave a Condition locked.
+
+        Raises:
+            ReentrantCallError: this thread is in a call that the writing thread may wait for.
         """
+        require_outside()
         latch = threading.Lock()
         latch.acquire()
         self._latches.append(latch)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ... import clock
+from ...calls import SENDING, alone
 from ...columns.record_columns import RecordColumns
 from ...errors import BufferExhaustedError, IllegalStateError, LogstoreError, RequestTimedOutError, UsageError
 from ...layout.batch import HEADER_SIZE
@@ -39,7 +40,7 @@ class Buffer:
     """All queues of a producer.
 
     Attributes:
-        mutex: held for all work on the queues, writes included.
+        mutex: held for all work on the queues, writes included, except for what `Producer.send` adds to an open batch.
         fast: topics by name whose open batches `Producer.send` may append to without further checks; empty during a
             write.
         is_closed: no more records are accepted.
@@ -97,7 +98,7 @@ class Buffer:
         self.require_outside()
         queues = self._topics.get(topic)
         if queues is None or is_counted:
-            with self.mutex:
+            with alone(SENDING), self.mutex:
                 queues = self._topics.get(topic)
                 if queues is None:
                     ignores_keys, now_s = self._config["partitioner.ignore.keys"], clock.monotonic_s()
@@ -122,7 +123,7 @@ class Buffer:
         queues = self.queues_of(topic)
         end_s = None
         while True:
-            with self.mutex:
+            with alone(SENDING), self.mutex:
                 queue = queues.queue(record[0], partition)
                 if self._transactions is not None:
                     self._transactions.require_sendable(queue.topic_partition)
@@ -150,7 +151,7 @@ class Buffer:
         self.require_outside()
         end_s = None if timeout_s is None else clock.monotonic_s() + timeout_s
         while True:
-            with self.mutex:
+            with alone(SENDING), self.mutex:
                 now_s = clock.monotonic_s()
                 due_s = self._write_all(now_s)
             if due_s is None:
@@ -187,7 +188,7 @@ class Buffer:
     def fail_all(self, error: LogstoreError) -> None:
         """Fail everything that is not written yet."""
         self.require_outside()
-        with self.mutex:
+        with alone(SENDING), self.mutex:
             for queue in list(self._active):
                 self._seal(queue)
                 while queue.batches:
@@ -201,15 +202,19 @@ class Buffer:
 
     def close(self) -> None:
         """Accept no more records; the thread ends once nothing is left."""
-        with self.mutex:
+        with alone(SENDING), self.mutex:
             self.is_closed = True
             self.fast.clear()
         self.background.end()
 
     def invalidate_after_fork(self) -> None:
-        """Take a new mutex in the child of a fork: no thread there releases the old one. The parent keeps batches."""
+        """Take a new mutex in the child of a fork, as no thread there releases the old one, and fail all futures."""
         self.mutex = threading.Lock()
         self.fast.clear()
+        for queue in list(self._active):
+            queue.open = None
+            for batch in queue.batches:
+                batch.disown(self._store.of_parent())
 
     def require_open(self) -> None:
         """Raise IllegalStateError after `close`."""
@@ -229,7 +234,7 @@ class Buffer:
     @property
     def retried_error(self) -> LogstoreError | None:
         """Error of a batch that waits for a retry; None if none does."""
-        with self.mutex:
+        with alone(SENDING), self.mutex:
             errors = (queue.batches[0].retried_error for queue in self._active if queue.batches)
             return next((error for error in errors if error is not None), None)
 
@@ -296,7 +301,7 @@ class Buffer:
 
     def _write_due(self) -> float | None:
         """Write what is due, in the thread; return seconds until the next is due, None if nothing is left."""
-        with self.mutex:
+        with alone(SENDING), self.mutex:
             now_s = clock.monotonic_s()
             due_s = self._write_all(now_s, is_due=True)
         return None if due_s is None else due_s - now_s

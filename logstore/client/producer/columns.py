@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ... import clock
+from ...calls import SENDING, alone
 from ...columns.record_columns import RecordColumns
 from ...errors import LogstoreError
 from ...log.append.request import AppendInfo
@@ -56,7 +57,7 @@ class ColumnsSender:
             for queue, part in self._parts(queues, columns, partition):
                 info = self._appended(queue, part)
                 written.append(ColumnsMetadata(*queue.topic_partition, info.first_offset, info.last_offset, len(part)))
-                with self._buffer.mutex:
+                with alone(SENDING), self._buffer.mutex:
                     queues.batch_sealed(queue, _NO_SIZE)
         except LogstoreError as error:
             if self._transactions is None and written:
@@ -71,11 +72,11 @@ class ColumnsSender:
         if not len(columns):
             return
         if partition is not None or columns.keys is None or self._ignores_keys:
-            with self._buffer.mutex:
+            with alone(SENDING), self._buffer.mutex:
                 queue = queues.queue(None, partition)
             yield queue, columns
             return
-        with self._buffer.mutex:
+        with alone(SENDING), self._buffer.mutex:
             partitions = partitions_for_keys(columns.keys, queues.partition_count)
             if (is_keyless := partitions < 0).any():
                 sticky = queues.queue(None, None)  # of the keyless rows
@@ -90,7 +91,7 @@ class ColumnsSender:
         end_s = clock.monotonic_s() + self._max_block_s
         attempt_count = 0
         while True:
-            with self._buffer.mutex:
+            with alone(SENDING), self._buffer.mutex:
                 try:
                     return self._buffer.write_columns(queue, columns)
                 except RETRIABLE as error:

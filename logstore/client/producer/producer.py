@@ -24,11 +24,14 @@ one, the producer closed.
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
 from ... import clock
+from ...calls import CLOSING, alone
 from ...clock import time_ns
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...errors import (
@@ -47,7 +50,7 @@ from ...store.closing import ClosedInWith
 from ...store.data_directory import DataDirectory
 from ..arguments import Offsets, checked_group, not_negative
 from ..serializers import Serializer, serialized
-from .batch import RecordFuture
+from .batch import Record, RecordFuture
 from .buffer import Buffer
 from .columns import ColumnsMetadata, ColumnsSender
 from .config import SIZES_OF_SIZES, ProducerConfig, record_size_max, require_record_size
@@ -57,6 +60,7 @@ from .transactions import CLOSED_FORCEFULLY, TransactionManager
 
 IN_TRANSACTION = TransactionManagerState.IN_TRANSACTION
 MS_MAX, PARTITION_MAX = (1 << 63) - 1, (1 << 31) - 1
+_HAS_FREE_THREADS = "t" in sys.abiflags  # no global lock keeps threads out of the one expression of `send`
 _NOT_TRANSACTIONAL = "Transactional method invoked on a non-transactional producer."
 _NOT_IDEMPOTENT = (
     "Cannot use transactional methods without enabling transactions by setting the transactional.id configuration "
@@ -88,9 +92,10 @@ class Producer(ClosedInWith):
         self._transactions = TransactionManager(store, config) if is_transactional else None
         self._sender = Sender(store, config, self._transactions)
         fits = max(config["batch.size"], 1) + SIZES_OF_SIZES <= self._size_max
-        is_fast = fits and key_serializer is None and value_serializer is None and store.now_ms is clock.now_ms
+        is_plain = key_serializer is None and value_serializer is None and store.now_ms is clock.now_ms
+        is_fast = fits and is_plain and not _HAS_FREE_THREADS
         self._buffer = Buffer(store, config, self._sender, self._transactions, owner=self, is_fast=is_fast)
-        self._mutex, self._fast = self._buffer.mutex, self._buffer.fast
+        self._fast = self._buffer.fast
         self._columns_sender = ColumnsSender(config, self._buffer, self._transactions)
         self._closing = threading.Lock()
         self._is_settled = False  # closed, and no record is pending
@@ -130,7 +135,7 @@ class Producer(ClosedInWith):
             UsageError: an invalid partition or timestamp.
             UnknownTopicOrPartitionError, InvalidTopicError: there is no such topic or partition; an internal topic.
             SerializationError, RecordTooLargeError, BufferExhaustedError: not bytes, too large, no room in time.
-            IllegalStateError: the producer is closed, has no open transaction, or writes in this thread.
+            IllegalStateError, ReentrantCallError: closed, no open transaction; a signal handler interrupts a call.
             LogstoreError: the transaction or the producer has failed; see `recovery`.
         """
         # Exact types run no code of the caller, and a single `append` is done or not, wherever an interrupt comes.
@@ -140,18 +145,19 @@ class Producer(ClosedInWith):
             key_size, value_size = -1 if key is None else len(key), len(value)
             encoded = encode_headers(headers) if headers else b""
             size = RECORD_OVERHEAD_SIZE + value_size + len(encoded) + (key_size if key else 0)
-            with self._mutex:
-                queues, batch = self._fast.get(topic), None
-                if queues is not None and (self._transactions is None or self._transactions.state is IN_TRANSACTION):
-                    queue = queues.sticky if key is None else queues.by_key.get(key)
-                    batch = None if queue is None else queue.open
-                if batch is not None and size <= batch.room:
-                    batch.room -= size
-                    records, future = batch.records, RecordFuture()
-                    future._batch, future._index = batch, len(records)
-                    future._key_size, future._value_size = key_size, value_size
-                    timestamp = time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
-                    records.append((key, value, timestamp, encoded))
+            queues, queue, batch = self._fast.get(topic), None, None
+            if queues is not None and (self._transactions is None or self._transactions.state is IN_TRANSACTION):
+                queue = queues.sticky if key is None else queues.by_key.get(key)
+                batch = None if queue is None else queue.open
+            if queue is not None and batch is not None and size <= batch.room:
+                room = batch.room = batch.room - size
+                records, future = batch.records, RecordFuture()
+                add: Callable[[Record], object] = records.append
+                future._batch, future._index = batch, len(records)
+                future._key_size, future._value_size = key_size, value_size
+                record = key, value, time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms, encoded
+                # no other call stands before `add`: neither a thread nor a signal handler comes in between
+                if queue.open is batch and batch.room == room and not add(record):
                     return future
         try:
             return self._send(topic, value, key, headers, partition, timestamp_ms)
@@ -308,7 +314,7 @@ class Producer(ClosedInWith):
             return
         self._buffer.require_outside()
         if not self._buffer.background.is_current:
-            with self._closing:
+            with alone(CLOSING), self._closing:
                 self._close(timeout)
         elif self._closing.acquire(blocking=False):  # else the closing thread waits for this callback
             try:
@@ -319,7 +325,7 @@ class Producer(ClosedInWith):
     def invalidate_after_fork(self) -> None:
         """Refuse all calls in the child of a fork, and write nothing: that is the parent's task."""
         self._buffer.invalidate_after_fork()
-        self._mutex, self._closing = self._buffer.mutex, threading.Lock()
+        self._closing = threading.Lock()
 
     # -- steps ------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ... import clock
+from ...calls import TRANSACTIONAL, alone
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity
 from ...errors import (
@@ -82,7 +83,7 @@ class TransactionManager:
 
     def begin(self) -> None:
         """Begin a transaction; the coordinator learns of it with the first record."""
-        with self._lock:
+        with alone(TRANSACTIONAL), self._lock:
             self._refuse_pending("beginTransaction")
             self._refuse_error()
             self._require_source(_S.IN_TRANSACTION)
@@ -102,7 +103,7 @@ class TransactionManager:
 
         self._refuse_inside()
         self._refuse_offsets()
-        with self._calling:
+        with alone(TRANSACTIONAL), self._calling:
             self._calling_thread = threading.get_ident()
             self._refuse_offsets()
             self._call(commit, "TxnOffsetCommit")
@@ -216,7 +217,7 @@ class TransactionManager:
         """Run `end` in the state `target`; the operation is pending until it is done."""
         self._refuse_inside()
         self._refuse_pending(operation)  # at once, without waiting for a call of another thread
-        with self._calling:
+        with alone(TRANSACTIONAL), self._calling:
             self._calling_thread = threading.get_ident()
             self._begin_operation(operation, target)
             end()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...calls import LOG, alone
 from ..segment.log_segment import LogSegment
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def cleanable(log: PartitionLog, checkpoint: int | None, now_ms: int) -> Cleanab
     Raises:
         DataDirectoryError, CorruptRecordError: a segment cannot be read.
     """
-    with log.lock:
+    with alone(LOG), log.lock:
         is_wrong = checkpoint is not None and not log.log_start_offset <= checkpoint <= log.log_end_offset
         first_dirty = log.log_start_offset if checkpoint is None or is_wrong else checkpoint
         dirty = closed_segments_from(log, first_dirty)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...calls import LOG, alone
 from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...layout import offset_index, time_index
 from ..config import DEDUPE_BUFFER_SIZE, SEGMENT_INDEX_BYTES, segment_size_max
@@ -41,7 +42,7 @@ def clean(log: PartitionLog, chosen: Cleanable, now_ms: int, *, buffer_size: int
     """
     if not chosen.cleanable_size:
         return chosen.first_dirty_offset
-    with log.cleaning_lock:
+    with alone(LOG), log.cleaning_lock:
         return _clean(log, chosen, now_ms, buffer_size)
 
 

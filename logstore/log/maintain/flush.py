@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...calls import LOG, alone
 from ..segment.active_segment import ActiveSegment, sync_segment
 from ..segment.log_segment import LogSegment
 
@@ -40,7 +41,7 @@ def flush_beside(log: PartitionLog) -> None:
     Raises:
         KafkaStorageError: the log is closed or poisoned, or a sync failed.
     """
-    with log.failure.poisoned_by(FAILURE_TEXT):
+    with alone(LOG), log.failure.poisoned_by(FAILURE_TEXT):
         with log.lock:
             end_offset, active = log.log_end_offset, log.active
             if end_offset <= log.recovery_point:
@@ -64,6 +65,11 @@ def flush_closed(log: PartitionLog, end_offset: int) -> None:
     Raises:
         KafkaStorageError: a sync failed; the log is poisoned.
     """
+    with alone(LOG):
+        _flush_closed(log, end_offset)
+
+
+def _flush_closed(log: PartitionLog, end_offset: int) -> None:
     with log.lock:
         if not log.is_writable:
             return

@@ -14,9 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...calls import LOG, alone
 from ...errors import OffsetOutOfRangeError, PolicyViolationError
 from ..config import is_tiered
 from ..segment.log_segment import LogSegment
+from .flush import raise_recovery_point
+from .roll import roll
 from .swap import delete_snapshots, remove_segments
 
 if TYPE_CHECKING:
@@ -49,7 +52,7 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
     Raises:
         DataDirectoryError: a file cannot be read or renamed.
     """
-    with log.lock, log.failure.poisoned_by("Error while deleting segments for"):
+    with alone(LOG), log.lock, log.failure.poisoned_by("Error while deleting segments for"):
         deleted = _delete(log, _is_below_start(log), f"log start offset {log.log_start_offset} breach", now_ms)
         if DELETE in log.config[CLEANUP_POLICY] and not is_tiered(log.config):
             deleted += _delete_by_size(log, now_ms)
@@ -76,6 +79,25 @@ def delete_records(log: PartitionLog, offset: int) -> int:
         raise OffsetOutOfRangeError(f"The offset {offset} for partition {log.topic_partition} is not valid")
     log.increment_log_start_offset(offset)
     return log.log_start_offset
+
+
+def raise_log_start(log: PartitionLog, offset: int) -> bool:
+    """Move the log start up to `offset`; return False if it is there or above. The caller holds the log's lock.
+
+    Raises:
+        OffsetOutOfRangeError: an offset above the high watermark.
+        DataDirectoryError: a file cannot be written.
+    """
+    if not log.offsets.may_start_at(offset):
+        return False
+    log.offsets.raise_log_start(offset)
+    log.remote_start_offset = None
+    raise_recovery_point(log, offset)
+    if log.epochs.truncate_from_start(offset):
+        log.write_epochs()
+    log.producers.raise_log_start_offset(offset)
+    log.offsets.refresh_first_unstable_offset()
+    return True
 
 
 def _is_below_start(log: PartitionLog) -> Condition:
@@ -119,13 +141,13 @@ def _delete(log: PartitionLog, condition: Condition, reason: str, now_ms: int) -
     if not deletable:
         return []
     if len(deletable) == len(log.segments):
-        log.roll()
+        roll(log)
     # anew: a roll has put a closed segment in the place of the active one
     deletable = [segment for segment in log.segments if segment.base_offset <= deletable[-1].base_offset]
     following = log.segments.higher(deletable[-1].base_offset)
     assert following is not None
     # the start first: no reader may look for a segment that is gone
-    log.increment_log_start_offset(following.base_offset)
+    raise_log_start(log, following.base_offset)
     remove_segments(log, deletable, reason, now_ms)
     delete_snapshots(log, deletable, now_ms)
     log.directory.sync()

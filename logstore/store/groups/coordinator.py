@@ -7,9 +7,9 @@
     member = groups.sync("billing", "m1")
 
 Members are consumers of this process, so groups have none when the store is opened, and none when it is closed: a
-broker that takes the directory over waits for nobody. A member that has joined gets its
-partitions from `sync` as soon as all others have joined too, or their time is up. No call waits, so that consumers of
-one thread can take turns. A member that learns of a rebalance from `heartbeat` joins again.
+broker that takes the directory over waits for nobody. A member that has joined gets its partitions from `sync` as soon
+as all others have joined too, or their time is up. No call waits, so that consumers of one thread can take turns. A
+member that learns of a rebalance from `heartbeat` joins again.
 
 `TransactionCoordinator.commit_offsets` commits the offsets of transactions.
 """
@@ -23,13 +23,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ...coordinator.groups.membership import (
-    ConsumerGroupMetadata,
-    GroupMembership,
-    GroupState,
-    Joining,
-    Member,
-)
+from ...calls import GROUPS, alone
+from ...coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, GroupState, Joining, Member
 from ...coordinator.groups.offsets import OffsetAndMetadata, commit_records
 from ...coordinator.transactions.outcomes import MarkerEntry, ProducerIdentity
 from ...errors import (
@@ -108,7 +103,7 @@ class GroupCoordinator:
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
         partition = self._partition_of(member.group_id)
-        with partition.lock:
+        with alone(GROUPS), partition.lock:
             now_ms = self._store.now_ms()
             partition.check_commit(member, is_transactional=False, ticks_ms=self._store.ticks_ms())
             logs = {place: log_or_none(self._store, *place) for place in offsets}
@@ -140,7 +135,7 @@ class GroupCoordinator:
         """
         partition = self._partition_of(member.group_id)
         now_ms = self._store.now_ms()
-        with partition.lock:
+        with alone(GROUPS), partition.lock:
             partition.check_commit(member, is_transactional=True, ticks_ms=self._store.ticks_ms())
             _require_known({place: log_or_none(self._store, *place) for place in offsets})
             size_max = self._store.config["offset.metadata.max.bytes"]
@@ -154,7 +149,7 @@ class GroupCoordinator:
             LogstoreError: as `PartitionLog.append_end_transaction`.
         """
         partition = self._partition(number)
-        with partition.lock:
+        with alone(GROUPS), partition.lock:
             partition.write_marker(marker)
 
     def fetch(
@@ -170,7 +165,7 @@ class GroupCoordinator:
         if self._topic.partition_count == 0:
             return dict.fromkeys(partitions or (), None)
         partition = self._partition_of(group_id)
-        with partition.lock:
+        with alone(GROUPS), partition.lock:
             offsets = partition.offsets
             wanted = list(offsets.partitions(group_id) if partitions is None else partitions)
             return {
@@ -206,7 +201,7 @@ class GroupCoordinator:
         """
         self._remove_abandoned()
         partition = self._partition_of(group_id)
-        with partition.lock:
+        with alone(GROUPS), partition.lock:
             partition.require_classic(group_id)
             group = partition.group(group_id).copied()
             group.join(joining, ticks_ms=self._store.ticks_ms())
@@ -223,7 +218,7 @@ class GroupCoordinator:
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
         partition = self._partition_of(group_id)
-        with partition.lock:
+        with alone(GROUPS), partition.lock:
             group = partition.group(group_id)
             if member_id not in group.members:
                 raise UnknownMemberIdError
@@ -247,7 +242,7 @@ class GroupCoordinator:
         """
         self._remove_abandoned()
         partition = self._partition_of(member.group_id)
-        with partition.lock:
+        with alone(GROUPS), partition.lock:
             partition.group(member.group_id).heartbeat(member, ticks_ms=self._store.ticks_ms())
 
     def leave(self, group_id: str, member_id: str) -> None:
@@ -258,7 +253,7 @@ class GroupCoordinator:
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
         partition = self._partition_of(group_id)
-        with partition.lock:
+        with alone(GROUPS), partition.lock:
             group = partition.group(group_id).copied()
             group.leave(member_id, ticks_ms=self._store.ticks_ms())
             partition.groups[group_id] = group
@@ -285,7 +280,7 @@ class GroupCoordinator:
         """Rebalance the groups that read a topic: it is new, or has more partitions."""
         for number in list(self._loaded):
             partition = self._partition(number)
-            with partition.lock:
+            with alone(GROUPS), partition.lock:
                 for known in list(partition.groups.values()):
                     if known.is_subscribed(topic):
                         group = known.copied()
@@ -296,7 +291,7 @@ class GroupCoordinator:
         """Iterate over all groups that have offsets, members or a record."""
         for number in range(self._topic.partition_count):
             partition = self._partition(number)
-            with partition.lock:
+            with alone(GROUPS), partition.lock:
                 known = {*partition.offsets.groups(), *partition.groups, *partition.other_groups.protocols}
             yield from sorted(known)
 
@@ -307,7 +302,7 @@ class GroupCoordinator:
             GroupIdNotFoundError: there is no such group.
         """
         partition = self._known(group_id)
-        with partition.lock:
+        with alone(GROUPS), partition.lock:
             return partition.group(group_id).copied()
 
     def delete(self, group_id: str) -> None:
@@ -319,7 +314,7 @@ class GroupCoordinator:
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
         partition = self._known(group_id)
-        with partition.lock:
+        with alone(GROUPS), partition.lock:
             partition.require_classic(group_id)
             if partition.group(group_id).members:
                 raise NonEmptyGroupError
@@ -332,7 +327,7 @@ class GroupCoordinator:
         """Return a partition by number, loaded; raises LogstoreError as `GroupPartition.load`."""
         partition = self._loaded.get(number)
         if partition is None:
-            with self._loading:
+            with alone(GROUPS), self._loading:
                 partition = self._loaded.get(number)  # again: another thread may have loaded it meanwhile
                 if partition is None:
                     partition = GroupPartition(self._topic, number)
@@ -345,7 +340,7 @@ class GroupCoordinator:
         """Return the partition of a group that has offsets, members or a record; raises GroupIdNotFoundError."""
         if self._topic.partition_count:
             partition = self._partition_of(group_id)
-            with partition.lock:
+            with alone(GROUPS), partition.lock:
                 if group_id in partition.groups or any(partition.offsets.partitions(group_id)):
                     return partition
         raise GroupIdNotFoundError(f"Group {group_id} not found.")
@@ -375,7 +370,7 @@ class GroupCoordinator:
                 partition.groups[group.group_id] = group
             self._rebalanced(partition, group)
 
-        with partition.lock:
+        with alone(GROUPS), partition.lock:
             for_each_then_raise([one for one in partition.groups.values() if one.state is not GroupState.EMPTY], remove)
 
     def _rebalanced(self, partition: GroupPartition, group: GroupMembership) -> GroupMembership:

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Sequence
 
+from ...calls import GROUPS, alone
 from ...columns.small_batch import build_batch_from_records
 from ...coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, check_offset_commit
 from ...coordinator.groups.offsets import GroupOffsets, encode_records
@@ -68,7 +69,7 @@ class GroupPartition:
                 or the log cannot be written.
         """
         self._replay_log(ticks_ms)
-        self.expel_members(now_ms=now_ms, ticks_ms=ticks_ms)
+        self._expel_members(now_ms, ticks_ms)
 
     def expel_members(self, *, now_ms: int, ticks_ms: int) -> None:
         """Log every group without its members, which a broker would wait for.
@@ -76,7 +77,10 @@ class GroupPartition:
         Raises:
             LogstoreError: of the first group that cannot be written; all were tried.
         """
+        with alone(GROUPS), self.lock:
+            self._expel_members(now_ms, ticks_ms)
 
+    def _expel_members(self, now_ms: int, ticks_ms: int) -> None:
         def expel(known: GroupMembership) -> None:
             group = known.copied()
             group.remove_all(ticks_ms=ticks_ms)
@@ -84,8 +88,7 @@ class GroupPartition:
             self.write_group(group)
             self.groups[group.group_id] = group
 
-        with self.lock:
-            for_each_then_raise([group for group in self.groups.values() if group.members], expel)
+        for_each_then_raise([group for group in self.groups.values() if group.members], expel)
 
     def settle(self, ticks_ms: Callable[[], int]) -> None:
         """Replay what an interrupted call has logged.
@@ -96,7 +99,7 @@ class GroupPartition:
             LogstoreError: the log cannot be read.
         """
         if not self._is_settled:
-            with self.lock:
+            with alone(GROUPS), self.lock:
                 self._replay_log(ticks_ms(), keeps_members=True)
                 self._is_settled = True
 
@@ -227,7 +230,7 @@ class GroupPartition:
 
     def remove_topic(self, topic: str, topic_id: str | None) -> None:
         """Forget the offsets of a deleted topic in all groups; raises LogstoreError as `remove`."""
-        with self.lock:
+        with alone(GROUPS), self.lock:
             self.remove(self.offsets.tombstones_of_topic(topic, topic_id))
 
     def remove_expired(self, retention_ms: int, now_ms: int) -> None:
@@ -250,7 +253,7 @@ class GroupPartition:
             is_over = not left and not group.members and not self.offsets.has_undecided(group_id)
             self.remove(expired, [group_id] if is_over else [])
 
-        with self.lock:
+        with alone(GROUPS), self.lock:
             for_each_then_raise({*self.offsets.groups(), *self.groups}, remove)
 
     def _end(self) -> None:

@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ...calls import TRANSACTIONS, alone
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...coordinator.transactions import requests
@@ -286,6 +287,7 @@ class TransactionCoordinator:
 
     def describe(self, transactional_id: str) -> Transaction:
         """Return the state of a transactional id; raises TransactionalIdNotFoundError."""
+        self._store.require_same_process()
         if self._states:
             transaction = self._state_of(transactional_id).get(transactional_id)
             if transaction is not None:
@@ -294,6 +296,7 @@ class TransactionCoordinator:
 
     def __iter__(self) -> Iterator[Transaction]:
         """Iterate over the states of all transactional ids."""
+        self._store.require_same_process()
         for state in self._states:
             yield from state.transactions()
 
@@ -302,7 +305,7 @@ class TransactionCoordinator:
         if not transactional_id:
             raise InvalidRequestError
         if not self._states:
-            with self._making:
+            with alone(TRANSACTIONS), self._making:
                 self._topic.make()
                 self._states = self._states or self._loaded()
         return self._states[self._topic.partition_of(transactional_id)]

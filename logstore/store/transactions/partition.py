@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from ...calls import TRANSACTIONS, alone
 from ...coordinator.transactions.ending import abort_timed_out
 from ...coordinator.transactions.outcomes import (
     Answer,
@@ -72,7 +73,6 @@ class StatePartition:
         self.unfinished: dict[str, BaseException] = {}
         self._store, self._topic, self._markers = store, topic, markers
         self._lock = threading.Lock()
-        self._caller = 0  # the last thread that took the lock
         self._next_offset = 0  # the table covers everything below it
         self._replay()
         self._is_settled = True
@@ -81,13 +81,10 @@ class StatePartition:
         """Call `act` with sole access to the table and the log, and return its result.
 
         Raises:
-            ConcurrentTransactionsError: this thread is in here already, through a clock or a signal handler.
+            ReentrantCallError: this thread is in here already, through a clock or a signal handler.
             LogstoreError: of `act`; or the log cannot be read.
         """
-        if self._caller == threading.get_ident() and self._lock.locked():
-            raise ConcurrentTransactionsError
-        with self._lock:
-            self._caller = threading.get_ident()
+        with alone(TRANSACTIONS), self._lock:
             if not self._is_settled:
                 self._settle()
             self._is_settled = False  # until `act` has returned: an error or an interrupt leaves it so

@@ -10,7 +10,7 @@ from logstore.errors import LogstoreError, Recovery
 RECOVERIES = {
     Recovery.RETRY: """
         BufferExhausted ConcurrentTransactions CoordinatorLoadInProgress CoordinatorNotAvailable NotCoordinator
-        RebalanceInProgress RequestTimedOut UnknownTopicOrPartition UnstableOffsetCommit
+        RebalanceInProgress ReentrantCall RequestTimedOut UnknownTopicOrPartition UnstableOffsetCommit
     """,
     Recovery.ABORT: """
         AbortRequired CommitFailed FencedInstanceId IllegalGeneration InvalidRecord InvalidTimestamp OutOfOrderSequence

@@ -142,7 +142,7 @@ def test_a_child_does_not_wait_for_locks_that_threads_of_its_parent_held(tmp_pat
 is_held, is_done = threading.Event(), threading.Event()
 
 def hold():
-    with store.lock, log.lock, store._clients_lock, store._timers._lock, lingering._mutex:
+    with store.lock, log.lock, store._clients_lock, store._timers._lock, lingering._buffer.mutex:
         is_held.set()
         is_done.wait(60)
 
@@ -217,3 +217,17 @@ assert os.waitpid(child, 0)[1] == 0
 """
     run(tmp_path, middle, end="")
     assert values(tmp_path) == [*_ALL[:4], b"lingering", b"after"]
+
+
+def test_a_child_waits_for_no_record_of_its_parent(tmp_path: Path) -> None:
+    middle = """
+future = lingering.send("t", b"of the parent")
+consumer = store.consumer("t", auto_offset_reset="earliest")
+next(consumer)
+in_child(lambda: raised(future.get, lambda: future.get(60), lambda: consumer.poll(600_000), lambda: next(consumer)))
+in_child(consumer.close)
+lingering.flush()
+assert future.get().offset >= 0
+"""
+    run(tmp_path, middle)
+    assert b"of the parent" in values(tmp_path)

@@ -16,6 +16,7 @@ from logstore.log.cleaner import map_building
 from logstore.log.cleaner.cleaned_files import CleanedFiles
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.cleaning_cases import opened
+from tests.support.elsewhere import elsewhere
 from tests.support.logs import records_of
 from tests.support.seams import UnsyncedSeam
 from tests.unit.log.cleaner.short_logs import CLEAN_TIME, clean, keyed, opened_case, plain_case
@@ -37,7 +38,7 @@ def at_file(log: PartitionLog, name: str, change: Callable[[], object]) -> None:
     def change_then_create(created: str, reason: str) -> int:
         if created == name and not is_done:
             is_done.append(True)
-            change()
+            elsewhere(change)
         return create(created, reason)
 
     log.directory.create = change_then_create  # type: ignore[method-assign]
@@ -65,7 +66,7 @@ def test_a_log_that_begins_anew_while_its_keys_are_read_is_not_cleaned(
 
     def restart_then_put(*arguments: object) -> bool:
         if not is_done:
-            is_done.append(log.truncate_fully_and_start_at(1))
+            is_done.append(elsewhere(lambda: log.truncate_fully_and_start_at(1)))
         return put_table(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(map_building, "put_table", restart_then_put)
@@ -118,7 +119,7 @@ def test_a_segment_that_went_meanwhile_is_not_split(tmp_path: Path, monkeypatch:
     add = CleanedFiles.add
 
     def restart_then_add(files: CleanedFiles, pieces: list[object]) -> None:
-        log.truncate_fully_and_start_at(2**31 + 8)
+        elsewhere(lambda: log.truncate_fully_and_start_at(2**31 + 8))
         add(files, pieces)  # type: ignore[arg-type]
 
     monkeypatch.setattr(CleanedFiles, "add", restart_then_add)

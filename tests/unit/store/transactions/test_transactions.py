@@ -20,6 +20,7 @@ from logstore.errors import (
     InvalidTxnTimeoutError,
     KafkaStorageError,
     ProducerFencedError,
+    ReentrantCallError,
     TransactionAbortableError,
     TransactionalIdNotFoundError,
     TransactionCoordinatorFencedError,
@@ -310,7 +311,7 @@ def test_a_call_from_inside_of_a_call_is_told_to_come_again(tmp_path: Path) -> N
     def read_clock() -> int:
         if not errors:
             errors.append(None)
-            with pytest.raises(ConcurrentTransactionsError):
+            with pytest.raises(ReentrantCallError):
                 store.transactions.end_transaction("x", client.identity, is_commit=False)
         return store.time_ms
 

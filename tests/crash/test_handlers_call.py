@@ -1,0 +1,13 @@
+"""A signal handler that calls what it has interrupted is refused or served, and nothing hangs or is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash.handled_calls import HANDLED
+from tests.crash.interrupt_runs import Runs
+
+
+@pytest.mark.parametrize("name", HANDLED)
+def test_a_handler_is_refused_or_served(name: str, runs: Runs) -> None:
+    assert runs.try_out(name) == []
