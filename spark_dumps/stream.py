@@ -23,6 +23,7 @@ from .bounds import PartitionBounds, PartitionRange, find_bounds, resolve
 from .directories import chosen_partitions
 from .options import Options
 from .planning import plan_tasks
+from .pyspark_parts import leave_out_broken_pipes
 from .records import TABLE, read_task
 from .schemas import arrow_schema
 from .tables import check_columns
@@ -98,6 +99,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the records of a task."""
+        leave_out_broken_pipes()
         return read_task(partition, self._options, arrow_schema(self._schema))
 
     def _range(

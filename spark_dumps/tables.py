@@ -16,7 +16,7 @@ from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 
 from .directories import ListedPartition, chosen_partitions, relist
 from .options import Options, TopicChoice
-from .pyspark_parts import freeze_imports
+from .pyspark_parts import freeze_imports, leave_out_broken_pipes
 from .schemas import arrow_schema, check_schema, struct_of
 
 ROWS_A_BATCH = 4096
@@ -188,6 +188,7 @@ class TableReader(DataSourceReader):
             schema = arrow_schema(self._schema)
             table = find_table(self._options.table)
             freeze_imports()
+            leave_out_broken_pipes()
             yield from table.read(partition, self._options, schema)
 
 
