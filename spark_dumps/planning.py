@@ -13,6 +13,7 @@ from logstore.columns.batch_table import BatchTable, Int64Array, scan_chunk
 from logstore.disk.mapped import MappedFile
 
 from .bounds import PartitionRange
+from .seen import SeenFiles
 from .segments import PlannedSegment
 
 Head = tuple[int, int, int]
@@ -35,6 +36,7 @@ class Slice:
         head: base offset, size and checksum of the first batch at planning, `NO_HEAD` without one; another head when
             the slice is read means that the segment was replaced.
         aborted: int64[n, 3]: producer id, first and last offset of aborted transactions, which are left out.
+        seen: the segment as the driver saw it.
     """
 
     topic: str
@@ -44,6 +46,7 @@ class Slice:
     start: int
     end: int
     is_tail: bool
+    seen: SeenFiles
     first_offset: int = 0
     end_offset: int = OFFSET_MAX
     head: Head = NO_HEAD
@@ -95,6 +98,7 @@ def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, 
     partition, following = one.bounds.partition, segment.following
     end_offset = one.end_offset if following is None else min(following, one.end_offset)
     aborted = one.bounds.aborted_between(segment.files.base_offset, end_offset)
+    seen = partition.seen.of_log(segment.files.log, segment.size)
     with MappedFile(segment.files.log) as log:
         for first, last in pairwise(segment.cuts(log, start, end, size)):
             yield Slice(
@@ -105,6 +109,7 @@ def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, 
                 start=first,
                 end=last,
                 is_tail=following is None and last == segment.size,
+                seen=seen,
                 first_offset=one.first_offset,
                 end_offset=one.end_offset,
                 head=head_at(log, first, last),

@@ -18,7 +18,7 @@ from logstore.layout.batch import MAGIC_V2
 from logstore.view.walk import tables_around_damage
 
 from .arrow_records import KeptRecords, record_batch
-from .bounds import find_range
+from .bounds import find_range, require_named
 from .directories import chosen_partitions
 from .options import Options
 from .planning import Slice, SliceTask, head_of, plan_tasks
@@ -46,6 +46,8 @@ def _shown(options: Options) -> list[str]:
 def plan(options: Options) -> list[InputPartition]:
     """Plan tasks of about 128 MiB; small partitions share one."""
     partitions = chosen_partitions(options)
+    for bound in (options.starting, options.ending):
+        require_named(bound, partitions)
     return [*plan_tasks([find_range(partition, options) for partition in partitions], options.partition_count_min)]
 
 
@@ -53,7 +55,7 @@ def read_task(task: InputPartition, options: Options, schema: pa.Schema) -> Iter
     """Yield the records of a task, without control records and aborted transactions.
 
     Raises:
-        DataDirectoryError: a segment is gone, or was replaced since planning.
+        DataDirectoryError: this process does not see what the driver listed, or a segment was replaced since.
         LogstoreError: damage, with mode FAILFAST.
     """
     return read_slices(task, options, schema, _records)
@@ -62,6 +64,8 @@ def read_task(task: InputPartition, options: Options, schema: pa.Schema) -> Iter
 def read_slices(task: InputPartition, options: Options, schema: pa.Schema, make: Make) -> Iterator[pa.RecordBatch]:
     """Yield the result of `make` for the batches of a task, and rows for damage; raises as `read_task`."""
     assert isinstance(task, SliceTask)
+    for seen in {id(one.seen): one.seen for one in task.slices}.values():
+        seen.require()
     for one in task.slices:
         for data, found in batch_tables(one):
             made = [found] if isinstance(found, LogstoreError) else make(one, data, found, options, schema)
