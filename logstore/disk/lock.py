@@ -47,7 +47,7 @@ class DataDirectoryLock:
     _guard: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, path: str) -> None:
-        """Take the lock; raise DataDirectoryError, in Kafka's words, if any process holds it, a broker or this one."""
+        """Take the lock; raise DataDirectoryError, in Kafka's words, if a broker or any process holds it."""
         self.on_fork: weakref.WeakMethod[Callable[[], None]] | None = None
         lock_path = child(path, LOCK_FILE_NAME)
         with self._guard:
@@ -123,11 +123,22 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
+def is_lock_held(error: DataDirectoryError) -> bool:
+    """Return whether the error says that another process, or this one, holds the lock of a directory."""
+    return error.path is not None and error.message == _held_message(str(error.path))
+
+
 def _is_held(path: str) -> DataDirectoryError:
     return DataDirectoryError(
-        f"Failed to acquire lock on file {LOCK_FILE_NAME} in {path}. A Kafka instance in another process or thread "
-        "is using this directory.",
+        _held_message(path),
         path=path,
         advice="stop that process first; or open the directory read_only",
         java_class="org.apache.kafka.common.KafkaException",
+    )
+
+
+def _held_message(path: str) -> str:
+    return (
+        f"Failed to acquire lock on file {LOCK_FILE_NAME} in {path}. A Kafka instance in another process or thread "
+        "is using this directory."
     )
