@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from logstore.columns.batch_table import Int64Array
-from logstore.disk.mapped import MappedFile
+from logstore.disk.loaded import LoadedFile
 from logstore.disk.side_files import read_producer_snapshot, read_time_index, read_transaction_index
 from logstore.errors import CorruptIndexError, CorruptRecordError, CorruptSnapshotError, DataDirectoryError, UsageError
 from logstore.folds import aborted_transactions, producer_update
@@ -107,7 +107,7 @@ class PartitionBounds:
             state.start_at(last.base_offset)
             if snapshot is not None:
                 state.load(snapshot, last.base_offset, None)  # expired producers have no open transaction
-            with MappedFile(last.log) as log:
+            with LoadedFile(last.log) as log:
                 for table in self.segments[-1].tables(log, 0, check_crc=True):
                     if (table.is_valid != 1).any():
                         return False
@@ -261,7 +261,7 @@ def _named(numbers: Mapping[tuple[str, int], int], partition: ListedPartition) -
 
 def _scan_tail(last: PlannedSegment) -> _ScannedEnd:
     end, scanned_size, has_transactions = last.files.base_offset, 0, False
-    with MappedFile(last.files.log) as log:
+    with LoadedFile(last.files.log) as log:
         is_small = last.size <= SCANNED_SIZE_MAX  # scanning its headers is faster than reading its index
         for table in last.tables(log, 0 if is_small else last.entries.position_at_or_before(log, _OFFSET_MAX)):
             if len(table):
@@ -290,7 +290,7 @@ def _offset_in_segment(segment: PlannedSegment, timestamp: int, start_offset: in
     near = _offset_near(segment, timestamp)
     if near is None:
         return None
-    with MappedFile(segment.files.log) as log:
+    with LoadedFile(segment.files.log) as log:
         position = segment.entries.position_at_or_before(log, max(near, start_offset))
         batches = ((log.data, table) for table in segment.tables(log, position))
         found = first_record_in(batches, timestamp, start_offset, skips_damage=True)

@@ -9,8 +9,9 @@ from itertools import pairwise
 import numpy as np
 from pyspark.sql.datasource import InputPartition
 
-from logstore.columns.batch_table import BatchTable, Int64Array, scan_chunk
-from logstore.disk.mapped import MappedFile
+from logstore.columns.batch_table import BatchTable, Int64Array
+from logstore.disk.loaded import LoadedFile
+from logstore.view.walk import scan_loaded
 
 from .bounds import PartitionRange
 from .seen import SeenFiles
@@ -85,7 +86,7 @@ def _sections(one: PartitionRange) -> Iterator[tuple[PartitionRange, PlannedSegm
         if segment.files.base_offset >= one.end_offset:
             break
         start, end = 0, segment.size
-        with MappedFile(segment.files.log) as log:
+        with LoadedFile(segment.files.log) as log:
             if one.first_offset > segment.files.base_offset:
                 start = segment.entries.position_at_or_before(log, one.first_offset)
             if one.end_offset < (one.bounds.log_end_offset if following is None else following):
@@ -99,7 +100,7 @@ def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, 
     end_offset = one.end_offset if following is None else min(following, one.end_offset)
     aborted = one.bounds.aborted_between(segment.files.base_offset, end_offset)
     seen = partition.seen.of_log(segment.files.log, segment.size)
-    with MappedFile(segment.files.log) as log:
+    with LoadedFile(segment.files.log) as log:
         for first, last in pairwise(segment.cuts(log, start, end, size)):
             yield Slice(
                 topic=partition.topic,
@@ -117,9 +118,9 @@ def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, 
             )
 
 
-def head_at(log: MappedFile, position: int, end: int) -> Head:
+def head_at(log: LoadedFile, position: int, end: int) -> Head:
     """Return the head of the batch at `position`; see `Slice`."""
-    return head_of(scan_chunk(log.data, position, min(end, log.size), capacity=1))
+    return head_of(scan_loaded(log, position, min(end, log.size), capacity=1))
 
 
 def head_of(table: BatchTable) -> Head:

@@ -11,7 +11,7 @@ from pyspark.sql.datasource import InputPartition
 from logstore.columns.batch_table import BatchTable, BoolArray, ByteArray
 from logstore.columns.legacy import fill_legacy_is_valid
 from logstore.columns.record_windows import BadBatch, record_windows
-from logstore.disk.mapped import MappedFile
+from logstore.disk.loaded import LoadedFile
 from logstore.errors import CorruptRecordError, DataDirectoryError, LogstoreError
 from logstore.folds.committed_filter import is_in_aborted
 from logstore.layout.batch import MAGIC_V2
@@ -118,6 +118,7 @@ def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreE
             before = table
         if before is None or before.has_more or before.next_position == one.end:
             return
+        log.load(before.next_position, one.end)
         if not (one.is_tail and _is_unwritten(log.data[: one.end], before)):
             yield log.data, _stop(one, before)
 
@@ -133,9 +134,9 @@ def wanted(one: Slice, table: BatchTable) -> BoolArray:
     return is_wanted
 
 
-def _opened(one: Slice) -> MappedFile:
+def _opened(one: Slice) -> LoadedFile:
     try:
-        log = MappedFile(one.path)
+        log = LoadedFile(one.path)
     except DataDirectoryError as error:
         raise DataDirectoryError("the segment cannot be opened", path=one.path, found=error, advice=_ADVICE) from error
     if log.size < one.end:

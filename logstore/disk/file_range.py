@@ -66,6 +66,22 @@ class FileRange:
             raise became_shorter(self.path, position + size, position + data.size)
         return data
 
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Read bytes from `position` into the buffer; return how many, 0 at the end; raise DataDirectoryError."""
+        try:
+            return os.preadv(self._descriptor, [buffer], position)
+        except OSError as error:
+            raise io_error(error) from error
+
+    def seek_data(self, position: int) -> int:
+        """Return the position of the next byte that is in no hole; raises OSError, as `lseek`."""
+        return os.lseek(self._descriptor, position, os.SEEK_DATA)
+
+    @property
+    def current_size(self) -> int:
+        """The size now, in bytes."""
+        return os.fstat(self._descriptor).st_size
+
     def close(self) -> None:
         """Close the file."""
         self._close()

@@ -60,6 +60,9 @@ class MappedFile:
         except OSError as error:
             raise _map_error(error, self.path, self.size) from error
 
+    def load(self, start: int, end: int) -> None:
+        """Do nothing: the system loads pages when they are touched."""
+
     def release(self, start: int, end: int) -> None:
         """Release the pages of data[start:end]: they stay in the page cache, but not in this process's memory."""
         if self._map is None or not hasattr(mmap, "MADV_DONTNEED"):
@@ -95,6 +98,9 @@ class CopiedFile:
         with FileRange(os.path.realpath(path)) as file:
             self.path, self.data = java_file(path), file.read(0, file.size)
         self.size = self.data.size
+
+    def load(self, start: int, end: int) -> None:
+        """Do nothing: all is loaded."""
 
     def release(self, start: int, end: int) -> None:
         """Do nothing: no pages of a file are mapped."""

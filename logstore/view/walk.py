@@ -16,9 +16,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..columns.batch_table import BatchTable, ByteArray, scan_chunk
+from ..columns.batch_table import (
+    CHUNK_ROW_COUNT,
+    WINDOW_SIZE,
+    BatchTable,
+    ByteArray,
+    compute_is_valid,
+    scan_chunk,
+)
 from ..columns.legacy import fill_legacy_is_valid
 from ..columns.window_scan import scan_windows
+from ..disk.loaded import LoadedFile
 from ..disk.mapped import CopiedFile, MappedFile
 from ..kernels.rules import RELATIVE_OFFSET_MAX
 from ..kernels.scan import batches as fields
@@ -70,13 +78,15 @@ class Damage(NamedTuple):
         return self.is_batch or not self.is_tail
 
 
-def walk(log: MappedFile | CopiedFile, base_offset: int) -> Iterator[Run | Damage]:
+def walk(log: MappedFile | CopiedFile | LoadedFile, base_offset: int) -> Iterator[Run | Damage]:
     """Yield the pieces of the file, which cover all its bytes; pages are released behind each."""
     data, position = log.data, 0
     while position < data.size:
-        for table in scan_windows(data, position, data.size):
+        for table in scan_windows(data, position, data.size, load=log.load):
             position = table.next_position
             start = int(table.position[0]) if len(table) else position
+            if table.status != fields.MORE or not _is_good(data, table).all():
+                log.load(start, data.size)  # what follows damage is looked at, wherever it leads
             for piece in _pieces(data, table, base_offset):
                 yield piece
                 position = table.next_position if isinstance(piece, Run) else piece.end
@@ -157,7 +167,7 @@ def _fits(offset: int, base_offset: int) -> bool:
 
 
 def tables_around_damage(
-    log: MappedFile, start: int, end: int, base_offset: int, *, check_crc: bool = False
+    log: MappedFile | LoadedFile, start: int, end: int, base_offset: int, *, check_crc: bool = False
 ) -> Iterator[BatchTable]:
     """Yield the headers of the batches in a part of a segment; pages are released behind each table.
 
@@ -169,12 +179,26 @@ def tables_around_damage(
         end: byte that no batch may reach past; at most the size of the file.
     """
     while start < end:
-        table = scan_chunk(log.data, start, end, check_crc=check_crc)
+        table = scan_loaded(log, start, end, check_crc=check_crc)
         yield table
         log.release(start, table.next_position)
         start = table.next_position
         if not table.has_more and start < end:
+            log.load(start, end)
             start = find_batch(log.data[:end], start + 1, base_offset) or end
+
+
+def scan_loaded(
+    log: MappedFile | LoadedFile, start: int, end: int, *, check_crc: bool = False, capacity: int = CHUNK_ROW_COUNT
+) -> BatchTable:
+    """Scan the next batches of a file as `scan_chunk`, and load them."""
+    window_size = WINDOW_SIZE if capacity > 1 else HEADER_SIZE
+    log.load(start, min(end, start + window_size + HEADER_SIZE))
+    table = scan_chunk(log.data, start, end, capacity=capacity, window_size=window_size)
+    log.load(start, table.next_position)
+    if check_crc:
+        compute_is_valid(log.data, table)
+    return table
 
 
 def find_batch(data: ByteArray, position: int, base_offset: int) -> int | None:

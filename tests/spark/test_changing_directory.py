@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 from pathlib import Path
 
 import pytest
 
+from benchmarks.support.data import write_segment as write_large_segment
+from logstore.audit.partition import open_partition
+from logstore.audit.verify import verify_partition
 from logstore.errors import DataDirectoryError, UsageError
 from spark_dumps import bounds
 from spark_dumps.directories import ListedPartition
@@ -176,3 +180,29 @@ def test_a_segment_that_waits_for_its_removal_was_seen(table: str, tmp_path: Pat
         one.rename(f"{one}.deleted")
     expected = Planned(tmp_path, table=table).rows()
     assert planned.rows() == expected
+
+
+@pytest.mark.parametrize("table", ["records", "batches"])
+def test_a_log_that_is_cut_while_a_task_reads_it_is_an_error(table: str, tmp_path: Path) -> None:
+    (tmp_path / "orders-0").mkdir()
+    path = tmp_path / "orders-0" / f"{0:020d}.log"
+    write_large_segment(path, 20 * 2**20, value_size=1000)
+    rows = Planned(tmp_path, table=table).batches()
+    assert next(rows).num_rows > 0
+    os.truncate(path, 1000)
+    with pytest.raises(DataDirectoryError, match="became shorter while it was read"):
+        list(rows)
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_log_that_is_cut_while_an_audit_reads_it_is_told(is_closed: bool, tmp_path: Path) -> None:
+    (tmp_path / "orders-0").mkdir()
+    path = tmp_path / "orders-0" / f"{0:020d}.log"
+    write_large_segment(path, 20 * 2**20, value_size=1000)
+    if is_closed:  # nobody cuts it: it is mapped
+        (tmp_path / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":-1}')
+    cut = (lambda size: None) if is_closed else (lambda size: os.truncate(path, 1000))
+    facts = verify_partition(open_partition(str(tmp_path / "orders-0")), advance=cut)
+    assert (facts.error is None) == is_closed
+    if not is_closed:
+        assert "became shorter while it was read" in str(facts.error)
