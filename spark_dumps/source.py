@@ -93,7 +93,7 @@ from pyspark.sql.types import StructType
 from logstore.errors import UsageError
 
 from .options import parse_options
-from .pyspark_parts import freeze_imports
+from .pyspark_parts import freeze_imports, leave_out_broken_pipes
 from .tables import TableReader, schema_of
 
 
@@ -107,6 +107,7 @@ class KafkaSegments(DataSource):
         super().__init__(dict(options))
         self._given = dict(options)
         freeze_imports()
+        leave_out_broken_pipes()
 
     @classmethod
     def name(cls) -> str:

@@ -183,6 +183,7 @@ class TableReader(DataSourceReader):
         """Return the tasks; Spark needs at least one, which may have no rows."""
         table = find_table(self._options.table)
         freeze_imports()
+        leave_out_broken_pipes()
         return table.plan(self._options) or [PartitionsTask(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
