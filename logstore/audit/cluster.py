@@ -73,7 +73,8 @@ class Cluster:
             return image
         if not self.has_history and partition.files.kraft_snapshots:
             (start, _), path = max(partition.files.kraft_snapshots.items())
-            for record in self._records(image, partition, path, 0):
+            # a snapshot of an empty log has bootstrap records, which are not state (`MetadataState.bootstrap`)
+            for record in self._records(image, partition, path, 0) if start else ():
                 self._replay(image, record._replace(timestamp=0), partition)
         image.is_partial = image.is_partial or start < partition.first_offset
         for segment in partition.files.segments:

@@ -10,8 +10,9 @@ from ...disk.names import child, file_name
 from ...disk.side_files import read_offset_checkpoint, read_partition_metadata
 from ...errors import CheckpointFormatError, DataDirectoryError, LogstoreError
 from ...layout import clean_shutdown, meta_properties, offset_checkpoint, partition_metadata
-from ...layout.file_names import METADATA_TOPIC, DirectoryKind, parse_partition_directory
+from ...layout.file_names import METADATA_TOPIC, DirectoryKind, directory_name, parse_partition_directory
 from ...layout.meta_properties import MetaProperties
+from ...view.metadata_image import METADATA_VERSION, MetadataImage
 from ..cluster import Cluster, Known
 from ..finding import Broken, Where
 from ..log_pass import PassSize
@@ -52,6 +53,7 @@ class Surrounding:
             written before the first record (`LogManager.isStrayReplica`).
         unknown: places of partitions that the cluster does not have.
         newer: closed logs with a producer id that the metadata log does not know yet.
+        is_without_level: the metadata log has records, and none of `metadata.version`.
         foreign_ids: ids in `meta.properties` that the cluster's metadata contradicts.
         unreadable: files that do not parse, or do not belong there.
     """
@@ -63,6 +65,8 @@ class Surrounding:
         self.unreadable: list[Breach] = []
         self.identity_path = child(path, meta_properties.FILE_NAME)
         self.foreign_ids = list(self._foreign_ids(cluster))
+        self.is_without_level = self._is_without_level(cluster.image)
+        self.metadata_path = child(path, directory_name(METADATA_TOPIC, 0))
         directory = list_data_directory(path)
         for error in directory.errors:
             where = Where(directory.path if error.path is None else str(error.path))
@@ -111,6 +115,11 @@ class Surrounding:
             CheckpointEntry(Where(path, *key, offset=offset), offset, known is None or key in known, logs.get(key))
             for key, offset in offsets.items()
         ]
+
+    @staticmethod
+    def _is_without_level(image: MetadataImage) -> bool:
+        has_records = bool(image.topics or image.brokers or image.configs)
+        return has_records and not image.is_partial and METADATA_VERSION not in image.features
 
     def _foreign_ids(self, cluster: Cluster) -> Iterator[Broken]:
         """Compare the directory's identity with the broker's registration in the metadata log."""

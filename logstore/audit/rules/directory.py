@@ -16,7 +16,7 @@ from ...layout.file_names import (
 )
 from ..facts.epochs import EpochFacts
 from ..facts.surroundings import Surrounding
-from ..finding import Broken, Rule, rule
+from ..finding import Broken, Rule, Where, rule
 from ..partition import Partition
 from .log import ERROR, WARNING
 
@@ -96,6 +96,17 @@ def metadata_behind(facts: Surrounding | EpochFacts) -> Iterator[Broken]:
 def meta_properties(facts: Surrounding) -> Iterator[Broken]:
     """`meta.properties` is missing, does not parse, or has ids that the cluster's metadata does not know."""
     yield from facts.foreign_ids
+
+
+@rule(
+    ERROR,
+    "no broker starts on it: put the log back from a copy; or `logstore import` writes the levels that the directory "
+    "was formatted with",
+)
+def metadata_version(facts: Surrounding) -> Iterator[Broken]:
+    """The metadata log has records, and none with the level of `metadata.version`."""
+    if facts.is_without_level:
+        yield Where(facts.metadata_path, METADATA_TOPIC, 0), "a record with the level of metadata.version", "none"
 
 
 metadata_snapshot = Rule(

@@ -69,6 +69,11 @@ class MetadataLog:
         return self._state.image
 
     @property
+    def bootstrap(self) -> Sequence[bytes]:
+        """The records with which an empty log begins, if a snapshot has them; see `MetadataState`."""
+        return self._state.bootstrap
+
+    @property
     def next_offset(self) -> int:
         """The offset of the next record; needs a leader."""
         return self.log.log_end_offset

@@ -11,12 +11,13 @@ from ...layout import clean_shutdown, meta_properties
 from ...layout.file_names import directory_name
 from ...layout.meta_properties import MetaProperties
 from ...log.config import REMOTE_STORAGE
-from ...view.metadata_image import MetadataImage
+from ...view.metadata_image import METADATA_VERSION, MetadataImage
 from ...view.metadata_replay import MetadataState, read_metadata
 from ..metadata.log import DIRECTORY_NAME
 from ..metadata.suitability import require_suitable
 from .adoption import AdoptedTopic, adoptable_topics, live_partitions
 from .formatting import owner, place_of
+from .registration import require_known_bootstrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,13 @@ def inspect(path: str) -> Inspection:
         return _of_nobody(path, adoptable_topics(live))
     metadata_path = child(path, DIRECTORY_NAME)
     state = read_metadata(metadata_path) if os.path.isdir(metadata_path) else MetadataState()
-    require_suitable(state, metadata_path, place_of(properties), has_partitions=bool(live))
+    require_suitable(state, metadata_path, place_of(properties), has_partitions=bool(live) and not state.image.topics)
+    require_known_bootstrap(path)
     image = state.image
     wanted = {(name, one): topic.topic_id for name, topic in image.topics.items() for one in topic.partitions}
     was_clean = os.path.exists(child(path, clean_shutdown.FILE_NAME))
     steps = [] if was_clean else ["recover all partitions, because the directory was not closed in order"]
-    if not image.features:
+    if METADATA_VERSION not in image.features:
         steps.append("write the first records of the metadata log")
     if properties.node_id not in image.brokers:
         steps.append(f"register node {properties.node_id} in the metadata log")

@@ -25,7 +25,7 @@ from .formatting import (
     require_cluster_id,
     require_formattable,
 )
-from .registration import begin
+from .registration import begin, require_known_bootstrap
 
 S = TypeVar("S", bound=DataDirectory)
 
@@ -46,6 +46,7 @@ def open_as(
     path = absolute_path(path)
     make_root(seam, path)
     require_formattable(path)  # before anything is made in it
+    require_known_bootstrap(path)
     lock = DataDirectoryLock(path)
     store: S | None = None
     try:
