@@ -13,7 +13,14 @@ from .losses import loss_text, losses_of_directory, require_consent
 from .paths import data_directory, require_accessible
 from .progress import Progress, log_size, log_sizes
 from .rows import PATH, Row, RowField, RowType, members, print_row
-from .server_properties import require_nameable, require_new_file, server_properties, start_command, warnings
+from .server_properties import (
+    require_nameable,
+    require_new_file,
+    require_startable,
+    server_properties,
+    start_command,
+    warnings,
+)
 from .tables import print_lines
 from .verbs import FINDINGS, Verb, dry_run_option, path_argument, yes_option
 
@@ -33,6 +40,11 @@ _DIRECTORY = (
     RowField("steps", "array", "what has to be done, in words; of a dry run also what would be removed"),
     RowField("strays", "array", "paths of partitions that the metadata does not know"),
     RowField("done", "array?", "what was done, in words; null of a dry run"),
+    RowField(
+        "warnings",
+        "array",
+        "what a broker does with other directories, what retention deletes, and what the configuration lacks",
+    ),
 )
 IMPORTED = RowType("imported", "The directory of a broker.", _DIRECTORY)
 PROMOTED = RowType(
@@ -40,7 +52,6 @@ PROMOTED = RowType(
     "A directory that a broker starts with.",
     (
         *_DIRECTORY,
-        RowField("warnings", "array", "what the directory holds and the configuration lacks"),
         RowField("brokerConfig", "string?", "content of server.properties; null of a dry run"),
         RowField("startCommand", "string?", "starts the broker; null of a dry run"),
     ),
@@ -111,6 +122,7 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str
     require_accessible(directory, writes=not dry_run)
     found = inspect(directory)
     require_nameable(found.path)
+    require_startable(found)
     if out is not None:
         require_new_file(out)
     with Progress("promote", lambda: log_size(directory)) as progress:
@@ -126,7 +138,8 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str
         config = server_properties(found)
         if out is not None:
             write_output(SEAM, out, config.encode())
-    row = _directory(found, lost, done) | {"warnings": warnings(found), "brokerConfig": None, "startCommand": None}
+    row = _directory(found, lost, done) | {"brokerConfig": None, "startCommand": None}
+    row["warnings"] += warnings(found)
     start = start_command(out or "server.properties")
     if form != "table" and config is not None:  # for people they stand below, to be copied
         row |= {"brokerConfig": config, "startCommand": start}
@@ -149,6 +162,7 @@ def _directory(found: Inspection, lost: dict[str, list[Piece]], done: list[str] 
         "steps": [*found.steps, *(f"remove {loss_text(pieces)}, in {path}" for path, pieces in lost.items())],
         "strays": list(found.stray_directories),
         "done": done,
+        "warnings": [*found.obstacles, *found.warnings],
     }
 
 

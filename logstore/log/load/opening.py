@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ... import clock
 from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX
+from ...disk.checkpoint_writing import partition_metadata_bytes
 from ...disk.names import absolute_path, parent
 from ...disk.seam import SEAM, Seam
 from ...disk.side_files import read_partition_metadata
@@ -88,9 +89,11 @@ def _topic_id(directory: WritableFolder, topic_partition: str, topic_id: str | N
     name = partition_metadata.FILE_NAME
     if not directory.exists(name):
         if topic_id is not None:
-            directory.replace(name, _metadata(topic_id), "was missing", temporary_suffix=CHECKPOINT_TEMPORARY_SUFFIX)
+            directory.replace(
+                name, partition_metadata_bytes(topic_id), "was missing", temporary_suffix=CHECKPOINT_TEMPORARY_SUFFIX
+            )
         return topic_id
-    if topic_id is not None and directory.read(name) == _metadata(topic_id):
+    if topic_id is not None and directory.read(name) == partition_metadata_bytes(topic_id):
         return topic_id
     known = read_partition_metadata(directory.file(name)).topic_id
     if topic_id not in (None, known):
@@ -100,10 +103,6 @@ def _topic_id(directory: WritableFolder, topic_partition: str, topic_id: str | N
             path=directory.file(name),
         )
     return known
-
-
-def _metadata(topic_id: str) -> bytes:
-    return f"version: {partition_metadata.CURRENT_VERSION}\ntopic_id: {topic_id}".encode()
 
 
 def _activate(

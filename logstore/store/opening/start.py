@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -26,8 +27,10 @@ from .formatting import (
     require_formattable,
 )
 from .registration import begin, require_known_bootstrap
+from .retention import retention_warnings
 
 S = TypeVar("S", bound=DataDirectory)
+_LOGGER = logging.getLogger("logstore")
 
 
 def open_as(
@@ -60,6 +63,7 @@ def open_as(
             partitions.sort_directories(metadata.image)
             metadata.require_suitable(place, has_partitions=bool(partitions.directories.strays))
             begin(path, metadata, place)
+            partitions.directories.finish()
             partitions.was_clean = take_clean_shutdown(seam, path)
             partitions.start(wanted_partitions(metadata.image, place.node_id, broker_config), progress)
             store = store_type(path, properties, broker_config, lock, metadata, partitions, seam, now_ms)
@@ -70,8 +74,16 @@ def open_as(
         store.groups.start(was_clean=store.is_reconciled)
         store.transactions.start(was_clean=store.is_reconciled)
         store.is_reconciled = True
+        _warn_of_retention(store, metadata, was_clean=partitions.was_clean)
         store.start()
         return store
     except BaseException:
         (lock.release if store is None else store.close)()
         raise
+
+
+def _warn_of_retention(store: DataDirectory, metadata: MetadataLog, *, was_clean: bool) -> None:
+    """Log a warning for each topic whose records go with the first run of retention, half a minute from now."""
+    node_id, now_ms = store.node_id, store.now_ms()
+    for text in retention_warnings(store.path, metadata.image, node_id, store.config, now_ms, was_clean=was_clean):
+        _LOGGER.warning("%s: %s", store.path, text)
