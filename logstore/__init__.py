@@ -114,6 +114,8 @@ def open(
 ) -> Store | ReadOnlyStore:
     """Open a data directory, lock it and recover it as a starting broker does; make one that is not there.
 
+    Records older than `retention.ms` are deleted half a minute later, as by a broker; a logged warning says how many.
+
     Args:
         path: of the directory; one of a broker 4.3.1 is taken over as it is.
         read_only: neither lock nor write: safe beside a live broker, see `store.read_only`.

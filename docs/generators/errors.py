@@ -33,7 +33,7 @@ WHAT_TO_DO = {
     "BufferExhaustedError": "send less, or raise `buffer.memory` or `max.block.ms`; see why the log is slow",
     "CheckpointFormatError": "restore the file, or delete a checkpoint and let every log be recovered",
     "CommitFailedError": "the group went on without this member: poll again, and process from the committed offset",
-    "CorruptIndexError": "`logstore repair`; or delete the index, it is made anew on the next start",
+    "CorruptIndexError": "`logstore repair`; or delete the segment's `.index`: both are made anew on the next start",
     "CorruptRecordError": "read on behind the batch, and copy what is good with `logstore salvage`",
     "CorruptSnapshotError": "delete the file: the one before is taken; or `logstore repair`",
     "DataDirectoryError": "see the message: another process may have the lock, or the path is not what it should be",

@@ -184,6 +184,7 @@ FAULTS: dict[str, list[Plant]] = {
         write(f"{ROLLED}/partition.metadata", b"version: 0\n"),
         write("orders-1/partition.metadata", b"version: 0\ntopic_id: dqEnd-x7SkKckvU0_kJgLQ"),
     ],
+    "partition-twice": [copy("orders-1", f"orders-1.{'0f2a' * 8}-future")],
     "partition-unknown": [copy("orders-1", "orders-9")],
     "meta-properties": [
         remove("meta.properties"),

@@ -24,7 +24,7 @@ directory_entry = Rule(
     "directory-entry",
     ERROR,
     "Something in the directory is not Kafka's, or must not be followed.",
-    "a broker does not start beside it: move it away",
+    "a broker does not start beside it, or follows a link out of the directory: move it away",
 )
 
 
@@ -68,7 +68,11 @@ def leader_epochs(epochs: EpochFacts) -> Iterator[Broken]:
         yield partition.where(epochs.path, offset=start), expected, found
 
 
-@rule(ERROR, "a broker sets such a directory aside as -stray: write the topic's id into it, see `logstore topics`")
+@rule(
+    ERROR,
+    "a broker sets the directory aside as -stray, and does not start if the file does not parse: `logstore promote` "
+    "writes an id that is known",
+)
 def partition_metadata(facts: Surrounding) -> Iterator[Broken]:
     """`partition.metadata` is missing, does not parse, or names another topic id."""
     for where, topic_id, right_id, right_path in facts.ids:
@@ -78,11 +82,22 @@ def partition_metadata(facts: Surrounding) -> Iterator[Broken]:
             yield where, f"{right_id}, as {right_path}", topic_id
 
 
-@rule(WARNING, "a broker sets it aside as -stray on its next start: was the topic deleted while it was down?")
+@rule(
+    WARNING,
+    "a broker sets it aside as -stray on its next start, or leaves it unused if it has the id of another topic: was "
+    "the topic deleted while it was down, or the directory copied?",
+)
 def partition_unknown(facts: Surrounding) -> Iterator[Broken]:
     """The cluster's metadata does not have the partition of a directory."""
     for where in facts.unknown:
         yield where, "a partition of the cluster", "none of this name and number"
+
+
+@rule(ERROR, "no broker starts beside both: compare them, `logstore diff`, and move one away")
+def partition_twice(facts: Surrounding) -> Iterator[Broken]:
+    """Two directories are of one partition, one of them left over by a move between directories, or copied."""
+    for where, fate in facts.twice:
+        yield where, "one directory of the partition", f"one that {fate.value}"
 
 
 @rule(ERROR, "was `__cluster_metadata` put back from an older copy, or this partition brought from another cluster?")
@@ -127,7 +142,8 @@ checkpoint_format = Rule(
     "checkpoint-format",
     ERROR,
     "A checkpoint does not parse, or is missing after a clean shutdown.",
-    "a broker goes on as if it were empty: restore it, or let every log be recovered",
+    "no broker starts on one that does not parse, and without one deleted records come back or more is recovered: put "
+    "it back from a copy",
 )
 
 

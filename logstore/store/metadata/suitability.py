@@ -81,7 +81,7 @@ def require_known_levels(features: Mapping[str, int], path: str) -> None:
                 path=path,
                 expected=f"level {names}",
                 found=level or "none",
-                advice="nothing was changed: open it read_only, or with a logstore that knows the level",
+                advice="open the directory with a logstore of that version, or read_only",
             )
 
 

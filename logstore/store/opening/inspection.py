@@ -74,10 +74,10 @@ def inspect(path: str, now_ms: int | None = None) -> Inspection:
     path = absolute_path(path)
     properties = owner(path)
     if properties is None:
-        state, new_topics = plan_adoption(path)
-        was_clean, steps = False, _adoption_steps(path, state, new_topics)
+        state, topics = plan_adoption(path)
+        was_clean, steps = False, _adoption_steps(path, state, topics)
     else:
-        metadata_path, new_topics = child(path, DIRECTORY_NAME), []
+        metadata_path = child(path, DIRECTORY_NAME)
         state = read_metadata(metadata_path) if os.path.isdir(metadata_path) else MetadataState()
         was_clean = os.path.exists(child(path, clean_shutdown.FILE_NAME))
         steps = [] if was_clean else ["recover all partitions, because the directory was not closed in order"]
@@ -105,7 +105,7 @@ def inspect(path: str, now_ms: int | None = None) -> Inspection:
         tuple(one.path for one in strays),
         tuple(name for name in sorted(image.topics) if image.topic_config(name).get(REMOTE_STORAGE) == "true"),
         image,
-        (*fates, *due, *_unknown_configs(new_topics)),
+        (*fates, *due),
         tuple(one.text for one in found if one.fate.ends_broker and not one.lacks_id),
     )
 
@@ -145,18 +145,10 @@ def _adoption_steps(path: str, state: MetadataState, topics: Sequence[AdoptedTop
     steps = [f"make {meta_properties.FILE_NAME}" + ("" if has_metadata else " and a metadata log")]
     for topic in topics:
         known = f"id {topic.topic_id}" if topic.topic_id is not None else "a new id"
+        if topic.config == {RETENTION_MS: "-1"}:
+            known += ", and with retention.ms=-1, as nobody knows its configuration"
         steps.append(f"make topic {topic.name} of {topic.partition_count} partitions with {known}")
     if state.image.topics:
         steps.append("begin producer ids behind the highest that is in the logs")
         steps.append("recover all partitions, because nobody says that they were closed in order")
     return steps
-
-
-def _unknown_configs(topics: Sequence[AdoptedTopic]) -> list[str]:
-    names = [topic.name for topic in topics if topic.config == {RETENTION_MS: "-1"}]
-    if not names:
-        return []
-    return [
-        f"nobody knows how {', '.join(names)} {'was' if len(names) == 1 else 'were'} configured: with retention.ms=-1 "
-        "nothing is deleted; set cleanup.policy and retention.ms as they were"
-    ]

@@ -11,32 +11,14 @@ import logstore
 from logstore.audit.directory_audit import audit_directory
 from logstore.disk.directory import list_partition_directory
 from logstore.errors import DataDirectoryError, LogstoreError
-from logstore.store.metadata.batches import data_batch, dynamic_quorum, snapshot_bytes, voter_fields
+from logstore.store.metadata.batches import data_batch, snapshot_bytes
 from logstore.store.opening.inspection import inspect
 from logstore.topics.cluster_metadata import decode_value, encode_value
 from logstore.view.metadata_replay import MetadataState, read_metadata
 from logstore.view.partition_reader import PartitionReader
 from logstore.view.replay import ReplayedRecord, replayed
+from tests.support.formatted import DIRECTORY_ID, USER, formatted, level
 from tests.support.stores import open_store
-
-DIRECTORY_ID = "wpbL9QuzSw6JQCrXAbQsfg"
-SECRET = {"salt": b"s", "storedKey": b"k", "serverKey": b"k", "iterations": 4096}
-USER = encode_value("UserScramCredentialRecord", {"name": "alice", "mechanism": 1, **SECRET})
-
-
-def level(name: str, number: int) -> bytes:
-    return encode_value("FeatureLevelRecord", {"name": name, "featureLevel": number})
-
-
-def formatted(root: Path, *records: bytes, is_dynamic: bool = False) -> Path:
-    """A directory as `kafka-storage format` of 4.4 leaves it; with a dynamic quorum as by `--standalone`."""
-    metadata = root / "__cluster_metadata-0"
-    metadata.mkdir(parents=True)
-    ids = f"version=1\ncluster.id=c\nnode.id=1\ndirectory.id={DIRECTORY_ID}\n"
-    (root / "meta.properties").write_text(ids)
-    quorum = dynamic_quorum(voter_fields(1, DIRECTORY_ID)) if is_dynamic else []
-    (metadata / f"{0:020d}-{0:010d}.checkpoint").write_bytes(snapshot_bytes(quorum, records, 0, 0))
-    return root
 
 
 def of_log(root: Path) -> tuple[MetadataState, list[str]]:

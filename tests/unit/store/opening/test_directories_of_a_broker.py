@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from logstore.audit.directory_audit import audit_directory
 from logstore.disk.seam import SEAM
 from logstore.disk.side_files import topic_id_of
-from logstore.errors import DataDirectoryError, InconsistentTopicIdError, InvalidTopicError
+from logstore.errors import CheckpointFormatError, DataDirectoryError, InconsistentTopicIdError, InvalidTopicError
 from logstore.store.opening.adoption import adopt
 from logstore.store.opening.inspection import inspect
 from logstore_tools.commands import logstore as command_line
@@ -278,3 +278,33 @@ def test_what_a_broker_does_with_other_directories_is_said(root: Path) -> None:
     with open_store(root) as store:
         assert sorted(map(os.path.basename, store.stray_directories)) == ["copy-0", "orders-7", "payments-1"]
     assert (root / "copy-0").exists()
+
+
+@pytest.mark.parametrize("name", ["recovery-point", "log-start", "replication", "cleaner"])
+def test_a_checkpoint_that_does_not_parse_is_refused_as_by_a_broker(root: Path, name: str) -> None:
+    path = root / f"{name}-offset-checkpoint"
+    path.write_bytes(b"0\n9\nx\n")
+    before = contents(root)
+    with pytest.raises(CheckpointFormatError, match=r"Malformed line.*; no broker starts on it: put it back") as caught:
+        open_store(root)
+    assert (caught.value.path, contents(root)) == (str(path), before)
+    path.write_bytes(b"")
+    open_store(root).close()
+    path.unlink()
+    open_store(root).close()
+
+
+@pytest.mark.parametrize("content", [b"", b"#\n#Thu Nov 26\n"])
+def test_an_emptied_meta_properties_is_not_taken_for_one_of_zookeeper(root: Path, content: bytes) -> None:
+    path = root / "meta.properties"
+    path.write_bytes(content)
+    for opened in (inspect, open_store):
+        with pytest.raises(
+            CheckpointFormatError, match=r"emptied or cut.*let `logstore promote` make another"
+        ) as caught:
+            opened(str(root))  # type: ignore[operator]
+        assert caught.value.path == str(path)
+    path.rename(root.parent / "aside")
+    assert call("promote", str(root)).exit_code == 0
+    with open_store(root) as store:
+        assert sorted(store.topics) == ["__transaction_state", "orders", "payments"]
