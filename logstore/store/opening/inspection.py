@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ... import clock
-from ...disk.directory import partition_directories
+from ...disk.directory import list_partition_directory, partition_directories
 from ...disk.names import absolute_path, child, file_name
+from ...errors import InvalidNameError
 from ...layout import clean_shutdown, meta_properties, partition_metadata
 from ...layout.file_names import DirectoryKind, directory_name
 from ...layout.meta_properties import MetaProperties
@@ -42,7 +43,7 @@ class Inspection:
         tiered_topics: names of topics with older records in remote storage.
         image: all that the metadata says; of a directory without owner, what it would say.
         warnings: what a broker does with other directories, and what retention deletes, in words.
-        obstacles: directories beside which no broker starts, in words.
+        obstacles: directories and files beside which no broker starts, in words.
     """
 
     path: str
@@ -106,8 +107,15 @@ def inspect(path: str, now_ms: int | None = None) -> Inspection:
         tuple(name for name in sorted(image.topics) if image.topic_config(name).get(REMOTE_STORAGE) == "true"),
         image,
         (*fates, *due),
-        tuple(one.text for one in found if one.fate.ends_broker and not one.lacks_id),
+        (*(one.text for one in found if one.fate.ends_broker and not one.lacks_id), *_foreign_files(found)),
     )
+
+
+def _foreign_files(found: Sequence[FoundDirectory]) -> list[str]:
+    """Return what keeps a broker from starting in a directory of any kind: a file whose name should have an offset."""
+    errors = [error for one in found for error in list_partition_directory(one.path).errors]
+    names = [str(error.path) for error in errors if isinstance(error, InvalidNameError)]
+    return [f"{path} has no offset in its name: no broker starts beside it" for path in names]
 
 
 def _first_steps(state: MetadataState, properties: MetaProperties) -> list[str]:

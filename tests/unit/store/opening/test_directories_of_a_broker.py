@@ -219,7 +219,13 @@ def unreadable_aside(root: Path) -> str:
     return f"orders-0.{UNIQUE}-stray"
 
 
-@pytest.mark.parametrize("lay", [beside, twice, unreadable, unreadable_aside])
+def foreign(root: Path) -> str:
+    shutil.copytree(root / "orders-0", root / f"orders-0.{UNIQUE}-delete")
+    (root / f"orders-0.{UNIQUE}-delete" / "first.log").write_bytes(b"")
+    return "first.log"
+
+
+@pytest.mark.parametrize("lay", [beside, twice, unreadable, unreadable_aside, foreign])
 def test_a_directory_beside_which_no_broker_starts_is_named(root: Path, lay: Callable[[Path], str]) -> None:
     name, before = lay(root), contents(root)
     for args in (["promote", str(root)], ["promote", "--dry-run", str(root)]):
