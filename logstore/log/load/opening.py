@@ -12,7 +12,7 @@ from ...disk.checkpoint_writing import partition_metadata_bytes
 from ...disk.names import absolute_path, parent
 from ...disk.seam import SEAM, Seam
 from ...disk.side_files import read_partition_metadata
-from ...errors import InconsistentTopicIdError
+from ...errors import CheckpointFormatError, InconsistentTopicIdError
 from ...kernels.append.structs import LogStruct
 from ...layout import partition_metadata
 from ...layout.file_names import LOG_SUFFIX
@@ -85,17 +85,21 @@ def _made_if_missing(path: str, seam: Seam) -> WritableFolder:
 
 
 def _topic_id(directory: WritableFolder, topic_partition: str, topic_id: str | None) -> str | None:
-    """Return the id in `partition.metadata`; create the file if it is missing and an id is given."""
+    """Return the id in `partition.metadata`; write one that is given if the file is missing or does not parse."""
     name = partition_metadata.FILE_NAME
     if not directory.exists(name):
         if topic_id is not None:
-            directory.replace(
-                name, partition_metadata_bytes(topic_id), "was missing", temporary_suffix=CHECKPOINT_TEMPORARY_SUFFIX
-            )
+            _write_topic_id(directory, topic_id, "was missing")
         return topic_id
     if topic_id is not None and directory.read(name) == partition_metadata_bytes(topic_id):
         return topic_id
-    known = read_partition_metadata(directory.file(name)).topic_id
+    try:
+        known = read_partition_metadata(directory.file(name)).topic_id
+    except CheckpointFormatError:
+        if topic_id is None:
+            raise
+        _write_topic_id(directory, topic_id, "did not parse")
+        return topic_id
     if topic_id not in (None, known):
         raise InconsistentTopicIdError(
             f"Tried to assign topic ID {topic_id} to log for topic partition {topic_partition},but log already "
@@ -103,6 +107,11 @@ def _topic_id(directory: WritableFolder, topic_partition: str, topic_id: str | N
             path=directory.file(name),
         )
     return known
+
+
+def _write_topic_id(directory: WritableFolder, topic_id: str, reason: str) -> None:
+    data = partition_metadata_bytes(topic_id)
+    directory.replace(partition_metadata.FILE_NAME, data, reason, temporary_suffix=CHECKPOINT_TEMPORARY_SUFFIX)
 
 
 def _activate(
