@@ -3,9 +3,8 @@
 The partitions were copied, restored or salvaged without the metadata of their cluster. Topics keep the ids of
 `partition.metadata`; their configurations are unknown, except those of Kafka's internal topics, so all others keep
 their records for ever (`AdoptedTopic.config`). Leader epochs and producer ids go on above the highest in the logs
-(`HighestInLogs`). The epochs of the transaction coordinator's
-partitions also go on above the highest of all markers, as a partition refuses markers of an earlier epoch
-(TRANSACTION_COORDINATOR_FENCED).
+(`HighestInLogs`). The epochs of the transaction coordinator's partitions also go on above the highest of all markers,
+as a partition refuses markers of an earlier epoch (TRANSACTION_COORDINATOR_FENCED).
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ from ..checkpoints import take_clean_shutdown
 from ..directories import require_kafkas_name
 from ..internal_topic import internal_config
 from ..metadata.log import DIRECTORY_NAME, MetadataLog
+from ..metadata.suitability import require_suitable
 from ..metadata.topic_configs import config_records
 from ..metadata.topics import NodeDirectory, partition_records, require_valid_name
 from .formatting import NODE_ID, owner, write_bootstrap, write_properties
@@ -100,11 +100,16 @@ def plan_adoption(path: str) -> tuple[MetadataState, list[AdoptedTopic]]:
     """Return what `adopt` would make of the directory at `path`: its metadata as it would be, and the new topics in it.
 
     Raises:
+        DataDirectoryError: the metadata log is not of one node alone.
         LogstoreError: as `adoptable_topics`; or the metadata log cannot be read.
     """
     directory = child(path, DIRECTORY_NAME)
     state = read_metadata(directory) if os.path.isdir(directory) else MetadataState()
-    topics, place = adoptable_topics(path, state.image), _place_in(state) or NodeDirectory(NODE_ID, "")
+    topics, place = adoptable_topics(path, state.image), _place_in(state)
+    if place is None:
+        place = NodeDirectory(NODE_ID, "")
+    else:
+        require_suitable(state, directory, place, has_partitions=False)
     for topic in topics:
         image = TopicImage(topic.name, topic.topic_id or f"of {topic.name}")
         replicas = PartitionImage((place.node_id,), (place.node_id,), (place.directory_id,), place.node_id, 0)

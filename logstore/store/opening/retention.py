@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from ...disk.files import read_if_present
 from ...disk.mapped import MappedFile
 from ...disk.names import child, file_name
 from ...disk.side_files import log_start_offsets_of, read_time_index
-from ...errors import CheckpointFormatError
+from ...errors import LogstoreError
 from ...layout.file_names import LOG_SUFFIX, TIME_INDEX_SUFFIX, directory_name
 from ...layout.time_index import parse_time_index
 from ...log.config import LogConfig, is_tiered
@@ -54,8 +55,7 @@ def retention_warnings(
         static: configurations of the broker, or of the store.
         was_clean: each index is complete.
 
-    Raises:
-        LogstoreError: a file cannot be read.
+    A partition that cannot be read is left out: its own opening says what is wrong with it.
     """
     starts = _log_starts(root)
     texts = []
@@ -65,11 +65,10 @@ def retention_warnings(
             continue
         if config[RETENTION_MS] < 0 and config[RETENTION_BYTES] < 0:
             continue
-        due = [
-            found
-            for number in sorted(topic.partitions)
-            for found in _due(child(root, directory_name(name, number)), config, now_ms, was_clean, starts)
-        ]
+        due = list[DueRecords]()
+        for number in sorted(topic.partitions):
+            with suppress(LogstoreError):
+                due += _due(child(root, directory_name(name, number)), config, now_ms, was_clean, starts)
         if due:
             texts.append(_text(name, due, config, image.topic_config(name)))
     return texts
@@ -146,7 +145,7 @@ def _largest_timestamp(segment: SegmentFiles, enough: int, *, was_clean: bool) -
 def _log_starts(root: str) -> Mapping[tuple[str, int], int]:
     try:
         return log_start_offsets_of(root)
-    except CheckpointFormatError:
+    except LogstoreError:
         return {}  # which is told elsewhere
 
 

@@ -16,11 +16,13 @@ from logstore.disk.side_files import topic_id_of
 from logstore.errors import CheckpointFormatError, DataDirectoryError, InconsistentTopicIdError, InvalidTopicError
 from logstore.store.opening.adoption import adopt
 from logstore.store.opening.inspection import inspect
+from logstore.topics.cluster_metadata import encode_value
 from logstore_tools.commands import logstore as command_line
-from tests.support.stores import FEW_PARTITIONS, open_store, values_of
+from tests.support.stores import FEW_PARTITIONS, append_metadata, open_store, values_of
 
 UNIQUE = "0f2a0f2a0f2a0f2a0f2a0f2a0f2a0f2a"
 OTHER_ID = "dqEnd-x7SkKckvU0_kJgLQ"
+REPLICA_ELSEWHERE = {"partitionId": 2, "replicas": [2], "isr": [2], "leader": 2, "leaderEpoch": 0, "partitionEpoch": 0}
 STATE = "__transaction_state-0"
 
 
@@ -140,6 +142,21 @@ def test_a_static_quorum_without_meta_properties_is_known_by_its_broker(tmp_path
     with open_store(root) as store:
         assert (store.node_id, store.directory_id, list(store.topics)) == (7, OTHER_ID, ["orders"])
     assert sorted((root / "__cluster_metadata-0").iterdir()) == before
+
+
+def test_a_metadata_log_of_several_nodes_is_not_taken_for_one(root: Path) -> None:
+    (root / "meta.properties").unlink()
+    node = {"brokerId": 2, "incarnationId": OTHER_ID, "brokerEpoch": 9, "endPoints": [], "features": []}
+    append_metadata(
+        root,
+        encode_value("RegisterBrokerRecord", {**node, "logDirs": [OTHER_ID]}),
+        encode_value("PartitionRecord", {**REPLICA_ELSEWHERE, "topicId": ids(root)["orders-0"]}),
+    )
+    before = contents(root)
+    for opened in (inspect, lambda path: adopt(path, seam=SEAM, now_ms=lambda: 0)):
+        with pytest.raises(DataDirectoryError, match="has replicas in other directories or on other nodes"):
+            opened(str(root))
+    assert contents(root) == before
 
 
 def test_bare_partitions_take_the_id_of_their_topic_or_a_new_one(root: Path) -> None:

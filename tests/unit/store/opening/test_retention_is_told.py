@@ -152,3 +152,12 @@ def test_topics_that_nobody_configured_keep_everything(tmp_path: Path) -> None:
         assert configs["__transaction_state"]["cleanup.policy"] == "compact"
         assert len(values_of(store, "orders")) == 4
     assert told(copies) == []
+
+
+def test_a_partition_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    with open_store(tmp_path, now_ms=lambda: MONTH_LATER_MS) as store:
+        fill(store, "orders", [OLD])
+        fill(store, "prices", [OLD])
+    (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_bytes(b"7\n")
+    assert ["of topic prices " in text for text in told(tmp_path)] == [True]
+    open_store(tmp_path, now_ms=lambda: MONTH_LATER_MS).close()
