@@ -11,7 +11,7 @@ good one follows there, else it searches byte by byte for the next good one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..columns.batch_table import BatchTable, ByteArray, scan_chunk
 from ..columns.legacy import fill_legacy_is_valid
 from ..columns.window_scan import scan_windows
-from ..disk.mapped import CopiedFile, MappedFile
+from ..disk.mapped import MappedFile
 from ..kernels.rules import RELATIVE_OFFSET_MAX
 from ..kernels.scan import batches as fields
 from ..layout.batch import HEADER_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
@@ -30,6 +30,15 @@ OFFSET_SPAN = RELATIVE_OFFSET_MAX + 1  # of a segment: exclusive bound above its
 
 
 Advance = Callable[[int], None]  # told of how many more bytes of a log have been read
+
+
+class LogBytes(Protocol):
+    """Bytes of a `.log`: a `MappedFile`, a `CopiedFile`, or a part of one."""
+
+    data: ByteArray
+
+    def release(self, start: int, end: int) -> None:
+        """Release the pages of data[start:end]."""
 
 
 class Run(NamedTuple):
@@ -70,7 +79,7 @@ class Damage(NamedTuple):
         return self.is_batch or not self.is_tail
 
 
-def walk(log: MappedFile | CopiedFile, base_offset: int) -> Iterator[Run | Damage]:
+def walk(log: LogBytes, base_offset: int) -> Iterator[Run | Damage]:
     """Yield the pieces of the file, which cover all its bytes; pages are released behind each."""
     data, position = log.data, 0
     while position < data.size:
@@ -191,6 +200,21 @@ def find_batch(data: ByteArray, position: int, base_offset: int) -> int | None:
             if _starts_batch(data, candidate, base_offset):
                 return candidate
         position = end
+    return None
+
+
+def batch_across(data: ByteArray, position: int, base_offset: int) -> int | None:
+    """Return where a good v2 batch starts in front of `position` and ends behind it; None if there is none.
+
+    One of at most 1 MiB in front of it; arguments as of `find_batch`.
+    """
+    start = max(0, position - _SEARCH_SIZE)
+    end = min(position, data.size - HEADER_SIZE + 1)
+    for candidate in _candidates(data, start, end, base_offset) if start < end else ():
+        (length,) = data[candidate + 8 : candidate + LOG_OVERHEAD_SIZE].view(">i4")
+        is_across = candidate + LOG_OVERHEAD_SIZE + int(length) > position
+        if is_across and _starts_batch(data, candidate, base_offset):
+            return candidate
     return None
 
 

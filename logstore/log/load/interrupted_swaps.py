@@ -37,6 +37,7 @@ def finish_left_overs(directory: WritableFolder) -> None:
     # a `.log` without an index is recovered; an index without its `.log` would be deleted
     logs_first = sorted(swaps, key=lambda name: not name.endswith(LOG_SUFFIX + SWAP_SUFFIX))
     for name in logs_first:
+        directory.note_replaced(name.removesuffix(SWAP_SUFFIX))  # one without a batch replaces only its namesake
         directory.rename(name, name.removesuffix(SWAP_SUFFIX), "finished an interrupted swap")
     if swaps:
         directory.sync()
@@ -78,6 +79,7 @@ def _remove_replaced(directory: WritableFolder, swaps: Iterable[str]) -> None:
     end = max(segment.next_offset() for segment in segments)
     for name in directory.names():
         if not name.endswith(SWAP_SUFFIX) and _is_between(name, start, end):
+            directory.note_replaced(name)
             directory.delete(name, f"was replaced by cleaned segments of offsets {start} to {end}")
     directory.sync()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from ...disk.side_files import read_producer_snapshot
+from ...disk.side_files import checked_producer_snapshot
 from ...errors import CorruptSnapshotError
 from ...folds.producer_state import ProducerState
 from ...folds.producer_update import AppendOrigin, ProducerUpdate
@@ -151,7 +151,7 @@ class PartitionProducers:
         while self.snapshots:
             offset = max(self.snapshots)
             try:
-                snapshot = read_producer_snapshot(self._directory.file(self.snapshots[offset]))
+                snapshot = checked_producer_snapshot(self._directory.read(self.snapshots[offset]))
             except CorruptSnapshotError as error:
                 self._remove_snapshot(offset, str(error.message))
                 continue
