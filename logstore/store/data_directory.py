@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import clock
@@ -26,6 +26,7 @@ from ..layout.offset_checkpoint import (
     LOG_START_OFFSET_FILE_NAME,
     RECOVERY_POINT_FILE_NAME,
 )
+from ..log.load.removals import Removal
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
 from ..topics import INTERNAL_TOPICS
@@ -101,6 +102,11 @@ class DataDirectory(ClosedInWith):
     def stray_directories(self) -> tuple[str, ...]:
         """Paths of directories whose partition the metadata does not know; they are left alone."""
         return tuple(self._partitions.directories.strays)
+
+    @property
+    def removals(self) -> Mapping[str, Sequence[Removal]]:
+        """What the recoveries of this opening removed from logs, by the directory of the partition."""
+        return {self._metadata.path: self._metadata.removals, **self._partitions.removals}
 
     def log(self, topic: str, partition: int) -> PartitionLog:
         """Return the log of a partition; raises UnknownTopicOrPartitionError."""
