@@ -6,7 +6,7 @@ everything as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -60,11 +60,6 @@ class LoadSettings:
     now_ms: int
     config: LogConfig
     accepts_loss: bool = True
-
-
-def first_unflushed(base_offsets: Iterable[int], recovery_point: int) -> int:
-    """Return the base offset from which on recovery reads segments (`LogLoader.recoverLog`)."""
-    return max((base for base in base_offsets if base <= recovery_point), default=0)
 
 
 class _OverflowedError(Exception):
