@@ -1,12 +1,14 @@
 """A store with its producers and consumers, as `logstore.open` returns it.
 
-It closes them when it is closed, and itself when the interpreter ends, so that a forgotten close loses no record.
+It closes them when it is closed, and itself when the interpreter ends, so that a forgotten close loses no record; a
+consumer that the program has not closed commits nothing then.
 """
 
 from __future__ import annotations
 
 import atexit
 import itertools
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -134,15 +136,26 @@ class Store(DataDirectory):
     def close(self) -> None:
         """Close producers and consumers, then the store, see `DataDirectory.close`.
 
+        In a `finally` or `except` block, and when an exception leaves the store's `with` block, its consumers commit
+        nothing: what `poll` returned last may not have been processed.
+
         Raises:
             LogstoreError: the first error, of a transaction that could not be aborted, or as `DataDirectory.close`;
                 everything is closed.
         """
+        self._close_all(autocommit=sys.exc_info()[1] is None)
+
+    def _close_block(self, *, in_order: bool) -> None:
+        self._close_all(autocommit=in_order)
+
+    def _close_all(self, *, autocommit: bool) -> None:
         if self.is_after_fork:
             return
         with self._clients_lock:
             producers, consumers = list(self._producers), list(self._consumers)
-        closes: list[Callable[[], None]] = [partial(_close_consumer, consumer) for consumer in consumers]
+        closes: list[Callable[[], None]] = [
+            partial(_close_consumer, consumer, autocommit=autocommit) for consumer in consumers
+        ]
         closes += [producer.close for producer in producers]
         _close_each([*closes, super().close])
 
@@ -178,10 +191,10 @@ def _records_before(consumer: Consumer, ends: Mapping[TopicPartition, int]) -> I
                         yield record
 
 
-def _close_consumer(consumer: Consumer) -> None:
+def _close_consumer(consumer: Consumer, *, autocommit: bool) -> None:
     """Close a consumer; if another thread uses it, only wake that up, which then finds the store closed."""
     try:
-        consumer.close()
+        consumer.close(autocommit=autocommit)
     except IllegalStateError:
         consumer.wakeup()
 
@@ -207,4 +220,5 @@ def _close_each(closes: Iterable[Callable[[], None]]) -> None:
 
 @atexit.register
 def _close_all() -> None:
-    _close_each([store.close for store in list(_OPEN)])
+    """Close what the program has not: it ends by an exception, or has never closed its consumers."""
+    _close_each([partial(store._close_all, autocommit=False) for store in list(_OPEN)])

@@ -195,11 +195,20 @@ class Consumer(ClosedInWith):
         """
         self._polling.wakeup()
 
-    def close(self) -> None:
-        """Commit if `enable.auto.commit`, and leave the group; a second call does nothing."""
+    def close(self, *, autocommit: bool = True) -> None:
+        """Commit if `enable.auto.commit`, and leave the group; a second call does nothing.
+
+        Nothing else that ends a consumer commits: an exception that leaves its `with` block or the store's, the end of
+        the program, a consumer that is dropped. What `poll` returned last may not have been processed then.
+
+        Args:
+            autocommit: False leaves the group without a commit.
+        """
         if self._use.is_closed:
             return
         with self._use:
+            if self._member is not None and not autocommit:
+                self._member.stop_automatic_commits()
             try:
                 if self._positions.subscription.is_shared:
                     self.unsubscribe()
@@ -207,6 +216,9 @@ class Consumer(ClosedInWith):
                     self._member.commit_automatically(is_due=True)
             finally:
                 self._polling.close()
+
+    def _close_block(self, *, in_order: bool) -> None:
+        self.close(autocommit=in_order)
 
     def __repr__(self) -> str:
         current = self._positions.current
