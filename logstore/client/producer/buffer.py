@@ -180,9 +180,11 @@ class Buffer:
         except RETRIABLE:
             raise
         except LogstoreError as error:
-            if self._transactions is not None:
-                self._transactions.batch_failed(error)
-            raise
+            if self._transactions is None:
+                raise
+            explained = self._transactions.explained(error)
+            self._transactions.batch_failed(explained)
+            raise explained from error
 
     def fail_all(self, error: LogstoreError) -> None:
         """Fail everything that is not written yet."""

@@ -152,6 +152,7 @@ class Sender:
         return False
 
     def _refuse(self, batch: Batch, count: int, error: LogstoreError) -> None:
+        error = error if self._transactions is None else self._transactions.explained(error)
         batch.settle(count, error)
         if self._transactions is not None:
             self._transactions.batch_failed(error)

@@ -202,6 +202,30 @@ class TransactionManager:
                     self._needs_bump = True
                 self._fail(_S.ABORTABLE_ERROR, error)
 
+    def explained(self, error: LogstoreError) -> LogstoreError:
+        """Return the error, or one that names the timeout if that has ended the transaction, and no newer producer.
+
+        With epoch bumps the coordinator takes an abort as a retry of its own; before, the producer is fenced for good.
+        """
+        if not isinstance(error, InvalidProducerEpochError | ProducerFencedError | InvalidTxnStateError):
+            return error
+        coordinator = self._store.transactions
+        timeout_ms = coordinator.timeout_of(self._transactional_id, self.identity)
+        if timeout_ms is None:
+            return error
+        message = (
+            f"The transaction of transactionalId {self._transactional_id} took longer than its transaction.timeout.ms "
+            f"of {timeout_ms} ms, and its coordinator has aborted it"
+        )
+        longer = "and raise transaction.timeout.ms if transactions may take longer"
+        told: LogstoreError
+        if coordinator.has_epoch_bump:
+            told = TransactionAbortableError(message, advice=f"call abort_transaction, then begin again, {longer}")
+        else:
+            told = ProducerFencedError(message, advice=f"close this producer and open another, {longer}")
+        told.__cause__ = error
+        return told
+
     # -- steps ------------------------------------------------------------------------------------------------------
 
     def _is_mine(self) -> bool:
@@ -284,7 +308,7 @@ class TransactionManager:
             f"Producer with transactionalId '{self._transactional_id}' and (producerId="
             f"{identity.producer_id}, epoch={identity.producer_epoch})"
         )
-        if isinstance(self.error, ProducerFencedError):
+        if isinstance(self.error, ProducerFencedError) and self.error.advice is None:
             raise ProducerFencedError(
                 f"{who} has been fenced by another producer with the same transactionalId"
             ) from self.error
@@ -361,8 +385,12 @@ class TransactionManager:
 
     def _refused(self, error: LogstoreError, *, is_abort: bool) -> LogstoreError:
         """Enter the state that a coordinator's error leads to; return the error to raise (`TxnRequestHandler`)."""
-        if isinstance(error, InvalidProducerEpochError | ProducerFencedError):
-            return self._fail(_S.FATAL_ERROR, ProducerFencedError())
+        explained = self.explained(error)
+        if isinstance(error, InvalidProducerEpochError | ProducerFencedError) and explained is error:
+            explained = ProducerFencedError()
+        error = explained
+        if isinstance(error, ProducerFencedError):
+            return self._fail(_S.FATAL_ERROR, error)
         if isinstance(error, TransactionAbortableError):
             if is_abort:
                 return self._fail(_S.FATAL_ERROR, ProducerFailedError("Failed to abort transaction"))
