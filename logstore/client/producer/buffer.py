@@ -186,16 +186,18 @@ class Buffer:
             self._transactions.batch_failed(explained)
             raise explained from error
 
-    def fail_all(self, error: LogstoreError) -> None:
-        """Fail everything that is not written yet."""
+    def fail_all(self, error: LogstoreError, *, is_expected: bool) -> None:
+        """Fail everything that is not written yet; `is_expected` by the program, as after an abort."""
         self.require_outside()
         with self.mutex:
             for queue in list(self._active):
                 self._seal(queue)
                 while queue.batches:
                     batch = queue.batches[0]
-                    if batch.left_count:
+                    if batch.left_count and is_expected:
                         batch.settle(batch.left_count, error)
+                    elif batch.left_count:
+                        self._sender.give_up(batch, error)
                     self._finish(queue, batch)
                 self._active.pop(queue, None)
             self.fast.clear()

@@ -38,6 +38,7 @@ from ..arguments import Offsets, offset_commits
 from .config import ProducerConfig
 from .retry import RETRIABLE, Backoff, raise_storage_error
 from .states import CLOSED, ERRORS, ONGOING, SOURCES, UNANSWERED, TransactionManagerState
+from .timeouts import timed_out
 
 T = TypeVar("T")
 
@@ -203,28 +204,8 @@ class TransactionManager:
                 self._fail(_S.ABORTABLE_ERROR, error)
 
     def explained(self, error: LogstoreError) -> LogstoreError:
-        """Return the error, or one that names the timeout if that has ended the transaction, and no newer producer.
-
-        With epoch bumps the coordinator takes an abort as a retry of its own; before, the producer is fenced for good.
-        """
-        if not isinstance(error, InvalidProducerEpochError | ProducerFencedError | InvalidTxnStateError):
-            return error
-        coordinator = self._store.transactions
-        timeout_ms = coordinator.timeout_of(self._transactional_id, self.identity)
-        if timeout_ms is None:
-            return error
-        message = (
-            f"The transaction of transactionalId {self._transactional_id} took longer than its transaction.timeout.ms "
-            f"of {timeout_ms} ms, and its coordinator has aborted it"
-        )
-        longer = "and raise transaction.timeout.ms if transactions may take longer"
-        told: LogstoreError
-        if coordinator.has_epoch_bump:
-            told = TransactionAbortableError(message, advice=f"call abort_transaction, then begin again, {longer}")
-        else:
-            told = ProducerFencedError(message, advice=f"close this producer and open another, {longer}")
-        told.__cause__ = error
-        return told
+        """Return the error, or one that names the timeout if that has ended the transaction, see `timeouts`."""
+        return timed_out(error, self._store.transactions, self._transactional_id, self.identity) or error
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
@@ -308,7 +289,7 @@ class TransactionManager:
             f"Producer with transactionalId '{self._transactional_id}' and (producerId="
             f"{identity.producer_id}, epoch={identity.producer_epoch})"
         )
-        if isinstance(self.error, ProducerFencedError) and self.error.advice is None:
+        if isinstance(self.error, ProducerFencedError) and self.error.advice is None:  # else by the timeout
             raise ProducerFencedError(
                 f"{who} has been fenced by another producer with the same transactionalId"
             ) from self.error

@@ -234,10 +234,10 @@ def test_an_error_in_a_consumers_with_block_is_not_hidden_by_one_of_closing(
 ) -> None:
     consumer = store.consumer("one")
 
-    def fail() -> None:
-        raise IllegalStateError("closing failed")
+    def fail(*, autocommit: bool) -> None:
+        raise IllegalStateError(f"closing failed, autocommit={autocommit}")
 
     monkeypatch.setattr(consumer, "close", fail)
     with pytest.raises(ValueError, match="of the body") as raised, consumer:
         raise ValueError("of the body")
-    assert raised.value.__notes__ == ["Then closing failed: IllegalStateError('closing failed')"]
+    assert raised.value.__notes__ == ["Then closing failed: IllegalStateError('closing failed, autocommit=False')"]

@@ -204,7 +204,7 @@ def test_a_refusal_that_nobody_asks_for_is_logged(
 
     monkeypatch.setattr(store.log("t", 0), "append_records", refuse)
     producer.send("t", b"1")
-    with caplog.at_level(logging.WARNING, "logstore"):
+    with caplog.at_level(logging.WARNING, "logstore"), pytest.raises(InvalidRecordError, match="no good"):
         producer.flush()
     assert "1 record(s) for t-0 were not written: no good" in caplog.text
 

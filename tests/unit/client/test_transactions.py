@@ -490,7 +490,7 @@ def test_a_transaction_whose_time_is_up_is_aborted_by_the_coordinator(store: Sma
     assert store.values("t") == []
     if store.version == 1:  # its epoch was bumped, and an abort with the old one is refused
         assert (raised.value.recovery, writing.state) == (Recovery.CLOSE, S.FATAL_ERROR)
-        with pytest.raises(ProducerFencedError, match=r"transaction\.timeout\.ms"):
+        with pytest.raises(ProducerFailedError, match=r"transaction\.timeout\.ms"):
             writing.abort_transaction()
         return
     assert (raised.value.recovery, writing.state) == (Recovery.ABORT, S.ABORTABLE_ERROR)
@@ -508,7 +508,8 @@ def test_a_new_epoch_after_an_abort_where_the_commit_brings_none(store: SmallSto
     log = store.log("t", 0)
     with offline(log):
         writing.send("t", b"lost", partition=0)
-        writing.flush()
+        with pytest.raises(LogstoreError):
+            writing.flush()
     writing.abort_transaction()
     writing.begin_transaction()
     writing.send("t", b"2", partition=0)
