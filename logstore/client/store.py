@@ -11,13 +11,11 @@ import itertools
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from ..errors import IllegalStateError
-from ..model import TopicPartition
 from ..store.data_directory import DataDirectory
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
@@ -25,6 +23,7 @@ from .consumer.records import ConsumerRecord
 from .producer import Producer
 from .producer.config import parse_producer_config
 from .serializers import Deserializer, Serializer
+from .whole_topics import partitions_of, read_topic
 
 _OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 
@@ -105,7 +104,7 @@ class Store(DataDirectory):
         if topics and made.config["group.id"] is not None:
             made.subscribe(topics)
         elif topics:
-            made.assign(partition for topic in topics for partition in self._partitions_of(topic))
+            made.assign(partition for topic in topics for partition in partitions_of(self, topic))
         return made
 
     def read(
@@ -131,7 +130,7 @@ class Store(DataDirectory):
             key_deserializer=key_deserializer,
             value_deserializer=value_deserializer,
         )
-        return _records_before(consumer, consumer.end_offsets(self._partitions_of(topic)))
+        return read_topic(consumer)
 
     def close(self) -> None:
         """Close producers and consumers, then the store, see `DataDirectory.close`.
@@ -175,20 +174,6 @@ class Store(DataDirectory):
             else f"{len(self.topics)} topics"
         )
         return f"<Store {self.path}: {state}>"
-
-    def _partitions_of(self, topic: str) -> list[TopicPartition]:
-        return [TopicPartition(topic, number) for number in range(self.describe_topic(topic).partition_count)]
-
-
-def _records_before(consumer: Consumer, ends: Mapping[TopicPartition, int]) -> Iterator[ConsumerRecord]:
-    """Iterate over records of each partition up to its end; later ones are left out."""
-    with consumer:
-        for partition, end_offset in ends.items():
-            consumer.assign([partition])
-            while consumer.position(partition) < end_offset:
-                for record in chain.from_iterable(consumer.poll().values()):
-                    if record.offset < end_offset:
-                        yield record
 
 
 def _close_consumer(consumer: Consumer, *, autocommit: bool) -> None:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING, Unpack, cast
+from weakref import ref
 
 import numpy as np
 
@@ -42,13 +43,19 @@ class LogAppends:
     def watch(self, watcher: Callable[[], object]) -> bool:
         """Call `watcher` once, after the next append; return False if it is registered already.
 
-        The watcher runs under the log's lock and must not block. An interrupted append may drop it without a call.
+        The watcher runs under the log's lock and must not block; the caller keeps it alive. An interrupted append may
+        drop it without a call.
         """
         with self.lock:
-            if watcher in self.appender.watchers:
-                return False
-            self.appender.watchers += (watcher,)
-            return True
+            alive = tuple(known for known in self.appender.watchers if known() is not None)
+            is_new = ref(watcher) not in alive
+            self.appender.watchers = (*alive, ref(watcher)) if is_new else alive
+            return is_new
+
+    def unwatch(self, watcher: Callable[[], object]) -> None:
+        """Forget a watcher that nobody waits for any more."""
+        with self.lock:
+            self.appender.watchers = tuple(known for known in self.appender.watchers if known() is not watcher)
 
     def append(self, request: AppendRequest) -> AppendInfo:
         """Append a request; raises as `append_as_leader`."""

@@ -32,8 +32,8 @@ from .metadata.topics import TopicDescription, describe, topic_of, unknown_topic
 _UNKNOWN_PARTITION = PartitionImage((), (), (), -1, -1)
 
 
-class ReadOnlyStore(ClosedInWith):
-    """A data directory as of the last `refresh`; opened by `logstore.open`. All methods may be called from any thread.
+class ReadOnlyDirectory(ClosedInWith):
+    """A data directory as of the last `refresh`. All methods may be called from any thread.
 
     Attributes:
         path: of the data directory, absolute.
@@ -111,7 +111,7 @@ class ReadOnlyStore(ClosedInWith):
         """Do nothing, as nothing is held; for symmetry with a store that is written."""
 
     def __repr__(self) -> str:
-        return f"<ReadOnlyStore {self.path}: {len(self._topics)} topics>"
+        return f"<{type(self).__name__} {self.path}: {len(self._topics)} topics>"
 
     @property
     def _image(self) -> MetadataImage:
