@@ -230,7 +230,7 @@ def error_line(error: LogstoreError) -> str:
 
     An error that Kafka's tool has no words for is told in full.
     """
-    if error.java_class is None or error.advice is not None:
+    if error.java_class is None or error.given_advice is not None:
         return _own_line(error)
     text = f'Exception in thread "main" {error.java_class}'
     return text if error.message is None else f"{text}: {error.message}"

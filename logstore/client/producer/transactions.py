@@ -289,7 +289,7 @@ class TransactionManager:
             f"Producer with transactionalId '{self._transactional_id}' and (producerId="
             f"{identity.producer_id}, epoch={identity.producer_epoch})"
         )
-        if isinstance(self.error, ProducerFencedError) and self.error.advice is None:  # else by the timeout
+        if isinstance(self.error, ProducerFencedError) and self.error.given_advice is None:  # else by the timeout
             raise ProducerFencedError(
                 f"{who} has been fenced by another producer with the same transactionalId"
             ) from self.error
