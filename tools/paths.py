@@ -81,7 +81,7 @@ def is_partition(path: str) -> bool:
     if any(left_over.endswith(LOG_SUFFIX) for left_over in directory.left_overs):
         _require_inside(path)
         return True
-    if directory.files or directory.partitions:
+    if not directory.is_foreign and (directory.files or directory.partitions):
         return False
     # an empty directory, which a partition that was just made is
     if name_of_partition(path) is not None:

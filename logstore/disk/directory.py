@@ -17,6 +17,7 @@ from ..layout.file_names import (
     BOOTSTRAP_SNAPSHOT_NAME,
     KRAFT_SNAPSHOT_SUFFIX,
     LOCK_FILE_NAME,
+    LOG_SUFFIX,
     PRODUCER_SNAPSHOT_SUFFIX,
     REMOTE_INDEX_CACHE_NAME,
     SEGMENT_SUFFIXES,
@@ -102,6 +103,24 @@ class DataDirectoryFiles:
     files: dict[str, str]
     left_overs: tuple[str, ...]
     errors: tuple[LogstoreError, ...]
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether there is something in it, and nothing of Kafka: a few directories of the system end in -1 too."""
+        has_content = any(
+            part.segments or part.files or part.producer_snapshots or part.kraft_snapshots for part in self.partitions
+        )
+        return not self.files and not has_content and bool(self.errors or self.left_overs)
+
+    def require_no_partition(self) -> None:
+        """Raise DataDirectoryError if this is the directory of one partition."""
+        names = [file_name(left_over) for left_over in self.left_overs]
+        if any(name == partition_metadata.FILE_NAME or name.endswith(LOG_SUFFIX) for name in names):
+            raise DataDirectoryError(
+                f"This is a partition of the data directory around it, {file_name(self.path)}",
+                path=self.path,
+                advice=f"open its parent, {parent(self.path)}",
+            )
 
 
 @dataclass(slots=True)

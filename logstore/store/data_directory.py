@@ -106,7 +106,7 @@ class DataDirectory(ClosedInWith):
         """Return the log of a partition; raises UnknownTopicOrPartitionError."""
         log = self._partitions.get(TopicPartition(topic, partition))
         if log is None:
-            self.require_same_process()
+            self._require_open()
             raise unknown_topic(f"{topic}-{partition}")
         return log
 

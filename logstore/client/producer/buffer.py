@@ -100,6 +100,7 @@ class Buffer:
             with self.mutex:
                 queues = self._topics.get(topic)
                 if queues is None:
+                    self._forget_deleted_topics()
                     ignores_keys, now_s = self._config["partitioner.ignore.keys"], clock.monotonic_s()
                     queues = TopicQueues(
                         topic, self._store, batch_size=self._batch_size, ignores_keys=ignores_keys, now_s=now_s
@@ -108,6 +109,13 @@ class Buffer:
                 elif is_counted:
                     queues.count(clock.monotonic_s())
         return queues
+
+    def _forget_deleted_topics(self) -> None:
+        """Drop the queues of topics that are gone, which keep their closed logs, unless they have batches."""
+        known = self._store.topics.keys() | {queue.topic_partition.topic for queue in self._active}
+        for topic in self._topics.keys() - known:
+            self.fast.pop(topic, None)  # first: what is in `fast` is in `_topics`
+            del self._topics[topic]
 
     def append(self, topic: str, partition: int | None, record: Record, size: int) -> RecordFuture:
         """Add a record to the open batch of its queue; `size` is an upper bound of its bytes.

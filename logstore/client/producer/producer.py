@@ -138,7 +138,7 @@ class Producer(ClosedInWith):
             with self._mutex:
                 queues, batch = self._fast.get(topic), None
                 if queues is not None and (self._transactions is None or self._transactions.state is IN_TRANSACTION):
-                    queue = queues.sticky if key is None else queues.by_key.get(key)
+                    queue = queues.sticky if key is None or queues.ignores_keys else queues.by_key.get(key)
                     batch = None if queue is None else queue.open
                 if batch is not None and size <= batch.room:
                     batch.room -= size

@@ -107,6 +107,7 @@ class TopicQueues:
     Attributes:
         sticky: the queue of records without key, until it got as many bytes as a batch; None to draw another.
         by_key: cached choices of the partitioner.
+        ignores_keys: records with a key go to `sticky` too.
         known_s: monotonic time at which the partitions were counted.
     """
 
@@ -115,7 +116,7 @@ class TopicQueues:
         refuse_internal(topic)
         self._topic, self._store = topic, store
         self._batch_size, self._sticky_size = batch_size, 0
-        self._ignores_keys = ignores_keys
+        self.ignores_keys = ignores_keys
         self._queues: list[PartitionQueue] = []
         self.by_key: dict[bytes, PartitionQueue] = {}
         self.sticky: PartitionQueue | None = None
@@ -155,7 +156,7 @@ class TopicQueues:
         """
         if partition is not None:
             return self.of_partition(partition)
-        if key is None or self._ignores_keys:
+        if key is None or self.ignores_keys:
             if self.sticky is None:
                 self._sticky_size = 0
                 self.sticky = random.choice(self._queues)
