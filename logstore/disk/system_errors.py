@@ -33,7 +33,7 @@ def random_access_error(error: OSError, path: str) -> DataDirectoryError:
     return DataDirectoryError(f"{path} ({_reason(error)})", java_class="java.io.FileNotFoundException")
 
 
-def io_error(error: OSError, descriptor: int) -> DataDirectoryError:
+def io_error(error: OSError, descriptor: int = -1) -> DataDirectoryError:
     """Convert the error of a call on an open file, such as that of a full disk; names the file where the system can."""
     try:
         path = os.readlink(f"/proc/self/fd/{descriptor}")
