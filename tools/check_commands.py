@@ -63,6 +63,9 @@ AUDITED = RowType(
         RowField("size", "integer", "bytes of their logs"),
         RowField("batchCount", "integer", "good batches"),
         RowField("transactionCount", "integer", "transactions, counted once in each of their partitions"),
+        RowField("openCount", "integer", "transactions that are open, counted once in each of their partitions"),
+        RowField("overdueCount", "integer", "those of them that should have ended by now"),
+        RowField("heldBackCount", "integer", "partitions in which read_committed consumers wait for them"),
         RowField("groupOffsetCount", "integer", "offsets that groups have committed"),
         RowField("notAsked", "array", "objects of what cannot be known: `rule`, `partitionCount`, `reason`"),
     ),
@@ -86,15 +89,23 @@ def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> in
 
     Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
     """
+    from logstore.audit.cluster import Cluster
+    from logstore.audit.partition import directory_around
     from logstore.audit.verify import verify_directory, verify_partition_directory
 
+    clusters = {
+        root: Cluster(root) for root in {directory_around(path) for path, is_partition in paths if is_partition}
+    }
     partitions: list[PartitionFacts] = []
     findings: list[Finding] = []
     sizes = (log_size(path, is_partition=is_partition) for path, is_partition in paths)
     with Progress("verify", lambda: sum(sizes)) as progress:
         for path, is_partition in paths:
             if is_partition:
-                facts = verify_partition_directory(path, decodes=not checksums_only, advance=progress.advance)
+                cluster = clusters[directory_around(path)]
+                facts = verify_partition_directory(
+                    path, cluster=cluster, decodes=not checksums_only, advance=progress.advance
+                )
                 partitions.append(facts)
                 findings += facts.findings
             else:
@@ -157,6 +168,8 @@ def audit(directory: str, now: int, form: str, checksums_only: bool, master: str
         from spark_dumps.session import audit_with_spark
 
         audited = audit_with_spark(master, directory, now, decodes=not checksums_only)
+    from logstore.audit.open_transactions import held_back
+
     row = _audited(directory, audited)
     if form == "jsonl":
         print_row(AUDITED, row, form)
@@ -166,19 +179,25 @@ def audit(directory: str, now: int, form: str, checksums_only: bool, master: str
             f"{count_of(row['batchCount'], 'batch')}, {count_of(row['transactionCount'], 'part')} of transactions, "
             f"{count_of(row['groupOffsetCount'], 'group offset')}"
         )
+        if row["openCount"]:
+            held, overdue = held_back(audited.transactions.open), row["overdueCount"] or "none"
+            print_lines(f"{held}: `logstore txns list {directory}`; {overdue} of them overdue")
         for one in row["notAsked"]:
             print_lines(f"not asked: {one['rule']} in {count_of(one['partitionCount'], 'partition')}: {one['reason']}")
     return _print_findings(audited.findings, form)
 
 
 def _audited(directory: str, audited: AuditedDirectory) -> Row:
-    unasked = sorted(audited.unasked.items())
+    unasked, opened = sorted(audited.unasked.items()), audited.transactions.open
     return {
         "path": directory,
         "partitionCount": len(audited.partitions),
         "size": sum(one.size.size for one in audited.partitions),
         "batchCount": sum(one.size.batch_count for one in audited.partitions),
         "transactionCount": sum(len(history.table) for history in audited.transactions.histories.values()),
+        "openCount": len(opened),
+        "overdueCount": sum(one.is_overdue for one in opened),
+        "heldBackCount": len({one.name for one in opened}),
         "groupOffsetCount": len(audited.groups.commits),
         "notAsked": [{"rule": rule, "partitionCount": count, "reason": reason} for (rule, reason), count in unasked],
     }

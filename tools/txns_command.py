@@ -36,7 +36,15 @@ TRANSACTION = RowType(
         RowField("firstOffset", "integer", "of its first record", "first offset"),
         RowField("lastOffset", "integer", "of its last record", "last offset", is_minor=True),
         RowField("recordCount", "integer", "how many records", "records", is_minor=True),
-        RowField("ageMs", "integer", "since its first record", "age", lambda row: duration(row["ageMs"])),
+        RowField("ageMs", "integer", "how old it is, never negative", "age", lambda row: duration(row["ageMs"])),
+        RowField(
+            "ageClock",
+            "string",
+            "what tells its age: `coordinator`, `producer` (the timestamp of its first record), or `broker` or `file`: "
+            "it is at least so old",
+            "by clock of",
+            is_minor=True,
+        ),
         RowField(
             "coordinator",
             "object?",
@@ -47,6 +55,7 @@ TRANSACTION = RowType(
             is_minor=True,
         ),
         RowField("verdict", "string", "what becomes of it", "verdict"),
+        RowField("judgedAt", "time", "as of when: what was due later is not late", "judged as of", is_minor=True),
     ),
 )
 EXPLANATION = RowType(
@@ -142,7 +151,13 @@ def _print_open(found: list[OpenTransaction], form: str) -> None:
 
 
 def _transaction(one: OpenTransaction) -> Row:
-    return members(one.where, one.transaction, one) | {"coordinator": _coordinator(one), "verdict": one.verdict.value}
+    return members(one.where, one.transaction, one) | {
+        "ageMs": one.age_ms,
+        "ageClock": one.age.clock.value,
+        "coordinator": _coordinator(one),
+        "verdict": one.verdict.value,
+        "judgedAt": one.judged_ms,
+    }
 
 
 def _coordinator(one: OpenTransaction) -> Row | None:
@@ -188,8 +203,9 @@ def _print_explanation(explanation: Explanation) -> None:
         ("producer id", transaction.producer_id),
         ("producer epoch", transaction.producer_epoch),
         ("offsets", f"{transaction.first_offset} to {transaction.last_offset}, {transaction.record_count} records"),
-        ("age", duration(one.age_ms)),
+        ("age", one.age.text(duration(one.age_ms))),
         *_coordinator_lines(one.coordinator),
+        ("judged", _judged(one)),
         ("missing", explanation.missing),
         ("what to do", explanation.advice),
     ]
@@ -198,6 +214,18 @@ def _print_explanation(explanation: Explanation) -> None:
     if len(explanation.open) > 1:
         count = len(explanation.open) - 1
         print_lines("", f"Behind it {count} more transactions are open, see `logstore txns list`.")
+
+
+def _judged(one: OpenTransaction) -> str:
+    """Return as of when the verdict is, and by which clock."""
+    from logstore.audit.open_transactions import Verdict
+
+    by_coordinator = (Verdict.ONGOING, Verdict.TIMED_OUT, Verdict.ENDING, Verdict.LATE)
+    clock = "its coordinator's clock" if one.verdict in by_coordinator else "the times of files and of brokers"
+    moment = "now"
+    if one.judged_ms < one.moment.now_ms:
+        moment = f"{iso_text(one.judged_ms)}, a minute before the newest file was written"
+    return f"by {clock}, as of {moment}"
 
 
 def _coordinator_lines(entry: CoordinatorEntry | None) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ from ..cluster import Known
 from ..facts.batches import AuditedBatches, BadBytes
 from ..facts.epochs import EpochFacts
 from ..facts.offsets import Holes
+from ..facts.times import Retained
 from ..facts.transactions import read_markers
 from ..finding import Broken, Rule, Severity, rule
 
@@ -188,6 +189,22 @@ def log_marker(batches: AuditedBatches) -> Iterator[Broken]:
     is_wrong = is_control & (table.producer_id == NO_PRODUCER_ID) & (batches.partition.files.topic != METADATA_TOPIC)
     for row in np.flatnonzero(is_wrong).tolist():
         yield batches.where(row), "a marker with a producer id", "a control batch without"
+
+
+@rule(
+    WARNING,
+    "set the clock or the unit of its producer right; `kafka-delete-records.sh` removes the records before their time",
+)
+def timestamp_future(facts: Retained) -> Iterator[Broken]:
+    """A timestamp is ahead of the clock by more than an hour: till then `retention.ms` removes nothing from there on.
+
+    A broker logs "contains future timestamp(s), making it ineligible to be deleted" (`UnifiedLog`). Retention goes from
+    the oldest segment on by the largest timestamp of each, and `message.timestamp.after.max.ms` refuses such records.
+    """
+    found = facts.ahead
+    if found is not None:
+        where = facts.partition.where(found.path, offset=found.largest_offset)
+        yield where, "a timestamp up to an hour ahead of its file and of the clock", found.largest_timestamp
 
 
 log_records = Rule(

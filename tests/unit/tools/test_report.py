@@ -200,10 +200,10 @@ def test_a_transaction_is_in_order_within_its_timeout_and_no_longer(golden: Gold
     root, late_ms = golden("demo"), AFTER_GOLDEN_MS + 600_000
     young, late = verdict_of(root, AFTER_GOLDEN_MS), verdict_of(root, late_ms)
     assert young.startswith('fine"><strong>Nothing is wrong.')
-    assert "2 open transactions (none overdue)" in young
+    assert "2 open transactions hold back 2 partitions, none of them overdue" in young
     assert not audit_directory(str(root), late_ms).findings  # no broker runs that could have aborted it
     assert late.startswith('warning"><strong>read_committed consumers are held back.')
-    assert "2 open transactions (2 overdue)" in late
+    assert "2 open transactions hold back 2 partitions, 2 of them overdue" in late
 
 
 def test_what_was_not_asked_is_said_beside_the_headline(tmp_path: Path) -> None:
