@@ -15,10 +15,11 @@ import numpy.typing as npt
 from logstore.columns.batch_table import BatchTable, Int64Array
 from logstore.columns.legacy import LegacyRecord
 from logstore.columns.record_table import RecordTable
-from logstore.disk.names import absolute_path, parent
+from logstore.disk.names import absolute_path, file_name, parent
 from logstore.errors import UsageError
 from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, MAGIC_V2, NO_PRODUCER_ID
+from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
 from logstore.layout.java_integer import parse_long
 
 from .options import FILTER_OPTIONS, DumpOptions
@@ -86,8 +87,13 @@ class RecordFilter:
         """
         if self.transactional_id is None and self.isolation_level is None:
             return self
-        from .partition_filters import consumed_batches, producer_ids_of
+        from .partition_filters import OF_NO_PARTITION, consumed_batches, producer_ids_of
 
+        if file_name(path) == BOOTSTRAP_SNAPSHOT_NAME:  # it lies beside the partitions, and no producer wrote it
+            nobody = None if self.transactional_id is None else frozenset[int]()
+            return replace(
+                self, producer_ids=nobody, consumed=None if self.isolation_level is None else OF_NO_PARTITION
+            )
         directory = parent(absolute_path(path))
         ids = None if self.transactional_id is None else producer_ids_of(parent(directory), self.transactional_id)
         consumed = None if self.isolation_level is None else consumed_batches(directory, self.isolation_level)

@@ -40,6 +40,9 @@ class ConsumedBatches(NamedTuple):
         return passes & ~is_in_aborted(self.aborted, table)
 
 
+OF_NO_PARTITION = ConsumedBatches(None, np.empty((0, 3), np.int64))
+
+
 @lru_cache(maxsize=64)
 def consumed_batches(directory: str, isolation_level: str) -> ConsumedBatches:
     """Return the batches that a consumer gets of the partition in `directory`.
@@ -52,7 +55,7 @@ def consumed_batches(directory: str, isolation_level: str) -> ConsumedBatches:
         DataDirectoryError: a segment cannot be read.
     """
     if isolation_level == "read_uncommitted":
-        return ConsumedBatches(None, np.empty((0, 3), np.int64))
+        return OF_NO_PARTITION
     try:
         evidence = Evidence(open_partition(directory))
     except InvalidNameError as error:

@@ -274,6 +274,21 @@ def test_an_offset_map_starts_where_the_log_starts_and_hides_no_alarm() -> None:
     assert mini_map(late).count("<rect") == 2
 
 
+def test_an_offset_map_tells_the_exact_offsets_that_a_column_stands_for(golden: Golden) -> None:
+    committed, opened = Label.COMMITTED, Label.OPEN
+    ranges = (OffsetRange(0, 34, committed, 34), OffsetRange(34, 36, opened, 2), OffsetRange(36, 9000, committed, 8964))
+    few = offset_map(ReadableOffsets(0, 34, 9000, ranges))
+    assert "<title>open: offsets 34 to 35</title>" in few
+    assert "<title>committed: offsets 36 to 8999</title>" in few
+    more = tuple(OffsetRange(i, i + 1, opened if i % 2 else committed, 1) for i in range(2000))
+    many = offset_map(ReadableOffsets(0, 1, 2000, more))
+    assert "<title>open: 1000 ranges, the first of offsets 1 to 1, the last of 1999 to 1999</title>" in many
+    late = offset_map(ReadableOffsets(35, 35, 9000, ranges))
+    assert "<title>open: offsets 35 to 35</title>" in late
+    text = page(str(golden("demo")), audit_directory(str(golden("demo")), AFTER_GOLDEN_MS), AFTER_GOLDEN_MS)
+    assert "<title>open: offsets 34 to 35</title>" in text
+
+
 def test_a_timeline_has_a_bar_for_each_transaction(golden: Golden) -> None:
     audited = audit_directory(str(golden("demo")), 0)
     history = audited.transactions.histories["orders", 0]
