@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 def _where(row: Row) -> str:
-    return row["path"] or f"{row['topic']}-{row['partition']}"
+    from logstore.audit.finding import Where
+
+    return Where(row["path"], row["topic"], row["partition"]).name
 
 
 FINDING = RowType(
