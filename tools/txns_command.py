@@ -54,8 +54,14 @@ TRANSACTION = RowType(
             _state,
             is_minor=True,
         ),
+        RowField(
+            "judgedAt",
+            "time",
+            "as of when it was judged: what was due later is not late",
+            "judged as of",
+            is_minor=True,
+        ),
         RowField("verdict", "string", "what becomes of it", "verdict"),
-        RowField("judgedAt", "time", "as of when: what was due later is not late", "judged as of", is_minor=True),
     ),
 )
 EXPLANATION = RowType(
