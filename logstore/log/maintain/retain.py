@@ -118,7 +118,7 @@ def _delete_by_time(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
                 segment.base_offset,
                 largest_timestamp,
             )
-        return now_ms - largest_timestamp > retention_ms
+        return bool(now_ms - largest_timestamp > retention_ms)
 
     return _delete(log, is_old, f"log retention time {retention_ms}ms breach", now_ms)
 

@@ -1,4 +1,4 @@
-"""Retention by time tells of a timestamp that keeps a segment, as Kafka's log does (`deleteRetentionMsBreachedSegments`)."""
+"""Retention by time tells of a timestamp that keeps a segment, as Kafka does (`deleteRetentionMsBreachedSegments`)."""
 
 from __future__ import annotations
 
