@@ -137,7 +137,7 @@ class Lives:
         owner = self.log.owner(producer_id)
         is_ending = owner is not None and owner[1].metadata.state in PREPARED
         partition, cluster = history.partition, history.evidence.cluster
-        is_settled = last_ms < cluster.settled_ms and cluster.is_in_sync(*partition.key) is Known.YES
+        is_settled = last_ms < history.settled_ms and cluster.is_in_sync(*partition.key) is Known.YES
         return is_settled and not is_ending and not history.is_open(producer_id)
 
     def groups(self, *names: str) -> Iterator[Table]:

@@ -72,14 +72,15 @@ def _verdict(
         return Verdict.UNKNOWN
     earlier = [entry for entry in entries[:-1] if is_same_transaction(entry.metadata, transaction)]
     if lives.has_unanswered(place, transaction, earlier):
-        return Verdict.RECENT if _is_decided_late(place, earlier, moment) else Verdict.MARKER_MISSING
+        return Verdict.RECENT if _is_decided_late(history, earlier) else Verdict.MARKER_MISSING
     return Verdict.RECENT if _is_written_late(history, transaction, entries, log, moment) else Verdict.HANGING
 
 
-def _is_decided_late(place: tuple[str, int], entries: list[CoordinatorEntry], moment: Moment) -> bool:
+def _is_decided_late(history: PartitionTransactions, entries: list[CoordinatorEntry]) -> bool:
     """Return whether the last decision on the partition may have got its marker after the partition was read."""
+    place = history.partition.key
     decided = (one for one in entries if one.metadata.state in PREPARED and place in one.metadata.partitions)
-    return max((one.timestamp for one in decided), default=-1) > moment.settled_ms
+    return max((one.timestamp for one in decided), default=-1) > history.settled_ms
 
 
 def _is_written_late(
@@ -96,7 +97,7 @@ def _is_written_late(
     if log.knows_all_of(transaction.producer_id):
         return False
     behind = [entry.timestamp for entry in entries if entry.timestamp > written_ms]
-    return min(behind, default=-1) > moment.settled_ms
+    return min(behind, default=-1) > history.settled_ms
 
 
 def _is_known_since(

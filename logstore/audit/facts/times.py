@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...clock import now_ms
-from ...columns.batch_table import Int64Array
 from ...disk.directory import SegmentFiles
 from ...layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG
 from ..cluster import NEVER
@@ -73,7 +72,9 @@ class Times(Follower):
         self.largest_stamp = -1
         self._largest = -1, -1
         self._segment: SegmentFiles | None = None
-        self._stamps: list[Int64Array] = []  # rows of offset and time
+        self._stamps = [
+            np.empty((0, 2), np.int64)
+        ]  # rows of offset and time; after the pass, of the earliest behind it
 
     def begin(self, segment: SegmentFiles) -> None:
         self._segment, self._largest = segment, (-1, -1)
@@ -87,7 +88,7 @@ class Times(Follower):
         flags = batches.table.attributes
         is_brokers = batches.is_producers & (flags & CONTROL_FLAG != 0)
         is_brokers |= (batches.table.magic > 0) & (flags & LOG_APPEND_TIME_FLAG != 0)
-        rows = np.flatnonzero(is_brokers)
+        rows = np.flatnonzero(is_brokers & (timestamps > 0))
         if not rows.size:
             return
         stamps = timestamps[rows]
@@ -107,14 +108,19 @@ class Times(Follower):
 
     def finish(self) -> None:
         self.ended_ms = now_ms()
-        self._stamps = [np.concatenate(self._stamps)] if self._stamps else []
+        stamps = np.concatenate(self._stamps)
+        stamps = stamps[np.argsort(stamps[:, 0], kind="stable")]
+        stamps[:, 1] = np.minimum.accumulate(stamps[::-1, 1])[::-1]
+        self._stamps = [stamps]
 
     def written_by(self, offset: int) -> tuple[int, Clock]:
         """Return a time by which the record at `offset` was written, the earliest that is known, and its clock."""
         files = [one.modified_ms for one in self.segments if one.base_offset <= offset][-1:]
         later = [one.modified_ms for one in self.segments if one.base_offset > offset]
         by_file = min([*files, *later], default=NEVER)
-        by_broker = min((int(rows[rows[:, 0] >= offset, 1].min(initial=NEVER)) for rows in self._stamps), default=NEVER)
+        (stamps,) = self._stamps
+        row = int(np.searchsorted(stamps[:, 0], offset))
+        by_broker = int(stamps[row, 1]) if row < len(stamps) else NEVER
         return (by_broker, Clock.BROKER) if by_broker <= by_file else (by_file, Clock.FILE)
 
 

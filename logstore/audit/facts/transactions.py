@@ -15,6 +15,7 @@ from ...folds.transaction_marker import read_marker
 from ...layout.batch import CONTROL_FLAG, RECORDS, TRANSACTIONAL_FLAG
 from ...model import ControlRecordType
 from ...view.walk import Damage
+from ..cluster import MINUTE_MS, NEVER
 from ..evidence import Evidence
 from .batches import AuditedBatches, Follower
 from .times import Times
@@ -137,6 +138,12 @@ class PartitionTransactions(Follower):
         if self.evidence.is_whole:
             return created_ms or min(times.smallest_timestamp, times.smallest_stamp)
         return max(created_ms, times.smallest_stamp)
+
+    @property
+    def settled_ms(self) -> int:
+        """The time up to which this log and its coordinators' agree: those are read later, perhaps by many minutes."""
+        settled_ms = self.evidence.cluster.settled_ms
+        return settled_ms if settled_ms == NEVER else min(settled_ms, self.times.begun_ms - MINUTE_MS)
 
     @property
     def largest_timestamp(self) -> int:
