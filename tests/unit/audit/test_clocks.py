@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from logstore import clock
+from logstore.audit import directory_audit
 from logstore.audit.directory_audit import audit_directory, read_transactions
 from logstore.audit.facts.times import Clock
 from logstore.audit.open_transactions import Explanation, OpenTransaction, Verdict
@@ -257,3 +258,29 @@ def test_decisions_count_whatever_the_clock_of_the_first_record(tmp_path: Path) 
     story.state("pay", PAY, EMPTY)
     root = written(story, tmp_path, story.now_ms + HOUR_MS, orders_0=story.now_ms + 2 * MINUTE_MS)
     assert only(root, story.now_ms + DAY_MS).verdict is Verdict.MARKER_MISSING
+
+
+def test_a_verdict_that_only_the_last_reading_saw_is_recent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = hanging_unknown()
+    root, now_ms = story.write(tmp_path), story.now_ms + DAY_MS
+    assert only(root, now_ms).verdict is Verdict.HANGING
+    monkeypatch.setattr(directory_audit, "read_until_stable", lambda path, read, findings_of: (read(), ()))
+    assert only(root, now_ms).verdict is Verdict.RECENT
+    audited = audit_directory(str(root), now_ms)
+    assert (audited.findings, [one.verdict for one in audited.transactions.open]) == ((), [Verdict.RECENT])
+    called = CliRunner().invoke(txns_command, ["explain", str(root / A), "--now", str(now_ms)])
+    assert (called.exit_code, "no transaction is open" in called.output) == (1, False)
+
+
+def test_what_is_decided_while_partitions_are_read_is_not_judged(tmp_path: Path) -> None:
+    story = Story()
+    story.now_ms = clock.now_ms()
+    story.state("pay", PAY, EMPTY)
+    story.state("pay", PAY, ONGOING, [AT_A])
+    story.data(A, PAY, 0)
+    story.state("pay", PAY, PREPARE_COMMIT, [AT_A])
+    story.state("pay", PAY, COMPLETE_COMMIT)
+    written_ms = story.now_ms + HOUR_MS // 2
+    root = written(story, tmp_path, written_ms, orders_0=story.now_ms - 3000)
+    assert only(root, written_ms + DAY_MS).verdict is Verdict.RECENT
+    assert audit_directory(str(root), written_ms + DAY_MS).findings == ()
