@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from ..errors import LogCleaningAbortedError, LogstoreError
+from ..errors import LogCleaningAbortedError
 from ..layout.file_names import directory_name
 from ..layout.offset_checkpoint import (
     CLEANER_OFFSET_FILE_NAME,
@@ -154,7 +154,7 @@ class Housekeeping:
             yield
         except LogCleaningAbortedError:
             return
-        except LogstoreError as error:
+        except Exception as error:
             if self._partitions.config(partition) is None:
                 return  # deleted meanwhile
             self.failures[name] = error

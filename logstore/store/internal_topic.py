@@ -150,13 +150,13 @@ def for_each_then_raise(things: Iterable[T], act: Callable[[T], object]) -> None
     """Call `act` with every item, whatever happens with the others.
 
     Raises:
-        LogstoreError: the first one that `act` raised, after all calls.
+        Exception: the first one that `act` raised, after all calls.
     """
-    failure: LogstoreError | None = None
+    failure: Exception | None = None
     for thing in things:
         try:
             act(thing)
-        except LogstoreError as error:
+        except Exception as error:
             failure = failure or error
     if failure is not None:
         raise failure
