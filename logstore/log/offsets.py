@@ -57,7 +57,7 @@ class Offsets:
     def last_stable_offset(self) -> int:
         """Where `read_committed` ends; exclusive (`UnifiedLog.lastStableOffset`). The caller holds the lock.
 
-        The kernel that moves the two offsets runs without the GIL, and a compiler or a processor may reorder its stores.
+        The kernel that moves the two offsets runs without the GIL, and a compiler or a processor may reorder stores.
         """
         # the high watermark first: an append between the two reads must not move the end behind its transaction
         high_watermark, offset = self.struct.high_watermark, self.struct.first_unstable_offset

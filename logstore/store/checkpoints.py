@@ -61,7 +61,7 @@ class Checkpoints:
             partitions: returns the open logs, and the partitions that are not open.
         """
         with self._lock:
-            # asked under the lock: a log of before a topic's deletion must not give its offsets to the next of that name
+            # asked under the lock: the next topic of a deleted one's name must not get the offsets of the old log
             logs, waiting = partitions()
             offsets = {key: self.get(name, key) for key in waiting}
             offsets |= {key: _OFFSET_OF[name](log) for key, log in logs.items()}

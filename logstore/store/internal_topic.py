@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..coordinator.transactions.outcomes import MarkerEntry
-from ..errors import LogstoreError, UnknownTopicOrPartitionError
+from ..errors import UnknownTopicOrPartitionError
 from ..layout.record import RECORD_OVERHEAD_SIZE
 from ..log.append.request import AppendInfo
 from ..log.partition_log import PartitionLog
