@@ -17,6 +17,7 @@ from ...layout.file_names import LOG_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, base_offs
 from ...view.batch_search import batch_tables
 from ...view.segments import Segments
 from ..segment.log_segment import LogSegment
+from ..segment.unsynced_files import UnsyncedFiles
 from ..segment.writable_folder import WritableFolder
 
 
@@ -84,18 +85,26 @@ class PartitionProducers:
         self.state.map_end_offset = end_offset
         self.take_snapshot()
 
-    def take_snapshot(self) -> None:
-        """Write a snapshot, if the state has moved on since the last one."""
+    def take_snapshot(self, unsynced: UnsyncedFiles | None = None) -> None:
+        """Write a snapshot, if the state has moved on since the last one.
+
+        Args:
+            unsynced: gets the file, to be synced later; None syncs it now. A load takes an older snapshot for one that
+                a crash has torn.
+        """
         offset = self.state.map_end_offset
         if offset > self._last_snapshot_offset:
-            self.put_snapshot(offset, self.state.to_snapshot_bytes())
+            self.put_snapshot(offset, self.state.to_snapshot_bytes(), unsynced)
 
-    def put_snapshot(self, offset: int, content: bytes) -> None:
-        """Write a snapshot for `offset`, unless there is one as late as that."""
+    def put_snapshot(self, offset: int, content: bytes, unsynced: UnsyncedFiles | None = None) -> None:
+        """Write a snapshot for `offset`, unless there is one as late as that; see `take_snapshot`."""
         if offset <= self._last_snapshot_offset:
             return
-        name = segment_file_name(offset, PRODUCER_SNAPSHOT_SUFFIX)
-        self._directory.replace(name, content, f"producers as of offset {offset}")
+        name, reason = segment_file_name(offset, PRODUCER_SNAPSHOT_SUFFIX), f"producers as of offset {offset}"
+        if unsynced is None:
+            self._directory.replace(name, content, reason)
+        else:
+            unsynced.add(PRODUCER_SNAPSHOT_SUFFIX, self._directory.replace_unsynced(name, content, reason))
         self.snapshots[offset] = name
         self._last_snapshot_offset = offset
 
