@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,10 +11,10 @@ import click
 
 from logstore.disk.names import absolute_path
 
-from .paths import data_directory, input_paths
+from .paths import data_directory
 from .progress import Progress, log_size
 from .rows import PARTITION, PATH, PLACE_BY_PATH, TOPIC, Row, RowField, RowType, members, print_row, print_rows
-from .tables import count_of, print_lines, print_table
+from .tables import count_of, print_lines, print_table, visible
 from .verbs import Verb, code_of, hint, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ _checksums_option = click.option(
 
 
 @click.command("verify", cls=Verb, prints=[VERIFIED, FINDING], example="logstore verify '/var/lib/kafka/data/orders-*'")
-@paths_argument(input_paths)
+@paths_argument()
 @_checksums_option
 def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> int:
     """Prove that partitions are what a broker wrote: every batch, and every file beside the log.
@@ -104,7 +105,10 @@ def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> in
     if form != "csv":
         told = set(findings)
         print_rows(VERIFIED, [_verified(one, told) for one in partitions], form)
-    return _print_findings(findings, form)
+    code = _print_findings(findings, form)
+    if form == "csv":
+        _tell_verdict([count_of(len(partitions), "partition")], findings)
+    return code
 
 
 def _verified(one: PartitionFacts, told: set[Finding]) -> Row:
@@ -161,14 +165,30 @@ def audit(directory: str, now: int, form: str, checksums_only: bool, master: str
     if form == "jsonl":
         print_row(AUDITED, row, form)
     elif form == "table":
-        print_lines(
-            f"{count_of(row['partitionCount'], 'partition')}, {count_of(row['size'], 'byte')}, "
-            f"{count_of(row['batchCount'], 'batch')}, {count_of(row['transactionCount'], 'part')} of transactions, "
-            f"{count_of(row['groupOffsetCount'], 'group offset')}"
-        )
-        for one in row["notAsked"]:
-            print_lines(f"not asked: {one['rule']} in {count_of(one['partitionCount'], 'partition')}: {one['reason']}")
-    return _print_findings(audited.findings, form)
+        print_lines(*_summary(row))
+    code = _print_findings(audited.findings, form)
+    if form == "csv":
+        _tell_verdict(_summary(row), audited.findings)
+    return code
+
+
+def _summary(row: Row) -> list[str]:
+    """Return the lines that say what was audited, and what could not be asked."""
+    return [
+        f"{count_of(row['partitionCount'], 'partition')}, {count_of(row['size'], 'byte')}, "
+        f"{count_of(row['batchCount'], 'batch')}, {count_of(row['transactionCount'], 'part')} of transactions, "
+        f"{count_of(row['groupOffsetCount'], 'group offset')}",
+        *(
+            f"not asked: {one['rule']} in {count_of(one['partitionCount'], 'partition')}: {one['reason']}"
+            for one in row["notAsked"]
+        ),
+    ]
+
+
+def _tell_verdict(lines: Sequence[str], findings: Sequence[Finding]) -> None:
+    """Print what was looked at, and how many findings there are, to standard error: CSV has the findings alone."""
+    verdict = count_of(len(findings), "finding") if findings else "no findings"
+    sys.stderr.writelines(f"{visible(line)}\n" for line in (*lines, verdict))
 
 
 def _audited(directory: str, audited: AuditedDirectory) -> Row:

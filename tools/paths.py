@@ -48,6 +48,24 @@ def input_paths(word: str, note: Note) -> list[tuple[str, bool]]:
     return list(found.items())
 
 
+def each_once(named: Iterable[tuple[str, bool]]) -> list[tuple[str, bool]]:
+    """Return what `input_paths` found for several words without what is named twice, under whatever path.
+
+    A data directory stands for the partitions in it.
+    """
+    found: dict[str, tuple[str, bool]] = {}
+    for path, is_one in named:
+        found.setdefault(os.path.realpath(path), (path, is_one))
+    roots = {real_path for real_path, (_, is_one) in found.items() if not is_one}
+    return [one for real_path, one in found.items() if os.path.dirname(real_path) not in roots or _is_apart(*one)]
+
+
+def _is_apart(path: str, is_one: bool) -> bool:
+    """Return whether a directory in a data directory is not looked at with that: one that is to be deleted."""
+    name = name_of_partition(path)
+    return not is_one or name is None or name.kind is not DirectoryKind.LIVE
+
+
 def _partition_of(path: str) -> str | None:
     """Return the partition that the file at `path` is in; None for anything else."""
     around = os.path.dirname(path) or os.curdir
@@ -159,12 +177,9 @@ def partition_directory(word: str, note: Note) -> str:
     return path
 
 
-def partition_in(word: str, note: Note) -> list[tuple[str, str | None]]:
-    """Return data directories that a word names, with None, and those around partitions, with the partition's name."""
-    return [
-        (_parent_of(path), file_name(os.path.abspath(path))) if is_one else (os.path.abspath(path), None)
-        for path, is_one in input_paths(word, note)
-    ]
+def place_of(path: str, is_one: bool) -> tuple[str, str | None]:
+    """Return a data directory with None, or the one around a partition with the partition's name."""
+    return (_parent_of(path), file_name(os.path.abspath(path))) if is_one else (os.path.abspath(path), None)
 
 
 def require_accessible(path: str, *, writes: bool) -> None:
