@@ -164,6 +164,27 @@ def partition_directory(word: str, note: Note) -> str:
         UsageError: it names a data directory, or several, or neither.
         DataDirectoryError: a file in it cannot be listed, or is a link that is not followed.
     """
+    path = _partition(word, note)
+    for error in list_partition_directory(path).errors:
+        raise error
+    return path
+
+
+def readable_partition(word: str, note: Note) -> str:
+    """Return the partition that a word names, for a verb that only reads it.
+
+    A file in it that is not read, by its name or as a link that leads out, is noted.
+
+    Raises:
+        UsageError: it names a data directory, or several, or neither.
+    """
+    path = _partition(word, note)
+    for error in list_partition_directory(path).errors:
+        note(error)
+    return path
+
+
+def _partition(word: str, note: Note) -> str:
     path, is_one = _only(word, note)
     if not is_one:
         names = [file_name(one.path) for one in list_data_directory(path).partitions]
@@ -172,8 +193,6 @@ def partition_directory(word: str, note: Note) -> str:
             path=path,
             advice=f"did you mean {os.path.join(path, names[0])}?" if names else None,
         )
-    for error in list_partition_directory(path).errors:
-        raise error
     return path
 
 

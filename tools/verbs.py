@@ -163,7 +163,7 @@ def _note_code(code: int) -> None:
 def code_of(findings: Iterable[Finding]) -> int:
     """Return the exit code for findings; UNREADABLE wins, because what could not be read may hide others."""
     found = {finding.rule for finding in findings}
-    return UNREADABLE if "log-unreadable" in found else FINDINGS if found else 0
+    return UNREADABLE if found & {"log-unreadable", "log-size"} else FINDINGS if found else 0
 
 
 def hint(name: str, names: Collection[str], otherwise: str | None = None) -> str:

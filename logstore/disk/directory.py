@@ -182,6 +182,27 @@ def partition_name(path: str) -> PartitionDirectory:
     return name
 
 
+def offset_in_name(path: str) -> int:
+    """Return the offset in the name of a partition's file at `path` (`LogFileUtils.offsetFromFile`).
+
+    Raises:
+        InvalidNameError: the name holds none; in Java's words, with the path.
+    """
+    try:
+        return base_offset_of(file_name(path))
+    except InvalidNameError as error:
+        raise _foreign_file(path, error) from None
+
+
+def _foreign_file(path: str, error: InvalidNameError) -> InvalidNameError:
+    return InvalidNameError(
+        error.message,
+        path=path,
+        advice="a broker does not start beside a file of this name: move the file out of the directory",
+        java_class=error.java_class,
+    )
+
+
 def partition_directories(path: str) -> list[tuple[PartitionDirectory, str]]:
     """Return names and paths of all partitions in the data directory at `path`, of every kind; reads none of them.
 
@@ -221,7 +242,7 @@ class _Sorter:
             if name.endswith(PRODUCER_SNAPSHOT_SUFFIX):
                 return self.producer_snapshots.setdefault(base_offset_of(name), path) == path
         except InvalidNameError as error:
-            self._errors.append(InvalidNameError(error.message, path=path, java_class=error.java_class))
+            self._errors.append(_foreign_file(path, error))
         return False
 
     def segments(self) -> tuple[tuple[SegmentFiles, ...], list[str]]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import blake2b
 
+from ...disk.directory import offset_in_name
 from ...disk.side_files import read_producer_snapshot
 from ...errors import CorruptSnapshotError
 from ...folds.producer_state import ProducerState
 from ...folds.producer_update import AppendOrigin, ProducerUpdate
-from ...layout.file_names import LOG_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, base_offset_of, segment_file_name
+from ...layout.file_names import LOG_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, segment_file_name
 from ...view.batch_search import batch_tables
 from ...view.segments import Segments
 from ..segment.log_segment import LogSegment
@@ -137,7 +138,7 @@ class PartitionProducers:
 
     def _list_snapshots(self) -> None:
         names = [name for name in self._directory.names() if name.endswith(PRODUCER_SNAPSHOT_SUFFIX)]
-        self.snapshots = {base_offset_of(name): name for name in names}
+        self.snapshots = {offset_in_name(self._directory.file(name)): name for name in names}
 
     def _remove_snapshot(self, offset: int, reason: str) -> None:
         name = self.snapshots.pop(offset, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,18 +21,19 @@ from logstore.disk.mapped import CopiedFile
 from logstore.errors import DataDirectoryError, UsageError
 from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
+from logstore.log.load.recover import recover_partition
 from logstore.log.salvage import salvage as salvaging
 from logstore.log.salvage.salvage import losses, plan_salvage, salvage
 from logstore_tools.copy_commands import repair as repair_command
 from logstore_tools.copy_commands import salvage as salvage_command
 from tests.naive.batch import scan
-from tests.support.audit_faults import FAULTS, PLAIN_FAULTS, ROLLED, Plant, lay_plain, plain_batches
+from tests.support.audit_faults import FAULTS, ROLLED, Plant, lay_plain, plain_batches
 from tests.support.encoder import CONTROL, SOME_TIME, TRANSACTIONAL, Batch, Rec
 from tests.support.golden import Golden
+from tests.support.odd_logs import LOADED, REFUSED, lay_out
 
 SETTINGS = LoadSettings(False, 0, 0, SOME_TIME, parse_config({}))
 LOG_FAULTS = ("log-crc", "log-length", "log-tail")
-READABLE = ("log-leader-epoch", "log-header")  # batches that consumers get, and a broker takes from its own disk
 SIDE_FAULTS = ("offset-index", "time-index", "transaction-index", "snapshot-state", "leader-epochs", "index-zeros")
 
 
@@ -84,17 +86,29 @@ def test_everything_beside_a_whole_log_is_made_anew(
     assert compare(str(destination), str(golden("transactions") / ROLLED)).is_same
 
 
-@pytest.mark.parametrize("rule", PLAIN_FAULTS)
-def test_a_batch_that_nobody_can_read_is_left_out(tmp_path: Path, rule: str) -> None:
-    for number, batches in enumerate(PLAIN_FAULTS[rule]):
-        place = tmp_path / str(number)
-        place.mkdir()
-        source = lay_plain(place, batches)
-        problems = [piece.problem for piece in plan_salvage(str(source)) if piece.problem is not None]
-        assert len(problems) == (0 if rule in READABLE else 1)
-        destination = rescued(source, place)
-        found = {finding.rule for finding in verify_partition(open_partition(str(destination))).findings}
-        assert found <= {rule, "leader-epochs"} if rule in READABLE else found == set()
+@pytest.mark.parametrize("name", LOADED)
+def test_what_a_broker_loads_is_kept(name: str, tmp_path: Path) -> None:
+    source = lay_out(LOADED[name], tmp_path / "t-0")
+    assert [piece.problem for piece in plan_salvage(str(source)) if piece.problem is not None] == []
+    assert batches_in(rescued(source, tmp_path)) == batches_in(source)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_keeps_a_broker_from_the_rest_is_left_out(name: str, tmp_path: Path) -> None:
+    log, lost_count = REFUSED[name]
+    source = lay_out(log, tmp_path / "t-0")
+    lost = losses(plan_salvage(str(source)))
+    assert sum(piece.batch_count or 1 for piece in lost) == lost_count
+    destination = rescued(source, tmp_path)
+    kept = {path.name: path.read_bytes() for path in destination.iterdir()}
+    recovered = recover_partition(str(destination), SETTINGS)
+    assert [repair for repair in recovered.repairs if repair.file.endswith(".log")] == []
+    assert {path.name: path.read_bytes() for path in destination.iterdir()} == kept
+
+
+def batches_in(directory: Path) -> Counter[bytes]:
+    logs = [path.read_bytes() for path in sorted(directory.glob("*.log"))]
+    return Counter(log[row.position : row.position + row.size] for log in logs for row in scan(log, 0, len(log)).rows)
 
 
 def test_a_batch_outside_of_its_producers_transaction_is_left_out(tmp_path: Path) -> None:
@@ -110,23 +124,6 @@ def test_a_batch_outside_of_its_producers_transaction_is_left_out(tmp_path: Path
 
 def test_a_marker_that_is_none_is_left_out(tmp_path: Path) -> None:
     odd = Batch(2, [Rec(key=b"?")], flags=TRANSACTIONAL | CONTROL, producer_id=7, producer_epoch=0)
-    source = lay_plain(tmp_path, [plain_batches()[0], odd, plain_batches()[2]])
-    assert batch_offsets(rescued(source, tmp_path)) == [0, 4]
-
-
-@pytest.mark.parametrize("fields", [{"base_offset": 3}, {"last_offset_delta": 4}])
-def test_one_wrong_offset_does_not_cost_what_is_behind_it(tmp_path: Path, fields: dict[str, int]) -> None:
-    batches = [Batch(base, plain_batches()[0].records, last_offset_delta=1) for base in (0, 2, 4)]
-    source = lay_plain(tmp_path, [replace(batches[0], **fields), *batches[1:]])  # type: ignore[arg-type]
-    lost, *kept = plan_salvage(str(source))
-    assert lost.problem is not None
-    assert "are not below those of batches behind it" in lost.problem
-    assert [(piece.first_offset, piece.batch_count) for piece in kept if piece.problem is None] == [(2, 2)]
-    assert batch_offsets(rescued(source, tmp_path)) == [2, 4]
-
-
-def test_a_control_batch_of_nobody_is_left_out(tmp_path: Path) -> None:
-    odd = replace(plain_batches()[1], flags=CONTROL)
     source = lay_plain(tmp_path, [plain_batches()[0], odd, plain_batches()[2]])
     assert batch_offsets(rescued(source, tmp_path)) == [0, 4]
 
