@@ -212,7 +212,11 @@ def _print_copy(source: str, copy: _Copy, pieces: list[Piece], form: str) -> Non
 )
 @_source
 @click.argument("destination", type=click.Path())
-@click.option("--offset", type=int, help="Where to begin; by default where the log does.")
+@click.option(
+    "--offset",
+    type=int,
+    help="Where to begin; by default where the log starts, or with its first batch if there is none behind.",
+)
 @click.option("--batches", type=click.IntRange(min=1), default=100, show_default=True, help="How many to take at most.")
 @click.option("--redact", is_flag=True, help="Put letters in the place of keys, values and values of headers.")
 @now_option
@@ -230,11 +234,12 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
         found = copy_sample(
             source,
             directory,
-            _settings(now, log_start_offset=0),
-            first_offset=open_partition(source).first_offset if offset is None else offset,
+            _settings(now, log_start_offset=open_partition(source).first_offset),
+            first_offset=offset,
             batch_count=batches,
             redaction=Redaction(secrets.token_bytes(32)) if redact else None,
         )
+    _tell_metadata(source)
     row = {
         "path": source,
         "destination": directory,

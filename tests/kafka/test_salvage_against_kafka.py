@@ -23,7 +23,8 @@ from tests.recovery.cases import damaged_cases
 from tests.recovery.comparison import files
 from tests.support.encoder import SOME_TIME
 from tests.support.golden import Golden
-from tests.support.odd_logs import LOADED, REFUSED, lay_out
+from tests.support.odd_logs import LOADED, REFUSED, batch, lay_out
+from tests.unit.tools.test_foreign_files import FOREIGN, PASSED_OVER
 
 pytestmark = pytest.mark.kafka
 
@@ -76,6 +77,16 @@ def test_what_kafka_keeps_is_saved(asked: Callable[..., Asked], tmp_path: Path, 
     answer = json.loads(log_check.answer(_opened(saved)))
     warnings = [warning for warning in answer.get("warnings", ()) if not warning.startswith(OF_PRODUCERS)]
     assert (answer.get("error"), warnings, answer.get("files")) == (None, [], before)
+
+
+@pytest.mark.parametrize("name", [*FOREIGN, *PASSED_OVER])
+def test_kafka_does_not_load_a_log_beside_a_foreign_name(
+    asked: Callable[..., Asked], tmp_path: Path, name: str
+) -> None:
+    directory = lay_out({0: batch(0)}, tmp_path / "t-0")
+    (directory / name).write_bytes(b"foreign")
+    answer = json.loads(asked("LogCheck", "--warnings").answer(_opened(directory)))
+    assert ("For input string" in answer.get("error", "")) == (name in FOREIGN), answer
 
 
 def _opened(directory: Path) -> str:

@@ -42,8 +42,6 @@ def data(golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     monkeypatch.chdir(tmp_path)
     for name in ("data", "other"):
         shutil.copytree(golden("demo"), tmp_path / name)
-    for name in ("rescued", "repaired", "shown"):
-        (tmp_path / name).mkdir()
     return tmp_path / "data"
 
 
