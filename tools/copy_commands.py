@@ -6,7 +6,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -99,7 +99,7 @@ def repair(source: str, destination: str | None, now: int, dry_run: bool, form: 
     with Progress("repair", lambda: log_size(source, is_partition=True)) as progress:
         pieces = plan_salvage(source, progress.advance)
         lost = losses(pieces)
-        damaged = "the log is damaged in the middle" if lost and destination is not None else None
+        damaged = "the log is damaged in the middle" if lost else None
         copy = _copy(source, destination, now, pieces, damaged or _why_not(destination, dry_run))
     _print_copy(source, copy, pieces, form)
     if lost:
@@ -144,20 +144,15 @@ def _new_directory(source: str, destination: str) -> Iterator[str]:
     A `destination` that is not there is made, and removed again if the block fails.
     """
     from logstore.disk.seam import SEAM
+    from logstore.log.salvage.copying import new_directory
 
-    name = os.path.basename(os.path.abspath(source))
-    if os.path.basename(os.path.abspath(destination)) == name:
+    place, name = os.path.abspath(destination), os.path.basename(os.path.abspath(source))
+    if os.path.basename(place) == name:
         yield destination
         return
-    is_new = not os.path.lexists(destination) and os.path.isdir(os.path.dirname(os.path.abspath(destination)))
-    if is_new:
-        SEAM.make_directory(destination)
-    try:
+    is_there = os.path.lexists(place) or not os.path.isdir(os.path.dirname(place))
+    with nullcontext() if is_there else new_directory(place, SEAM):
         yield os.path.join(destination, name)
-    except BaseException:
-        if is_new:
-            SEAM.remove_directory(destination)
-        raise
 
 
 def _tell_metadata(source: str) -> LogstoreError | None:

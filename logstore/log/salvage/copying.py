@@ -13,6 +13,7 @@ from ...disk.names import child, file_name, parent
 from ...disk.seam import Seam
 from ...errors import CheckpointFormatError, LogstoreError, UsageError
 from ...layout import partition_metadata
+from ...layout.file_names import LOG_SUFFIX
 
 
 def require_new_directory(files: PartitionFiles, destination: str) -> None:
@@ -43,6 +44,10 @@ def require_new_directory(files: PartitionFiles, destination: str) -> None:
             found="something else" if os.path.lexists(directory) else "nothing",
             advice="make it first, or name another destination",
         )
+    if any(name.endswith(LOG_SUFFIX) for name in os.listdir(directory)):
+        raise UsageError(
+            "The copy would be in the directory of a partition", path=directory, advice="name another destination"
+        )
 
 
 @contextmanager
@@ -66,10 +71,14 @@ def new_directory(path: str, seam: Seam) -> Iterator[None]:
 
 
 def copy_metadata(files: PartitionFiles, destination: str, seam: Seam) -> None:
-    """Copy `partition.metadata`, if the partition has one that parses: a broker does not start with another."""
+    """Copy `partition.metadata`, if the partition has one that parses: a broker does not start with another.
+
+    Copy the snapshots of a metadata log too: they hold what is below its start.
+    """
     path = files.files.get(partition_metadata.FILE_NAME)
-    if path is not None and metadata_problem(files) is None:
-        write_file(seam, child(destination, partition_metadata.FILE_NAME), [read_file(path)])
+    kept = [path] if path is not None and metadata_problem(files) is None else []
+    for path in (*kept, *files.kraft_snapshots.values()):
+        write_file(seam, child(destination, file_name(path)), [read_file(path)])
 
 
 def metadata_problem(files: PartitionFiles) -> LogstoreError | None:

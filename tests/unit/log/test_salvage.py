@@ -32,7 +32,7 @@ from tests.naive.batch import scan
 from tests.support.audit_faults import FAULTS, ROLLED, Plant, lay_plain, plain_batches
 from tests.support.encoder import CONTROL, SOME_TIME, TRANSACTIONAL, Batch, Rec
 from tests.support.golden import Golden
-from tests.support.odd_logs import LOADED, REFUSED, hurt, large, lay_out
+from tests.support.odd_logs import LOADED, REFUSED, batch, hurt, large, lay_out
 
 SETTINGS = LoadSettings(False, 0, 0, SOME_TIME, parse_config({}))
 LOG_FAULTS = ("log-crc", "log-length", "log-tail")
@@ -403,3 +403,28 @@ def test_why_nothing_was_written_is_told(tmp_path: Path) -> None:
     damaged = run("repair", source, tmp_path / "a")
     assert "Nothing was written: the log is damaged in the middle." in damaged.output
     assert not (tmp_path / "a").exists()
+
+
+def test_a_copy_is_not_made_in_a_partition(tmp_path: Path) -> None:
+    source, other = five(tmp_path), lay_out({0: large(0)}, tmp_path / "data" / "orders-1")
+    told = run("salvage", source, other)
+    assert (told.exit_code, "in the directory of a partition" in told.output) == (2, True)
+    assert not (other / "orders-0").exists()
+
+
+def test_snapshots_of_a_metadata_log_are_copied(golden: Golden, tmp_path: Path) -> None:
+    source = shutil.copytree(golden("cluster") / "__cluster_metadata-0", tmp_path / "__cluster_metadata-0")
+    snapshot = source / "00000000000000000000-0000000000.checkpoint"
+    snapshot.write_bytes(b"of what is below")
+    (tmp_path / "new").mkdir()
+    destination = tmp_path / "new" / source.name
+    salvage(str(source), str(destination), SETTINGS)
+    assert (destination / snapshot.name).read_bytes() == b"of what is below"
+
+
+def test_replicas_are_compared_below_a_log_start_that_hides_all(tmp_path: Path) -> None:
+    source = five(tmp_path)
+    (tmp_path / "data" / "log-start-offset-checkpoint").write_text("0\n1\norders 0 100\n")
+    other = lay_out({0: b"".join(map(large, (0, 1, 2))) + batch(3)}, tmp_path / "other" / "orders-0")
+    difference = compare(str(source), str(other))
+    assert (difference.start_offset, difference.batch_count, difference.is_same) == (0, 3, False)
