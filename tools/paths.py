@@ -12,7 +12,7 @@ from pathlib import Path
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
 from logstore.disk.names import file_name
 from logstore.disk.system_errors import nio_error
-from logstore.errors import DataDirectoryError, LogstoreError, UsageError
+from logstore.errors import DataDirectoryError, InvalidNameError, LogstoreError, UsageError
 from logstore.layout import meta_properties
 from logstore.layout.file_names import (
     KRAFT_SNAPSHOT_SUFFIX,
@@ -171,15 +171,16 @@ def partition_directory(word: str, note: Note) -> str:
 
 
 def readable_partition(word: str, note: Note) -> str:
-    """Return the partition that a word names, for a verb that only reads it.
-
-    A file in it that is not read, by its name or as a link that leads out, is noted.
+    """Return the partition that a word names, for a verb that only reads it; note files whose names no broker makes.
 
     Raises:
         UsageError: it names a data directory, or several, or neither.
+        DataDirectoryError: a file in it is a link that is not followed: what it leads to would be missing.
     """
     path = _partition(word, note)
     for error in list_partition_directory(path).errors:
+        if not isinstance(error, InvalidNameError):
+            raise error
         note(error)
     return path
 

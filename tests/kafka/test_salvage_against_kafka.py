@@ -23,8 +23,7 @@ from tests.recovery.cases import damaged_cases
 from tests.recovery.comparison import files
 from tests.support.encoder import SOME_TIME
 from tests.support.golden import Golden
-from tests.support.odd_logs import LOADED, REFUSED, batch, lay_out
-from tests.unit.tools.test_foreign_files import FOREIGN, PASSED_OVER
+from tests.support.odd_logs import FOREIGN, LOADED, PASSED_OVER, REFUSED, batch, lay_out
 
 pytestmark = pytest.mark.kafka
 

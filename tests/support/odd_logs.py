@@ -22,6 +22,18 @@ LARGE = 5000  # bytes of a value that gets each batch an entry in the indexes
 COUNT, BASE_OFFSET, MAGIC = 57, 0, 16
 
 
+# names of files in a partition's directory: a broker does not start beside the first, and passes over the others
+FOREIGN = (
+    "._00000000000000000000.log",
+    "00000000000000000000 (copy).log",
+    "backup.snapshot",
+    ".index",
+    "99999999999999999999.timeindex",
+    "old.txnindex",
+)
+PASSED_OVER = (".DS_Store", "00000000000000000000.log~", "notes", "backup.checkpoint", "00000000000000000000.log.bak")
+
+
 def batch(offset: int, count: int = 1, *, size: int = 10, **fields: Any) -> bytes:
     """One batch of `count` records."""
     records = [Rec(b"k", b"x" * size, offset_delta=delta) for delta in range(count)]

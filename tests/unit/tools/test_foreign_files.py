@@ -13,16 +13,8 @@ from click.testing import CliRunner
 import logstore
 from logstore.errors import LogstoreError
 from logstore_tools.commands import logstore as command
+from tests.support.odd_logs import FOREIGN, PASSED_OVER
 
-FOREIGN = (
-    "._00000000000000000000.log",
-    "00000000000000000000 (copy).log",
-    "backup.snapshot",
-    ".index",
-    "99999999999999999999.timeindex",
-    "old.txnindex",
-)
-PASSED_OVER = (".DS_Store", "00000000000000000000.log~", "notes", "backup.checkpoint", "00000000000000000000.log.bak")
 READERS = (
     "verify",
     "audit",
