@@ -204,7 +204,7 @@ def _is_wrapper(table: BatchTable) -> npt.NDArray[np.bool_]:
 def unreadable_wrappers(data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> dict[int, str]:
     """Return the rows of compressed message sets whose first offset cannot be found, ascending, and why.
 
-    A broker fails at such a one when it looks for an offset there, as it does for the log's end when it starts.
+    A broker fails at such a set when it looks for an offset there, as it does for the log's end when it starts.
     """
     problems = {}
     for row in (np.flatnonzero(_is_wrapper(table)[first_row:row_end]) + first_row).tolist():

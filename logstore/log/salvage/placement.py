@@ -199,7 +199,7 @@ def _new_base(rows: _Rows) -> int:
 
 
 def _part(rows: _Rows, first: int, end: int, base_offset: int, taken: set[int]) -> Part | None:
-    """Return the part of rows `first` … `end` - 1, with a base offset that no segment has; None without such a one."""
+    """Return the part of rows `first` … `end` - 1, with a base offset that no segment has; None if all are taken."""
     start = int(rows.position[first])
     if first == 0 and _can_hold(base_offset, int(rows.last[0])):
         return Part(start, base_offset)

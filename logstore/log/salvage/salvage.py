@@ -287,7 +287,7 @@ def _joins(last: Piece, piece: Piece) -> bool:
 
 
 def _chunks(pieces: list[Piece], logs: dict[int, str]) -> Iterator[memoryview]:
-    """Yield the bytes of the pieces, read from the `.log` of each one's segment."""
+    """Yield the bytes of the pieces, read from the source's segments."""
     for piece in pieces:
         with FileRange(os.path.realpath(logs[piece.base_offset])) as log:
             for start in range(piece.start, piece.end, _COPY_SIZE):
