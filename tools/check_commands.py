@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,10 +11,10 @@ import click
 
 from logstore.disk.names import absolute_path
 
-from .paths import data_directory, input_paths
+from .paths import data_directory
 from .progress import Progress, log_size
 from .rows import PARTITION, PATH, PLACE_BY_PATH, TOPIC, Row, RowField, RowType, members, print_row, print_rows
-from .tables import count_of, print_lines, print_table
+from .tables import count_of, print_lines, print_table, visible
 from .verbs import Verb, code_of, hint, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ _checksums_option = click.option(
 
 
 @click.command("verify", cls=Verb, prints=[VERIFIED, FINDING], example="logstore verify '/var/lib/kafka/data/orders-*'")
-@paths_argument(input_paths)
+@paths_argument()
 @_checksums_option
 def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> int:
     """Prove that partitions are what a broker wrote: every batch, and every file beside the log.
@@ -117,7 +118,10 @@ def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> in
     if form != "csv":
         told = set(findings)
         print_rows(VERIFIED, [_verified(one, told) for one in partitions], form)
-    return _print_findings(findings, form)
+    code = _print_findings(findings, form)
+    if form == "csv":
+        _tell_verdict([count_of(len(partitions), "partition")], findings)
+    return code
 
 
 def _verified(one: PartitionFacts, told: set[Finding]) -> Row:
@@ -170,23 +174,40 @@ def audit(directory: str, now: int, form: str, checksums_only: bool, master: str
         from spark_dumps.session import audit_with_spark
 
         audited = audit_with_spark(master, directory, now, decodes=not checksums_only)
-    from logstore.audit.open_transactions import held_back
-
     row = _audited(directory, audited)
     if form == "jsonl":
         print_row(AUDITED, row, form)
     elif form == "table":
-        print_lines(
-            f"{count_of(row['partitionCount'], 'partition')}, {count_of(row['size'], 'byte')}, "
-            f"{count_of(row['batchCount'], 'batch')}, {count_of(row['transactionCount'], 'part')} of transactions, "
-            f"{count_of(row['groupOffsetCount'], 'group offset')}"
-        )
-        if row["openCount"]:
-            held, overdue = held_back(audited.transactions.open), row["overdueCount"] or "none"
-            print_lines(f"{held}: `logstore txns list {directory}`; {overdue} of them overdue")
-        for one in row["notAsked"]:
-            print_lines(f"not asked: {one['rule']} in {count_of(one['partitionCount'], 'partition')}: {one['reason']}")
-    return _print_findings(audited.findings, form)
+        print_lines(*_summary(directory, audited, row))
+    code = _print_findings(audited.findings, form)
+    if form == "csv":
+        _tell_verdict(_summary(directory, audited, row), audited.findings)
+    return code
+
+
+def _summary(directory: str, audited: AuditedDirectory, row: Row) -> list[str]:
+    """Return the lines that say what was audited, which transactions are open, and what could not be asked."""
+    from logstore.audit.open_transactions import held_back
+
+    lines = [
+        f"{count_of(row['partitionCount'], 'partition')}, {count_of(row['size'], 'byte')}, "
+        f"{count_of(row['batchCount'], 'batch')}, {count_of(row['transactionCount'], 'part')} of transactions, "
+        f"{count_of(row['groupOffsetCount'], 'group offset')}"
+    ]
+    if row["openCount"]:
+        held, overdue = held_back(audited.transactions.open), row["overdueCount"] or "none"
+        lines.append(f"{held}: `logstore txns list {directory}`; {overdue} of them overdue")
+    lines += [
+        f"not asked: {rule['rule']} in {count_of(rule['partitionCount'], 'partition')}: {rule['reason']}"
+        for rule in row["notAsked"]
+    ]
+    return lines
+
+
+def _tell_verdict(lines: Sequence[str], findings: Sequence[Finding]) -> None:
+    """Print what was looked at, and how many findings there are, to standard error: CSV has the findings alone."""
+    verdict = count_of(len(findings), "finding") if findings else "no findings"
+    sys.stderr.writelines(f"{visible(line)}\n" for line in (*lines, verdict))
 
 
 def _audited(directory: str, audited: AuditedDirectory) -> Row:

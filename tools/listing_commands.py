@@ -10,7 +10,7 @@ import click
 from logstore.disk.names import file_name
 from logstore.errors import DataDirectoryError, LogstoreError
 
-from .paths import data_directory, input_paths, partition_in
+from .paths import data_directory, place_of
 from .rows import (
     PLACE,
     PLACE_BY_PATH,
@@ -177,7 +177,7 @@ def _topic(name: str, partitions: list[Partition], cluster: Cluster) -> Row:
 
 
 @click.command("producers", cls=Verb, prints=[PRODUCER], example="logstore producers /var/lib/kafka/data/orders-0")
-@paths_argument(partition_in)
+@paths_argument(place_of)
 def producers(paths: list[tuple[str, str | None]], form: str) -> int:
     """List the producers of data directories or partitions that a broker would know now, as it starts.
 
@@ -218,7 +218,7 @@ def _producers(partition: Partition, log: CoordinatorLog) -> Iterator[Row]:
 
 
 @click.command("segments", cls=Verb, prints=[SEGMENT], example="logstore segments '/var/lib/kafka/data/orders-*'")
-@paths_argument(input_paths)
+@paths_argument()
 def segments(paths: list[tuple[str, bool]], form: str) -> int:
     """List the segments of data directories or partitions: offsets, sizes, times, index entries."""
     from logstore.audit.partition import open_partition, open_partitions

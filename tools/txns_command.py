@@ -10,7 +10,7 @@ from logstore.disk.names import child
 from logstore.errors import DataDirectoryError
 
 from .main import HELP_SETTINGS
-from .paths import Note, partition_directory, partition_in
+from .paths import Note, partition_directory, place_of
 from .rows import PLACE, PLACE_OF_DIRECTORY, Row, RowField, RowType, members, print_row, print_rows
 from .tables import print_lines
 from .timestamps import duration, iso_text
@@ -85,7 +85,7 @@ def command() -> None:
     """Transactions of a data directory, with no broker: which are open, which hang, and why readers wait."""
 
 
-_paths = paths_argument(partition_in)
+_paths = paths_argument(place_of)
 
 
 @command.command("list", cls=Verb, prints=[TRANSACTION], example="logstore txns list /var/lib/kafka/data")
@@ -111,7 +111,7 @@ def hanging(paths: list[tuple[str, str | None]], now: int, form: str) -> int:
 
 
 def _one_partition(word: str, note: Note) -> tuple[str, str | None]:
-    return partition_in(partition_directory(word, note), note)[0]
+    return place_of(partition_directory(word, note), is_one=True)
 
 
 @command.command(cls=Verb, prints=[EXPLANATION], example="logstore txns explain /var/lib/kafka/data/orders-0")

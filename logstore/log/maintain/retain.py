@@ -135,10 +135,13 @@ def _delete(log: PartitionLog, condition: Condition, reason: str, now_ms: int) -
     following = log.segments.higher(deletable[-1].base_offset)
     assert following is not None
     # the start first: no reader may look for a segment that is gone
-    log.increment_log_start_offset(following.base_offset)
+    if log.offsets.may_start_at(following.base_offset):
+        log.raise_log_start(following.base_offset)
     remove_segments(log, deletable, reason, now_ms)
     delete_snapshots(log, deletable, now_ms)
     log.directory.sync()
+    # behind the names: until then a load may find the segments, whose bytes nobody has synced
+    log.offsets.synced(following.base_offset)
     return [DeletedSegment(segment.base_offset, segment.size, reason) for segment in deletable]
 
 

@@ -22,7 +22,7 @@ from logstore.view.partition_reader import PartitionReader
 from logstore_tools import about_commands, diff_command, listing_commands
 from logstore_tools.check_commands import audit, verify
 from logstore_tools.commands import COMMANDS, logstore
-from logstore_tools.paths import input_paths, partition_in
+from logstore_tools.paths import input_paths, place_of
 from logstore_tools.timestamps import iso_text
 from tests.support.audit_faults import FAULTS, ROLLED
 from tests.support.audit_story_faults import FAULTS as STORIES
@@ -248,8 +248,8 @@ def test_paths_tell_partitions_from_data_directories(golden: Golden, tmp_path: P
     assert found(demo / "orders-0") == found(f"{demo}/orders-*") == [(str(demo / "orders-0"), True)]
     assert found(f"{demo}/orders-0/*") == found(next(demo.glob("orders-0/*.log"))) == [(str(demo / "orders-0"), True)]
     assert len(found(f"{demo}/*")) == 7  # and no file of the data directory
-    assert partition_in(str(demo / "orders-0"), notes.append) == [(str(demo), "orders-0")]
-    assert partition_in(str(demo), notes.append) == [(str(demo), None)]
+    assert place_of(str(demo / "orders-0"), True) == (str(demo), "orders-0")
+    assert place_of(str(demo), False) == (str(demo), None)
     named = shutil.copytree(demo, tmp_path / "kafka-1")  # a data directory with the name of a partition
     assert found(named) == [(str(named), False)]
     (tmp_path / "empty-0").mkdir()
