@@ -179,7 +179,7 @@ class Timers:
                 continue
             timer = self._next_due(now_ms)
             if timer is None:
-                self._wait()
+                self._wait(now_ms)
             elif timer.is_long:
                 self._call_beside(timer)
             else:
@@ -197,14 +197,11 @@ class Timers:
         else:
             timer.worker = worker
 
-    def _wait(self) -> None:
+    def _wait(self, now_ms: int) -> None:
         """Wait until a timer is due, one is added, or the timers are stopped."""
         with self._lock:
             due_ms = self._heap[0][0] if self._heap else None
-        try:
-            wait_ms = IDLE_WAIT_MS if due_ms is None else min(due_ms - self._ticks_ms(), IDLE_WAIT_MS)
-        except Exception:  # the program's clock: `_run` asks it again, and reports it
-            return
+        wait_ms = IDLE_WAIT_MS if due_ms is None else min(due_ms - now_ms, IDLE_WAIT_MS)
         if wait_ms > 0:
             self._wake_after(wait_ms)
 

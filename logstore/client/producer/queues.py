@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from itertools import islice
 
 from ...columns.batch_table import Int64Array
 from ...columns.record_columns import BytesColumn
@@ -165,7 +166,9 @@ class TopicQueues:
         if queue is None:
             queue = self._queues[partition_for_key(key, len(self._queues))]
             if len(self.by_key) >= KEY_CACHE_COUNT:
-                self.by_key.clear()
+                # the oldest few: without any of them the next thousands of records would all be hashed
+                for old_key in list(islice(self.by_key, KEY_CACHE_COUNT // 8)):
+                    del self.by_key[old_key]
             if len(key) <= KEY_CACHE_SIZE_MAX:
                 self.by_key[key] = queue
         return queue

@@ -42,7 +42,7 @@ class WritableFolder(PartitionFolder):
         self.seam = seam
         self.repairs: list[Repair] = []
         self.is_recovering = True
-        self._has_unsynced_names = False
+        self._names = self._synced_names = object()  # another one for each change of a name
         self._sync_failure: DataDirectoryError | None = None
         self._known_names: dict[str, bool] | None = None  # name to "is a plain file"
 
@@ -67,7 +67,7 @@ class WritableFolder(PartitionFolder):
         try:
             return self.seam.create(self.file(name))
         finally:
-            self._has_unsynced_names = True
+            self._names = object()
 
     def open_end(self, name: str, reason: str) -> int:
         """Return a descriptor for writing behind the end of the file, which is created if missing."""
@@ -100,11 +100,27 @@ class WritableFolder(PartitionFolder):
         replace_file(self.seam, self.file(name), data, temporary_suffix=temporary_suffix, syncs_name=syncs_name)
         self._note_names(made=name, removed=name + temporary_suffix)  # a crash may have left the temporary file
         if not syncs_name:
-            self._has_unsynced_names = True
+            self._names = object()
+
+    def replace_unsynced(self, name: str, data: Writable, reason: str) -> int:
+        """Replace the file's content atomically; return its descriptor, which the caller syncs and closes."""
+        self._remember(name, "rewritten" if self.exists(name) else "made", reason)
+        temporary = name + TEMPORARY_SUFFIX
+        descriptor = self.seam.create(self.file(temporary))
+        try:
+            self.seam.write(descriptor, data)
+            self.seam.rename(self.file(temporary), self.file(name))
+        except BaseException:
+            self.seam.close(descriptor)
+            raise
+        finally:
+            self._names = object()
+        self._note_names(made=name, removed=temporary)
+        return descriptor
 
     def _make_empty(self, name: str) -> None:
         descriptor = self.seam.create(self.file(name))
-        self._has_unsynced_names = True
+        self._names = object()
         self.seam.close(descriptor)
         self._note_names(made=name)
         if not self.is_recovering:
@@ -135,8 +151,8 @@ class WritableFolder(PartitionFolder):
         self._remember(name, "deleted", reason)
         try:
             self.seam.unlink(self.file(name))
-        finally:  # after the change, or a sync of another thread could clear the flag too early
-            self._has_unsynced_names = True
+        finally:  # after the change, or a sync of another thread could count it too early
+            self._names = object()
         self._note_names(removed=name)
 
     def rename(self, name: str, new_name: str, reason: str) -> None:
@@ -145,21 +161,21 @@ class WritableFolder(PartitionFolder):
         try:
             self.seam.rename(self.file(name), self.file(new_name))
         finally:
-            self._has_unsynced_names = True
+            self._names = object()
         self._note_names(made=new_name, removed=name)
 
     def sync(self) -> None:
-        """Sync new, removed and changed names; a failed sync is not tried again."""
+        """Sync new, removed and changed names, from any thread; a failed sync is not tried again."""
         if self._sync_failure is not None:
             raise self._sync_failure
-        if self._has_unsynced_names:
-            self._has_unsynced_names = False  # before the sync: a change made meanwhile must wait for the next one
+        names = self._names  # before the sync: a change made meanwhile must wait for the next one
+        if names is not self._synced_names:
             try:
                 self.seam.sync_directory(self.path)
-            except BaseException as error:
-                self._has_unsynced_names = True
-                self._sync_failure = error if isinstance(error, DataDirectoryError) else None
+            except DataDirectoryError as error:
+                self._sync_failure = error
                 raise
+            self._synced_names = names  # behind the sync: until its end others must sync too
 
     def _listed(self) -> dict[str, bool]:
         return super()._listed() if self._known_names is None else self._known_names
