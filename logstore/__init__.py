@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from .client.consumer.records import ConsumerRecord
     from .client.producer import Producer
     from .client.producer.batch import RecordFuture, RecordMetadata
+    from .client.read_only import ReadOnlyStore
     from .client.store import Store
     from .coordinator.groups.membership import ConsumerGroupMetadata
     from .coordinator.groups.offsets import OffsetAndMetadata
     from .errors import LogstoreError
     from .log.partition_log import PartitionLog
     from .model import TopicPartition
-    from .store.read_only import ReadOnlyStore
 
 __version__ = "0.1.0"  # that of pyproject.toml
 __all__ = [
@@ -70,7 +70,7 @@ _MODULES = {
     "OffsetAndTimestamp": "client.arguments",
     "PartitionLog": "log.partition_log",
     "Producer": "client.producer",
-    "ReadOnlyStore": "store.read_only",
+    "ReadOnlyStore": "client.read_only",
     "RebalanceListener": "client.consumer.membership",
     "RecordFuture": "client.producer.batch",
     "RecordMetadata": "client.producer.batch",
@@ -134,8 +134,8 @@ def open(
         LogstoreError: a partition that a broker would not start with either; after an orderly close, where it is used.
     """
     if read_only:
+        from .client.read_only import ReadOnlyStore
         from .errors import UsageError
-        from .store.read_only import ReadOnlyStore
 
         if accept_loss or (config, progress, cluster_id) != (None, None, None):
             raise UsageError("A store that is read_only takes neither config, progress, cluster_id nor accept_loss")

@@ -112,7 +112,7 @@ class DataDirectory(ClosedInWith):
         """Return the log of a partition; raises UnknownTopicOrPartitionError."""
         log = self._partitions.get(TopicPartition(topic, partition))
         if log is None:
-            self.require_same_process()
+            self._require_open()
             raise unknown_topic(f"{topic}-{partition}")
         return log
 
@@ -301,9 +301,9 @@ class DataDirectory(ClosedInWith):
         except LogstoreError as error:
             errors.append(error)
         written = {key: log for key, log in logs.items() if log.failure.error is None}
-        self._checkpoints.write(RECOVERY_POINT_FILE_NAME, written, waiting)
-        self._checkpoints.write(LOG_START_OFFSET_FILE_NAME, logs, waiting)
-        self._checkpoints.write(HIGH_WATERMARK_FILE_NAME, logs, waiting)
+        self._checkpoints.write(RECOVERY_POINT_FILE_NAME, lambda: (written, waiting))
+        self._checkpoints.write(LOG_START_OFFSET_FILE_NAME, lambda: (logs, waiting))
+        self._checkpoints.write(HIGH_WATERMARK_FILE_NAME, lambda: (logs, waiting))
         if errors:
             raise errors[0]
         if is_settled and self.is_reconciled and len(written) == len(logs) and self._metadata.log.failure.error is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import NamedTuple
 
 from ..disk.seam import Seam
@@ -108,6 +108,16 @@ class Partitions:
         """The partitions that are not open yet."""
         return list(self._waiting)
 
+    def all(self) -> tuple[dict[TopicPartition, PartitionLog], Collection[TopicPartition]]:
+        """Return the logs that are open, and the partitions that are not; takes no lock."""
+        waiting = list(self._waiting)  # first: a partition that is opened meanwhile must be in one of the two
+        logs = dict(self._logs)
+        return logs, [key for key in waiting if key not in logs]
+
+    def changing(self) -> AbstractContextManager[object]:
+        """Return a `with` block in which partitions are made: others that ask for one wait until its end."""
+        return self._lock
+
     @property
     def has_half_open(self) -> bool:
         """True if a partition that is not open has a directory that needs recovery."""
@@ -130,9 +140,9 @@ class Partitions:
             LogstoreError: it cannot be opened.
         """
         log = self._logs.get(key)
-        if log is not None or key not in self._waiting:
+        if log is not None:
             return log
-        with self._lock:
+        with self._lock:  # another thread may be opening it: only under the lock is a partition missing
             wanted = self._waiting.get(key)
             if wanted is not None and key not in self._logs:
                 self._make_directories([key])

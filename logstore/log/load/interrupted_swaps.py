@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...disk.directory import offset_in_name
 from ...errors import InvalidNameError
 from ...layout.file_names import (
     CLEANED_SUFFIX,
@@ -51,10 +52,10 @@ def _remove_unfinished(directory: WritableFolder) -> list[str]:
             directory.delete(name, "was to be deleted")
     cleaned = [name for name in names if name.endswith(CLEANED_SUFFIX)]
     swaps = [name for name in names if name.endswith(SWAP_SUFFIX)]
-    first_cleaned_offset = min(map(base_offset_of, cleaned), default=None)
+    first_cleaned_offset = min((offset_in_name(directory.file(name)) for name in cleaned), default=None)
     valid_swaps = []
     for name in swaps:
-        if first_cleaned_offset is not None and base_offset_of(name) >= first_cleaned_offset:
+        if first_cleaned_offset is not None and offset_in_name(directory.file(name)) >= first_cleaned_offset:
             directory.delete(name, f"belongs to an unfinished cleaning from offset {first_cleaned_offset}")
         else:
             valid_swaps.append(name)
@@ -69,7 +70,7 @@ def _remove_unfinished(directory: WritableFolder) -> list[str]:
 def _remove_replaced(directory: WritableFolder, swaps: Iterable[str]) -> None:
     """Delete the files of the segments that the swapped ones replace, producer snapshots included."""
     segments = [
-        LogSegment.open(directory, base_offset_of(name), suffix=SWAP_SUFFIX)
+        LogSegment.open(directory, offset_in_name(directory.file(name)), suffix=SWAP_SUFFIX)
         for name in swaps
         if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)
     ]

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from ...disk.directory import offset_in_name
 from ...disk.side_files import leader_epochs_of
 from ...errors import InvalidOffsetError, LogstoreError, OffsetOverflowError
 from ...folds.leader_epochs import LeaderEpochs
@@ -21,7 +22,6 @@ from ...layout.file_names import (
     SEGMENT_SUFFIXES,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
-    base_offset_of,
     segment_file_name,
 )
 from ...view.segments import Segments
@@ -222,10 +222,11 @@ class LogLoader:
         self.segments.clear()
         for name in self._directory.names():
             if name.endswith(_INDEX_SUFFIXES):
-                if not self._directory.exists(segment_file_name(base_offset_of(name), LOG_SUFFIX)):
+                base_offset = offset_in_name(self._directory.file(name))
+                if not self._directory.exists(segment_file_name(base_offset, LOG_SUFFIX)):
                     self._directory.delete(name, "is an index without a log")
             elif name.endswith(LOG_SUFFIX):
-                segment = LogSegment.open(self._directory, base_offset_of(name))
+                segment = LogSegment.open(self._directory, offset_in_name(self._directory.file(name)))
                 if not has_sane_indexes(segment):
                     self._make_indexes(segment)
                 self.segments.add(segment)

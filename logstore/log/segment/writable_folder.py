@@ -47,7 +47,7 @@ class WritableFolder(PartitionFolder):
         self.seam = seam
         self.planned: PlannedChanges | None = None
         self.repairs: list[Repair] = []
-        self._has_unsynced_names = False
+        self._names = self._synced_names = object()  # another one for each change of a name
         self._sync_failure: DataDirectoryError | None = None
 
     def plan(self) -> PlannedChanges:
@@ -120,7 +120,7 @@ class WritableFolder(PartitionFolder):
         try:
             return self.seam.create(self.file(name))
         finally:
-            self._has_unsynced_names = True
+            self._names = object()
 
     def open_end(self, name: str, reason: str) -> int:
         """Return a descriptor for writing behind the end of the file, which is created if missing. Never planned."""
@@ -156,6 +156,20 @@ class WritableFolder(PartitionFolder):
             return
         action = "made" if is_new else "rewritten"
         self._plan(name, action, reason, partial(self._replace, name, data, temporary_suffix, syncs_name=False))
+
+    def replace_unsynced(self, name: str, data: Writable) -> int:
+        """Replace the file's content atomically; return its descriptor, which the caller syncs and closes."""
+        temporary = name + TEMPORARY_SUFFIX
+        descriptor = self.seam.create(self.file(temporary))
+        try:
+            self.seam.write(descriptor, data)
+            self.seam.rename(self.file(temporary), self.file(name))
+        except BaseException:
+            self.seam.close(descriptor)
+            raise
+        finally:
+            self._names = object()
+        return descriptor
 
     def write_epochs(self, epochs: Sequence[tuple[int, int]], reason: str) -> None:
         """Replace `leader-epoch-checkpoint` by these (epoch, start offset) entries; see `replace`."""
@@ -200,39 +214,39 @@ class WritableFolder(PartitionFolder):
         try:
             self.seam.rename(self.file(name), self.file(new_name))
         finally:
-            self._has_unsynced_names = True
+            self._names = object()
 
     def sync(self) -> None:
-        """Sync new, removed and changed names; a failed sync is not tried again."""
+        """Sync new, removed and changed names, from any thread; a failed sync is not tried again."""
         if self.planned is not None:
             self.planned.steps.append(self.sync)
             return
         if self._sync_failure is not None:
             raise self._sync_failure
-        if self._has_unsynced_names:
-            self._has_unsynced_names = False  # before the sync: a change made meanwhile must wait for the next one
+        names = self._names  # before the sync: a change made meanwhile must wait for the next one
+        if names is not self._synced_names:
             try:
                 self.seam.sync_directory(self.path)
-            except BaseException as error:
-                self._has_unsynced_names = True
-                self._sync_failure = error if isinstance(error, DataDirectoryError) else None
+            except DataDirectoryError as error:
+                self._sync_failure = error
                 raise
+            self._synced_names = names  # behind the sync: until its end others must sync too
 
     def _replace(self, name: str, data: Writable, temporary_suffix: str, *, syncs_name: bool) -> None:
         replace_file(self.seam, self.file(name), data, temporary_suffix=temporary_suffix, syncs_name=syncs_name)
         if not syncs_name:
-            self._has_unsynced_names = True
+            self._names = object()
 
     def _make_empty(self, name: str) -> None:
         descriptor = self.seam.create(self.file(name))
-        self._has_unsynced_names = True
+        self._names = object()
         self.seam.close(descriptor)
 
     def _unlink(self, name: str) -> None:
         try:
             self.seam.unlink(self.file(name))
-        finally:  # after the change, or a sync of another thread could clear the flag too early
-            self._has_unsynced_names = True
+        finally:  # after the change, or a sync of another thread could count it too early
+            self._names = object()
 
     def _listed(self) -> dict[str, bool]:
         if self.planned is None:
