@@ -69,9 +69,15 @@ class Checkpoints:
         """
         return self._offsets[name].get(key)
 
-    def write(self, name: str, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
-        """Write one of the files for open logs; a log that is not open yet keeps its entry."""
+    def write(self, name: str, partitions: Callable[[], tuple[Logs, Iterable[TopicPartition]]]) -> None:
+        """Write one of the files for open logs; a log that is not open yet keeps its entry.
+
+        Args:
+            partitions: returns the open logs, and the partitions that are not open.
+        """
         with self._lock:
+            # asked under the lock: the next topic of a deleted one's name must not get the offsets of the old log
+            logs, waiting = partitions()
             offsets = {key: self.get(name, key) for key in waiting}
             offsets |= {key: _OFFSET_OF[name](log) for key, log in logs.items()}
             self._replace(name, {key: offset for key, offset in offsets.items() if offset is not None})

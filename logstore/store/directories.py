@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ..disk.atomic import replace_file
 from ..disk.checkpoint_writing import partition_metadata_bytes
 from ..disk.directory import list_partition_directory, partition_directories
 from ..disk.names import child, file_name
 from ..disk.seam import Seam
+from ..disk.system_errors import is_missing, nio_error
 from ..errors import DataDirectoryError
 from ..layout import partition_metadata
 from ..layout.file_names import DirectoryKind, PartitionDirectory, directory_name, set_aside_name
@@ -87,7 +90,7 @@ class PartitionDirectories:
             DataDirectoryError: the directory cannot be read.
         """
         segments = list_partition_directory(self.path(partition)).segments
-        return len(segments) == 1 and not (deletes and os.path.getsize(segments[0].log))
+        return len(segments) == 1 and not (deletes and _size(segments[0].log))
 
     def delete(self, partition: TopicPartition, due_ms: int) -> None:
         """Set the directory aside, to be removed at `due_ms`; raises DataDirectoryError."""
@@ -121,18 +124,35 @@ class PartitionDirectories:
             self.strays.append(self.path(partition))
 
     def remove_deleted(self, now_ms: int) -> None:
-        """Remove directories that are due.
+        """Remove directories that are due; forget those that are gone already.
 
         Raises:
-            DataDirectoryError: a file cannot be removed; its directory stays due.
+            DataDirectoryError: of the first that cannot be removed; it stays due, and all were tried.
         """
+        failure = None
         for path, due_ms in list(self._deleted.items()):
             if due_ms <= now_ms:
-                for name in sorted(os.listdir(path)):
-                    self._seam.unlink(child(path, name))
-                self._seam.remove_directory(path)
-                self._seam.sync_directory(self._root)
-                del self._deleted[path]
+                try:
+                    self._remove(path)
+                    del self._deleted[path]
+                except DataDirectoryError as error:
+                    failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def _remove(self, path: str) -> None:
+        try:
+            names = sorted(os.listdir(path))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise nio_error(error, path) from error
+        for name in names:
+            with _missing_ignored():
+                self._seam.unlink(child(path, name))
+        with _missing_ignored():
+            self._seam.remove_directory(path)
+        self._seam.sync_directory(self._root)
 
     def _set_aside(self, partition: TopicPartition, kind: DirectoryKind) -> str:
         """Rename the directory; return its new path."""
@@ -153,3 +173,20 @@ def require_kafkas_name(name: PartitionDirectory, path: str) -> None:
             found=file_name(path),
             advice=f"rename it to {wanted}; beside a directory of that name move it away: no broker starts beside both",
         )
+
+
+@contextmanager
+def _missing_ignored() -> Iterator[None]:
+    """`with` block that removes a name; another process may have done so before."""
+    try:
+        yield
+    except DataDirectoryError as error:
+        if not is_missing(error):
+            raise
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError as error:
+        raise nio_error(error, path) from error

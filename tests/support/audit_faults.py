@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 from collections.abc import Callable
@@ -71,6 +72,11 @@ def remove(*names: str) -> Plant:
     return plant
 
 
+def lengthen(name: str, size: int) -> Plant:
+    """A file of `size` bytes, of which the disk has only those that were there."""
+    return lambda root: os.truncate(root / name, size)
+
+
 def copy(source: str, destination: str) -> Plant:
     def plant(root: Path) -> None:
         shutil.copytree(root / source, root / destination)
@@ -130,6 +136,7 @@ FAULTS: dict[str, list[Plant]] = {
         in_log(FIRST, 2, LENGTH, struct.pack(">i", 1 << 30), keeps_crc=True),
     ],
     "log-tail": [append(f"{ROLLED}/{LAST}.log", b"torn" * 9), append(f"{ROLLED}/{FIRST}.log", bytes(500))],
+    "log-size": [lengthen(f"{ROLLED}/{LAST}.log", 2**31)],
     "log-magic": [in_log(SECOND, 0, MAGIC, b"\x03", keeps_crc=True)],
     "log-codec": [in_log(SECOND, 0, ATTRIBUTES, b"\x00\x17")],
     "log-delete-horizon": [in_log(SECOND, 0, ATTRIBUTES, b"\x00\x50")],

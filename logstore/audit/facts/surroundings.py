@@ -37,12 +37,14 @@ class CheckpointEntry(NamedTuple):
         has_directory: the partition has a directory, or may have had one a moment ago.
         log: the partition's start and end offset, and whether a broker may be writing, so that the checkpoint may be
             older or newer than the log as it was read; None if the log could not be read to its end.
+        is_in_cluster: whether the cluster has the partition.
     """
 
     where: Where
     offset: int
     has_directory: bool
     log: tuple[int, int, bool] | None
+    is_in_cluster: Known
 
     @property
     def is_recovery_point(self) -> bool:
@@ -94,7 +96,7 @@ class Surrounding:
         for name in offset_checkpoint.FILE_NAMES:
             # this one is written every few seconds, the others before the directory of a deleted partition is removed
             is_behind = name == offset_checkpoint.HIGH_WATERMARK_FILE_NAME and not is_closed
-            self._read_checkpoint(directory.files.get(name), None if is_behind else known, logs)
+            self._read_checkpoint(directory.files.get(name), None if is_behind else known, logs, cluster)
             if is_closed and name in _WRITTEN_ON_CLOSE and name not in directory.files and is_brokers:
                 breach = Where(child(path, name)), "a checkpoint, which a clean shutdown writes", "none"
                 self.unreadable.append(Breach("checkpoint-format", breach))
@@ -110,7 +112,11 @@ class Surrounding:
                 self._read_topic_id(files, ids)
 
     def _read_checkpoint(
-        self, path: str | None, known: set[tuple[str, int]] | None, logs: dict[tuple[str, int], tuple[int, int, bool]]
+        self,
+        path: str | None,
+        known: set[tuple[str, int]] | None,
+        logs: dict[tuple[str, int], tuple[int, int, bool]],
+        cluster: Cluster,
     ) -> None:
         if path is None:
             return
@@ -120,7 +126,13 @@ class Surrounding:
             self.unreadable.append(Breach.of("checkpoint-format", Where(path), error, "topics, partitions and offsets"))
             return
         self.entries += [
-            CheckpointEntry(Where(path, *key, offset=offset), offset, known is None or key in known, logs.get(key))
+            CheckpointEntry(
+                Where(path, *key, offset=offset),
+                offset,
+                known is None or key in known,
+                logs.get(key),
+                cluster.has_partition(*key),
+            )
             for key, offset in offsets.items()
         ]
 

@@ -14,6 +14,7 @@ from ...layout.file_names import (
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
 )
+from ..cluster import Known
 from ..facts.epochs import EpochFacts
 from ..facts.surroundings import Surrounding
 from ..finding import Broken, Rule, Where, rule
@@ -147,7 +148,11 @@ checkpoint_format = Rule(
 )
 
 
-@rule(ERROR, "is one of the two of another time, or was data lost? compare with the other replicas, `logstore diff`")
+@rule(
+    ERROR,
+    "unless the checkpoint is of another time, what it tells of the log is so: compare with the other replicas, "
+    "`logstore diff`",
+)
 def checkpoint_offset(facts: Surrounding) -> Iterator[Broken]:
     """A checkpoint has an offset that the log cannot have.
 
@@ -157,15 +162,25 @@ def checkpoint_offset(facts: Surrounding) -> Iterator[Broken]:
     for entry in facts.entries:
         if entry.has_directory and entry.log is not None:
             start, end, is_open = entry.log  # one that is older than the last retention may be below the start
-            if entry.offset < 0 or (entry.offset > end and not is_open):
-                yield entry.where, f"an offset from {start} to {end}", entry.offset
+            expected = f"an offset from {start} to {end}"
+            if entry.offset < 0:
+                yield entry.where, expected, entry.offset
+            elif entry.offset > end and not is_open:
+                yield entry.where, expected, f"{entry.offset}: {_offsets(entry.offset - end)} gone from the log's end"
             elif entry.offset < end and entry.is_recovery_point and not is_open:
-                yield entry.where, f"offset {end}, where the log was closed", entry.offset
+                expected, found = f"offset {end}, where the log was closed", _offsets(end - entry.offset)
+                yield entry.where, expected, f"{entry.offset}: {found} behind what was flushed"
 
 
-@rule(WARNING, "did the directory get lost? a broker drops the entry")
+def _offsets(count: int) -> str:
+    return "1 offset is" if count == 1 else f"{count} offsets are"
+
+
+@rule(WARNING, "a broker drops the entry; where the cluster has the partition, put its directory back from a copy")
 def checkpoint_partition(facts: Surrounding) -> Iterator[Broken]:
     """A checkpoint tells of a partition that has no directory."""
+    about = {Known.YES: ", and the cluster has the partition", Known.NO: ", and the cluster has no such partition"}
     for entry in facts.entries:
         if not entry.has_directory:
-            yield entry.where, f"a directory {entry.where.topic}-{entry.where.partition}", "none"
+            found = f"none{about.get(entry.is_in_cluster, '')}"
+            yield entry.where, f"a directory {entry.where.topic}-{entry.where.partition}", found

@@ -57,7 +57,7 @@ def require_formattable(path: str) -> None:
     foreign = [one for one in found.left_overs if not one.endswith(CHECKPOINT_TEMPORARY_SUFFIX)]
     if os.path.exists(properties_path):  # another process has just made it, and has its lock
         return
-    if partitions:
+    if partitions and not (found.is_foreign and foreign):
         raise DataDirectoryError(
             "There are partitions in a directory without meta.properties: nobody knows whose they are",
             path=path,
@@ -66,6 +66,7 @@ def require_formattable(path: str) -> None:
             advice="put meta.properties back, or let `logstore promote` make one; or open it read_only",
         )
     if foreign:
+        found.require_no_partition()
         raise DataDirectoryError(
             "This is not a Kafka data directory, and a new one is made only where nothing else is",
             path=path,

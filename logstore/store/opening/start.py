@@ -42,8 +42,9 @@ def open_as(
     progress: Progress | None,
     seam: Seam,
     cluster_id: str | None = None,
+    accept_loss: bool = True,
 ) -> S:
-    """Open a data directory as a store of this type, see `logstore.open`."""
+    """Open a data directory as a store of this type, see `logstore.open`; `accept_loss` is as in a broker."""
     broker_config = parse_broker_config(config)
     require_cluster_id(cluster_id)
     path = absolute_path(path)
@@ -56,9 +57,9 @@ def open_as(
         properties = owner(path) or format_directory(seam, path, now_ms(), cluster_id)
         require_cluster(path, properties, cluster_id)
         place = place_of(properties)
-        metadata = MetadataLog(path, place.node_id, seam, now_ms)
+        metadata = MetadataLog(path, place.node_id, seam, now_ms, accepts_loss=accept_loss)
         checkpoints, timers = Checkpoints(path, seam), Timers(clock.ticks_of(now_ms))
-        partitions = Partitions(path, seam, now_ms, checkpoints, broker_config, timers)
+        partitions = Partitions(path, seam, now_ms, checkpoints, broker_config, timers, accepts_loss=accept_loss)
         try:
             partitions.sort_directories(metadata.image)
             metadata.require_suitable(place, has_partitions=bool(partitions.directories.strays))
