@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from logstore import clock
+from logstore.audit.cluster import Cluster
 from logstore.audit.directory_audit import crossing_findings
 from logstore.audit.finding import Finding
 from logstore.audit.verify import Asked, verify_partition_directory
@@ -60,9 +61,14 @@ def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator
         yield from _batches(crossing_findings(task.path, now_ms), schema)
         return
     assert isinstance(task, PartitionsTask)
+    clusters: dict[str, Cluster] = {}  # so that a task replays the metadata log of a directory once
     for one in task.partitions:
         one.require_seen()
-        yield from _batches(verify_partition_directory(one.files.path, Asked.EVERYTHING).findings, schema)
+        around = parent(one.files.path)
+        if around not in clusters:
+            clusters[around] = Cluster(around)
+        facts = verify_partition_directory(one.files.path, Asked.EVERYTHING, cluster=clusters[around])
+        yield from _batches(facts.findings, schema)
 
 
 def _batches(findings: Sequence[Finding], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -272,7 +272,7 @@ class Placing:
 
 def _advise(error: BaseException) -> None:
     if isinstance(error, OVERTAKEN):
-        error.advice = error.advice or f"if the job took too long, give it a longer kafka.{_TIMEOUT}"
+        error.advice = error.given_advice or f"if the job took too long, give it a longer kafka.{_TIMEOUT}"
 
 
 def _chunks(job: StagedJob) -> Iterator[pa.Table]:

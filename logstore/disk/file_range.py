@@ -56,7 +56,7 @@ class FileRange:
                 position += len(piece)
                 size -= len(piece)
         except OSError as error:
-            raise io_error(error) from error
+            raise io_error(error, self._descriptor) from error
         return np.frombuffer(b"".join(pieces) if len(pieces) != 1 else pieces[0], np.uint8)
 
     def read_exactly(self, position: int, size: int) -> npt.NDArray[np.uint8]:

@@ -52,8 +52,8 @@ class DataDirectoryLock:
         lock_path = child(path, LOCK_FILE_NAME)
         with self._guard:
             # checked before opening: closing any descriptor of the file would drop this process's lock (POSIX)
-            if os.path.exists(lock_path) and _identity(os.stat(lock_path)) in self._held:
-                raise _is_held(path)
+            if os.path.exists(lock_path) and (holder := self._held.get(_identity(os.stat(lock_path)))) is not None:
+                raise _is_held(path, holder)
             try:
                 descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             except OSError as error:
@@ -128,11 +128,19 @@ def is_lock_held(error: DataDirectoryError) -> bool:
     return error.path is not None and error.message == _held_message(str(error.path))
 
 
-def _is_held(path: str) -> DataDirectoryError:
+def _is_held(path: str, holder: DataDirectoryLock | None = None) -> DataDirectoryError:
+    """Return the error; `holder` is the lock of this very process, so that no other one can be stopped."""
+    advice = "stop that process first; or open the directory read_only"
+    found = None
+    if holder is not None:
+        owner = None if holder.on_fork is None else getattr(holder.on_fork(), "__self__", None)
+        found = f"this process itself, by {owner!r}" if owner is not None else "this process itself"
+        advice = "go on with that store, or close it first, as before a notebook cell runs again"
     return DataDirectoryError(
         _held_message(path),
         path=path,
-        advice="stop that process first; or open the directory read_only",
+        found=found,
+        advice=advice,
         java_class="org.apache.kafka.common.KafkaException",
     )
 

@@ -136,7 +136,8 @@ class PartitionLog(LogAppends, ReadableLog):
     @property
     def last_stable_offset(self) -> int:
         """Where `read_committed` ends, exclusive."""
-        return self.offsets.last_stable_offset
+        with self.lock:
+            return self.offsets.last_stable_offset
 
     @property
     def is_writable(self) -> bool:
@@ -266,14 +267,18 @@ class PartitionLog(LogAppends, ReadableLog):
         with self.lock, self.failure.poisoned_by("Exception while increasing log start offset for"):
             if not self.offsets.may_start_at(offset):
                 return False
-            self.offsets.raise_log_start(offset)
-            self.remote_start_offset = None
             raise_recovery_point(self, offset)
-            if self.epochs.truncate_from_start(offset):
-                self.write_epochs()
-            self.producers.raise_log_start_offset(offset)
-            self.offsets.refresh_first_unstable_offset()
+            self.raise_log_start(offset)
             return True
+
+    def raise_log_start(self, offset: int) -> None:
+        """Move the log start up, and all that follows it but the recovery point. The caller holds the lock."""
+        self.offsets.raise_log_start(offset)
+        self.remote_start_offset = None
+        if self.epochs.truncate_from_start(offset):
+            self.write_epochs()
+        self.producers.raise_log_start_offset(offset)
+        self.offsets.refresh_first_unstable_offset()
 
     def delete_records(self, offset: int) -> int:
         """Move the log start to `offset`, -1 for the high watermark; return the log start, see `delete_records`."""

@@ -83,6 +83,7 @@ class Membership:
         # state and the store's topics for which the pattern was last matched
         self._matched: tuple[SubscriptionState, Mapping[str, object]] = SubscriptionState(), {}
         self._next_commit_s = 0.0
+        self._commits_automatically: bool = config["enable.auto.commit"]
 
     @property
     def metadata(self) -> ConsumerGroupMetadata:
@@ -142,12 +143,16 @@ class Membership:
         """Start `auto.commit.interval.ms` anew."""
         self._next_commit_s = clock.monotonic_s() + self._config["auto.commit.interval.ms"] / 1000
 
+    def stop_automatic_commits(self) -> None:
+        """Commit nothing more by itself, as the consumer is closed after an error."""
+        self._commits_automatically = False
+
     def commit_automatically(self, *, is_due: bool = False) -> None:
         """Commit all positions if `enable.auto.commit` and the interval has passed, or `is_due`.
 
         A commit that fails is logged as a warning, and repeated after the next interval.
         """
-        if not self._config["enable.auto.commit"] or not (is_due or clock.monotonic_s() >= self._next_commit_s):
+        if not self._commits_automatically or not (is_due or clock.monotonic_s() >= self._next_commit_s):
             return
         positions = self._positions.known()
         if not positions:

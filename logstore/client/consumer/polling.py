@@ -154,6 +154,7 @@ class Polling:
     def close(self) -> None:
         """Hand out nothing more; the caller is inside `use`."""
         self._iteration = _NOTHING
+        self._fetcher.close()
         self.use.is_closed = True
 
     # -- steps ------------------------------------------------------------------------------------------------------

@@ -52,16 +52,11 @@ from .buffer import Buffer
 from .columns import ColumnsMetadata, ColumnsSender
 from .config import SIZES_OF_SIZES, ProducerConfig, record_size_max, require_record_size
 from .sender import Sender
-from .states import TransactionManagerState, transaction_of
+from .states import NOT_IDEMPOTENT, NOT_TRANSACTIONAL, TransactionManagerState, transaction_of
 from .transactions import CLOSED_FORCEFULLY, TransactionManager
 
 IN_TRANSACTION = TransactionManagerState.IN_TRANSACTION
 MS_MAX, PARTITION_MAX = (1 << 63) - 1, (1 << 31) - 1
-_NOT_TRANSACTIONAL = "Transactional method invoked on a non-transactional producer."
-_NOT_IDEMPOTENT = (
-    "Cannot use transactional methods without enabling transactions by setting the transactional.id configuration "
-    "property"
-)
 
 
 class Producer(ClosedInWith):
@@ -143,7 +138,7 @@ class Producer(ClosedInWith):
             with self._mutex:
                 queues, batch = self._fast.get(topic), None
                 if queues is not None and (self._transactions is None or self._transactions.state is IN_TRANSACTION):
-                    queue = queues.sticky if key is None else queues.by_key.get(key)
+                    queue = queues.sticky if key is None or queues.ignores_keys else queues.by_key.get(key)
                     batch = None if queue is None else queue.open
                 if batch is not None and size <= batch.room:
                     batch.room -= size
@@ -197,12 +192,18 @@ class Producer(ClosedInWith):
     def flush(self, timeout: float | None = None) -> bool:
         """Write everything sent before; return True when all futures are done and their callbacks have run.
 
-        Called by a callback, it does not wait for other callbacks.
+        Called by a callback, it does not wait for other callbacks, and raises nothing.
 
         Args:
             timeout: seconds; None waits as long as it takes, at most `delivery.timeout.ms`.
+
+        Raises:
+            LogstoreError: why the first record was refused, if the program has asked no future and given no errback.
         """
-        return self._buffer.flush(timeout)
+        is_done = self._buffer.flush(timeout)
+        if is_done and not self._buffer.background.is_current:
+            self._sender.raise_unreported()
+        return is_done
 
     def init_transactions(self) -> None:
         """Register as the only producer with this `transactional.id`; once, before the first transaction.
@@ -276,6 +277,8 @@ class Producer(ClosedInWith):
         except RequestTimedOutError as error:
             error.__cause__ = error.__cause__ or self._buffer.retried_error  # a full disk, say
             raise
+        finally:
+            self._sender.forget_unreported()  # an error is one of theirs, or says that none counts
 
     def abort_transaction(self) -> None:
         """Discard the transaction; also after an error.
@@ -289,6 +292,7 @@ class Producer(ClosedInWith):
         transactions = self._transactional()
         cause = transactions.error
         transactions.abort(lambda: self._drop(cause))
+        self._sender.forget_unreported()
 
     def close(self, timeout: float | None = None) -> None:
         """Write what was sent, and close; an open transaction is aborted. A second call does nothing.
@@ -301,8 +305,8 @@ class Producer(ClosedInWith):
                 get an error.
 
         Raises:
-            KafkaStorageError: records were lost whose futures nobody asked, or the end of a transaction.
-            LogstoreError: the transaction could not be ended.
+            LogstoreError: records were refused or given up, and the program has not seen that, as `flush`; or the
+                transaction could not be ended.
         """
         if self._store.is_after_fork:
             return
@@ -354,15 +358,16 @@ class Producer(ClosedInWith):
 
     def _transactional(self) -> TransactionManager:
         if not self.config["enable.idempotence"]:
-            raise IllegalStateError(_NOT_IDEMPOTENT)
+            raise IllegalStateError(NOT_IDEMPOTENT)
         self._buffer.require_outside()
         self._buffer.require_open()
         if self._transactions is None:
-            raise IllegalStateError(_NOT_TRANSACTIONAL)
+            raise IllegalStateError(NOT_TRANSACTIONAL)
         return self._transactions
 
     def _drop(self, cause: LogstoreError | None) -> None:
-        self._buffer.fail_all(cause or TransactionAbortedError("Failing batch since transaction was aborted"))
+        error = cause or TransactionAbortedError("Failing batch since transaction was aborted")
+        self._buffer.fail_all(error, is_expected=True)
 
     def _close(self, timeout: float | None) -> None:
         """Close once; the next call does what an interrupt left."""
@@ -375,8 +380,7 @@ class Producer(ClosedInWith):
             self._is_settled = True
             raise
         self._is_settled = True
-        if (error := self._sender.unreported_error) is not None:
-            raise error
+        self._sender.raise_unreported()
 
     def _end_transaction(self, timeout: float | None) -> None:
         """End the transaction and settle every future, whatever goes wrong."""
@@ -390,4 +394,4 @@ class Producer(ClosedInWith):
             try:
                 self._buffer.flush(timeout)
             finally:
-                self._buffer.fail_all(ProducerFailedError(CLOSED_FORCEFULLY))
+                self._buffer.fail_all(ProducerFailedError(CLOSED_FORCEFULLY), is_expected=False)
