@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from .client.consumer.records import ConsumerRecord
     from .client.producer import Producer
     from .client.producer.batch import RecordFuture, RecordMetadata
+    from .client.read_only import ReadOnlyStore
     from .client.store import Store
     from .coordinator.groups.membership import ConsumerGroupMetadata
     from .coordinator.groups.offsets import OffsetAndMetadata
     from .errors import LogstoreError
     from .log.partition_log import PartitionLog
     from .model import TopicPartition
-    from .store.read_only import ReadOnlyStore
 
 __version__ = "0.1.0"  # that of pyproject.toml
 __all__ = [
@@ -70,7 +70,7 @@ _MODULES = {
     "OffsetAndTimestamp": "client.arguments",
     "PartitionLog": "log.partition_log",
     "Producer": "client.producer",
-    "ReadOnlyStore": "store.read_only",
+    "ReadOnlyStore": "client.read_only",
     "RebalanceListener": "client.consumer.membership",
     "RecordFuture": "client.producer.batch",
     "RecordMetadata": "client.producer.batch",
@@ -99,6 +99,7 @@ def open(
     *,
     read_only: Literal[False] = ...,
     cluster_id: str | None = ...,
+    accept_loss: bool = ...,
     config: Mapping[str, Any] | None = ...,
     now_ms: Callable[[], int] = ...,
     progress: Callable[[int, int], object] | None = ...,
@@ -108,34 +109,36 @@ def open(
     *,
     read_only: bool = False,
     cluster_id: str | None = None,
+    accept_loss: bool = False,
     config: Mapping[str, Any] | None = None,
     now_ms: Callable[[], int] = _now_ms,
     progress: Callable[[int, int], object] | None = None,
 ) -> Store | ReadOnlyStore:
     """Open a data directory, lock it and recover it as a starting broker does; make one that is not there.
 
+    Records older than `retention.ms` are deleted half a minute later, as by a broker; a logged warning says how many.
+
     Args:
         path: of the directory; one of a broker 4.3.1 is taken over as it is.
         read_only: neither lock nor write: safe beside a live broker, see `store.read_only`.
         cluster_id: required cluster id, or the id to assign on creation; None accepts any.
+        accept_loss: let the recovery remove batches that can be read, as a broker does: those behind damage, for one.
         config: broker configurations by Kafka's names, see `store.broker_config`.
         now_ms: the clock: milliseconds since 1970.
-        progress: called with how many partitions are open, and of how many.
+        progress: called with how many partitions have been read, and of how many.
 
     Raises:
-        DataDirectoryError: another process, perhaps a broker, has locked it; it is of another cluster, or of a cluster
-            of several nodes.
-        InvalidNameError: a directory in it is no partition's.
-        UsageError: an unknown configuration, or a value that it cannot have.
-        LogstoreError: a partition with damage that a broker would not start with either; after an orderly close that is
-            raised where the partition is first asked for.
+        DataDirectoryError: another process has locked it; it is of another cluster, or of one of several nodes.
+        RecoveryLossError: readable batches would go, and that is not accepted; nothing is removed.
+        UsageError: an unknown configuration, or a wrong value.
+        LogstoreError: a partition that a broker would not start with either; after an orderly close, where it is used.
     """
     if read_only:
+        from .client.read_only import ReadOnlyStore
         from .errors import UsageError
-        from .store.read_only import ReadOnlyStore
 
-        if config is not None or progress is not None or cluster_id is not None:
-            raise UsageError("A store that is read_only takes no config, progress or cluster_id: leave them out")
+        if accept_loss or (config, progress, cluster_id) != (None, None, None):
+            raise UsageError("A store that is read_only takes neither config, progress, cluster_id nor accept_loss")
         return ReadOnlyStore(fspath(path), now_ms)
     from .client.store import Store
     from .disk.seam import SEAM
@@ -149,4 +152,5 @@ def open(
         progress=progress,
         seam=SEAM,
         cluster_id=cluster_id,
+        accept_loss=accept_loss,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 from typing import NamedTuple, Protocol
 
+from .errors import UsageError
+
 
 class Codec(IntEnum):
     """Attribute bits 0-2 of a batch (`CompressionType`); 5-7 do not exist."""
@@ -85,6 +87,21 @@ class FetchIsolation(Enum):
     LOG_END = "log_end"  # a replica's
     READ_UNCOMMITTED = "read_uncommitted"  # to the high watermark
     READ_COMMITTED = "read_committed"  # to the last stable offset, with the aborted transactions on the way
+
+    @classmethod
+    def of(cls, given: FetchIsolation | str) -> FetchIsolation:
+        """Return an isolation that is given as such, or by Kafka's name for it.
+
+        >>> FetchIsolation.of("read_committed")
+        <FetchIsolation.READ_COMMITTED: 'read_committed'>
+        """
+        if isinstance(given, cls):
+            return given
+        try:
+            return cls(given)
+        except ValueError:
+            names = ", ".join(isolation.value for isolation in cls)
+            raise UsageError("There is no such isolation level", expected=names, found=repr(given)) from None
 
     def end_offset(self, log: LogBounds) -> int:
         """Return the offset up to which a read of this isolation goes, exclusive."""

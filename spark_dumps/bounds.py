@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from logstore.columns.batch_table import Int64Array
-from logstore.disk.mapped import MappedFile
+from logstore.disk.loaded import LoadedFile
 from logstore.disk.side_files import read_producer_snapshot, read_time_index, read_transaction_index
 from logstore.errors import CorruptIndexError, CorruptRecordError, CorruptSnapshotError, DataDirectoryError, UsageError
 from logstore.folds import aborted_transactions, producer_update
 from logstore.folds.aborted_transactions import AbortedTransactions
 from logstore.folds.producer_state import ProducerState
 from logstore.layout.batch import TRANSACTIONAL_FLAG
+from logstore.layout.file_names import directory_name
 from logstore.layout.producer_snapshot import ProducerSnapshot
 from logstore.layout.transaction_index import TransactionIndex
 from logstore.view.offset_for_timestamp import first_record_in
@@ -106,7 +107,7 @@ class PartitionBounds:
             state.start_at(last.base_offset)
             if snapshot is not None:
                 state.load(snapshot, last.base_offset, None)  # expired producers have no open transaction
-            with MappedFile(last.log) as log:
+            with LoadedFile(last.log) as log:
                 for table in self.segments[-1].tables(log, 0, check_crc=True):
                     if (table.is_valid != 1).any():
                         return False
@@ -182,27 +183,48 @@ def find_range(partition: ListedPartition, options: Options) -> PartitionRange:
     """Return the offsets of a partition that the options ask for.
 
     Raises:
-        UsageError: a bound is outside the log (`failOnDataLoss`) or does not name the partition, or no record is as
-            young as the starting timestamp (`startingOffsetsByTimestampStrategy`).
+        UsageError: a bound is outside the log (`failOnDataLoss`) or does not name the partition, the start is above the
+            end, or no record is as young as the starting timestamp (`startingOffsetsByTimestampStrategy`).
     """
     bounds = find_bounds(partition, options.isolation_level)
-    first = resolve(options.starting, bounds, options, is_start=True)
-    end = resolve(options.ending, bounds, options, is_start=False)
+    first, end = resolve(options.starting, bounds, options), resolve(options.ending, bounds, options, is_start=False)
+    if first is None:
+        first = end = bounds.end_offset  # the user said to read nothing of such a partition
+    elif end is not None and first > end:
+        raise UsageError(
+            f"the start of {partition.name} is above its end",
+            expected=f"at most offset {end}",
+            found=f"offset {first}",
+            advice="exchange the bounds, or leave the partition out with assign",
+        )
+    end = bounds.end_offset if end is None else min(end, bounds.end_offset)
     return bounds.range(first, max(first, end), options.mode)
 
 
-def resolve(bound: Bound, bounds: PartitionBounds, options: Options, *, is_start: bool) -> int:
-    """Return the offset of a bound in a partition."""
+def require_named(bound: Bound, partitions: Iterable[ListedPartition]) -> None:
+    """Raise UsageError for a bound that names a partition which is not read (`validateTopicPartitions`)."""
+    if isinstance(bound.number, int):
+        return
+    unknown = sorted(set(bound.number).difference(partition.key for partition in partitions))
+    if unknown:
+        raise UsageError(
+            f"the bound names {', '.join(directory_name(*key) for key in unknown)}, which is not read",
+            expected="a number for each partition that is read, and for no other",
+            advice="see subscribe and assign, and the names of the topics in table topics",
+        )
+
+
+def resolve(bound: Bound, bounds: PartitionBounds, options: Options, *, is_start: bool = True) -> int | None:
+    """Return the offset of a bound in a partition; None for the latest offset, at a time for that of no record."""
     number = bound.number if isinstance(bound.number, int) else _named(bound.number, bounds.partition)
     if bound.is_time:
-        found = _at_time(bounds, number, options, is_start=is_start)
-    else:
-        known = {EARLIEST: bounds.start_offset, LATEST: bounds.end_offset}
-        found = known[number] if number in known else _within(bounds, number, options)
-    return found if is_start else min(found, bounds.end_offset)
+        return _at_time(bounds, number, options, is_start=is_start)
+    if number in (EARLIEST, LATEST):
+        return bounds.start_offset if number == EARLIEST else None
+    return _within(bounds, number, options)
 
 
-def _at_time(bounds: PartitionBounds, timestamp: int, options: Options, *, is_start: bool) -> int:
+def _at_time(bounds: PartitionBounds, timestamp: int, options: Options, *, is_start: bool) -> int | None:
     found = bounds.offset_at(timestamp)
     if found is None and is_start and options.starting_without_match == "error":
         raise UsageError(
@@ -210,7 +232,7 @@ def _at_time(bounds: PartitionBounds, timestamp: int, options: Options, *, is_st
             found=timestamp,
             advice="set startingOffsetsByTimestampStrategy to latest to read nothing of such a partition",
         )
-    return bounds.end_offset if found is None else found
+    return found
 
 
 def _within(bounds: PartitionBounds, offset: int, options: Options) -> int:
@@ -239,7 +261,7 @@ def _named(numbers: Mapping[tuple[str, int], int], partition: ListedPartition) -
 
 def _scan_tail(last: PlannedSegment) -> _ScannedEnd:
     end, scanned_size, has_transactions = last.files.base_offset, 0, False
-    with MappedFile(last.files.log) as log:
+    with LoadedFile(last.files.log) as log:
         is_small = last.size <= SCANNED_SIZE_MAX  # scanning its headers is faster than reading its index
         for table in last.tables(log, 0 if is_small else last.entries.position_at_or_before(log, _OFFSET_MAX)):
             if len(table):
@@ -268,7 +290,7 @@ def _offset_in_segment(segment: PlannedSegment, timestamp: int, start_offset: in
     near = _offset_near(segment, timestamp)
     if near is None:
         return None
-    with MappedFile(segment.files.log) as log:
+    with LoadedFile(segment.files.log) as log:
         position = segment.entries.position_at_or_before(log, max(near, start_offset))
         batches = ((log.data, table) for table in segment.tables(log, position))
         found = first_record_in(batches, timestamp, start_offset, skips_damage=True)

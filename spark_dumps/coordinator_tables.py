@@ -8,15 +8,16 @@ transactions; see `logstore.view.group_offsets`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from logstore.errors import LogstoreError
+from logstore.audit.facts.batches import AuditedBatches, Follower
+from logstore.errors import LogstoreError, SchemaError
 from logstore.topics import consumer_offsets, transaction_state
 from logstore.view.group_offsets import Commits, ReplayedOffsets
-from logstore.view.partition_reader import PartitionReader
-from logstore.view.replay import ReplayedRecord, replayed
+from logstore.view.replay import ControlBatch, ReplayedRecord, replayed_rows
 
 from .directories import ListedPartition
+from .followed import follow_partition
 from .options import Options
 from .schemas import columns_of
 from .tables import Row, partition_table, row_of
@@ -33,10 +34,8 @@ STATE_COLUMNS = columns_of(
 
 
 def _group_offsets(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
-    reader = PartitionReader(partition.files.path)
     offsets = ReplayedOffsets()
-    for item in replayed(reader):
-        offsets.replay_item(item)
+    errors = _replay(partition, offsets.replay_item)
     yield from _offset_rows(offsets.committed, is_pending=False)
     pending: Commits = {}
     for commits in offsets.undecided.values():
@@ -45,8 +44,35 @@ def _group_offsets(partition: ListedPartition, options: Options) -> Iterator[Row
                 held = pending.setdefault(group_id, {})
                 held[key] = max(commit, held.get(key, commit), key=lambda one: one.record_offset)
     yield from _offset_rows(pending, is_pending=True)
-    if reader.problem is not None:
-        yield reader.problem
+    yield from errors
+
+
+class _Records(Follower):
+    """Hands over each record and marker from the log start on.
+
+    Attributes:
+        errors: of those that do not parse.
+    """
+
+    def __init__(self, take: Callable[[ReplayedRecord | ControlBatch], None], first_offset: int) -> None:
+        self.errors: list[LogstoreError] = []
+        self._take, self._first_offset = take, first_offset
+
+    def step(self, batches: AuditedBatches) -> None:
+        for item in replayed_rows(*batches.run, self._first_offset):
+            try:
+                if isinstance(item, LogstoreError):
+                    raise item
+                self._take(item)
+            except LogstoreError as error:
+                error.path = error.path or batches.segment.log
+                self.errors.append(error)
+
+
+def _replay(partition: ListedPartition, take: Callable[[ReplayedRecord | ControlBatch], None]) -> list[LogstoreError]:
+    """Hand over all records and markers of a partition; return errors of those that do not parse."""
+    records = _Records(take, partition.log_start_offset)
+    return [*follow_partition(partition, lambda evidence: records), *records.errors]
 
 
 def _offset_rows(commits: Commits, *, is_pending: bool) -> Iterator[Row]:
@@ -66,28 +92,32 @@ def _offset_rows(commits: Commits, *, is_pending: bool) -> Iterator[Row]:
 
 
 def _transaction_state(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
-    reader = PartitionReader(partition.files.path)
     found: dict[str, Row] = {}
-    for record in replayed(reader):
-        if isinstance(record, ReplayedRecord) and record.key is not None:
-            transactional_id = transaction_state.decode_key(record.key, offset=record.offset)
-            metadata = transaction_state.decode_value(record.value, offset=record.offset)
-            if metadata is None:
-                found.pop(transactional_id, None)
-            else:
-                found[transactional_id] = row_of(
-                    STATE_COLUMNS,
-                    metadata,
-                    transactional_id=transactional_id,
-                    state=metadata.state.name,
-                    partitions=[{"topic": topic, "partition": number} for topic, number in metadata.partitions],
-                    start_timestamp=metadata.start_timestamp_ms,
-                    last_update_timestamp=metadata.last_update_timestamp_ms,
-                    offset=record.offset,
-                )
+
+    def take(record: ReplayedRecord | ControlBatch) -> None:
+        if not isinstance(record, ReplayedRecord):
+            return
+        if record.key is None:
+            raise SchemaError("The record has no key", offset=record.offset)
+        transactional_id = transaction_state.decode_key(record.key, offset=record.offset)
+        metadata = transaction_state.decode_value(record.value, offset=record.offset)
+        if metadata is None:
+            found.pop(transactional_id, None)
+        else:
+            found[transactional_id] = row_of(
+                STATE_COLUMNS,
+                metadata,
+                transactional_id=transactional_id,
+                state=metadata.state.name,
+                partitions=[{"topic": topic, "partition": number} for topic, number in metadata.partitions],
+                start_timestamp=metadata.start_timestamp_ms,
+                last_update_timestamp=metadata.last_update_timestamp_ms,
+                offset=record.offset,
+            )
+
+    errors = _replay(partition, take)
     yield from found.values()
-    if reader.problem is not None:
-        yield reader.problem
+    yield from errors
 
 
 GROUP_OFFSETS = partition_table(OFFSET_COLUMNS, _group_offsets, topic=consumer_offsets.TOPIC)

@@ -6,13 +6,24 @@ import glob
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
-from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
+from logstore.disk.directory import (
+    ROOT_FILE_NAMES,
+    DataDirectoryFiles,
+    PartitionFiles,
+    list_data_directory,
+    list_partition_directory,
+)
 from logstore.disk.side_files import log_start_offsets_of
-from logstore.errors import DataDirectoryError, LogstoreError, UsageError
+from logstore.errors import DataDirectoryError, LogstoreError, UnknownTopicOrPartitionError, UsageError
+from logstore.layout import meta_properties
 from logstore.layout.file_names import LOG_SUFFIX, DirectoryKind, directory_name, parse_partition_directory
 
 from .options import Mode, Options, TopicChoice
+from .seen import SeenFiles, properties_of
+
+_NAME_COUNT_MAX = 10  # of names that an error lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +32,27 @@ class ListedPartition:
 
     Attributes:
         log_start_offset: by the checkpoint of the data directory, which DeleteRecords raises; 0 without an entry.
+        seen: its files as they were listed, for the tasks that read it.
     """
 
     files: PartitionFiles
     log_start_offset: int
+    seen: SeenFiles
 
     @classmethod
-    def of(cls, files: PartitionFiles, log_start_offsets: dict[tuple[str, int], int]) -> ListedPartition:
-        """Make it of a directory and the checkpoint beside it."""
-        return cls(files, log_start_offsets.get((files.topic, files.partition), 0))
+    def of(
+        cls,
+        files: PartitionFiles,
+        log_start_offsets: dict[tuple[str, int], int],
+        properties: frozenset[str] | None,
+    ) -> ListedPartition:
+        """Make it of a directory, the checkpoint beside it, and the lines of the `meta.properties` there."""
+        start = log_start_offsets.get((files.topic, files.partition), 0)
+        return cls(files, start, SeenFiles.of(files, properties))
+
+    def require_seen(self) -> None:
+        """Raise DataDirectoryError unless this process, on an executor, sees what the driver listed."""
+        self.seen.require()
 
     @property
     def topic(self) -> str:
@@ -52,23 +75,27 @@ class ListedPartition:
         return directory_name(self.topic, self.partition)
 
 
-def find_partitions(paths: Iterable[str], choice: TopicChoice, *, is_strict: bool) -> list[ListedPartition]:
+def find_partitions(
+    paths: Iterable[str], choice: TopicChoice, *, is_strict: bool, may_lack: bool = False
+) -> list[ListedPartition]:
     """Return the chosen live partitions below `paths`, sorted by topic and partition.
 
     A path, or what its glob pattern matches, is a data directory (`log.dirs`) or the directory of one partition.
 
     Args:
         is_strict: raise the error of a chosen partition that cannot be listed; else leave it out.
+        may_lack: what is chosen may be missing, also all of a directory, as for a stream that waits for it.
 
     Raises:
         DataDirectoryError: a path is missing, or cannot be listed.
         LogstoreError: with `is_strict`.
-        UsageError: two replicas of a partition are there, of which only one can be read.
+        UnknownTopicOrPartitionError: a chosen topic or partition is missing, or none matches the pattern.
+        UsageError: a path is no data directory; two replicas of a partition are there, of which only one can be read.
     """
     found: dict[tuple[str, int], ListedPartition] = {}
     for path in paths:
         for directory in _matches(path):
-            for partition in _partitions_in(directory, choice, is_strict=is_strict):
+            for partition in _partitions_in(directory, choice, is_strict=is_strict, may_lack=may_lack):
                 twin = found.setdefault(partition.key, partition)
                 if twin.files.path != partition.files.path:
                     raise UsageError(
@@ -77,12 +104,45 @@ def find_partitions(paths: Iterable[str], choice: TopicChoice, *, is_strict: boo
                         found=f"{twin.files.path} and {partition.files.path}",
                         advice="read one broker's directories at a time",
                     )
+    if not may_lack and (missing := _missing(choice, found)):
+        find_partitions(paths, choice, is_strict=True, may_lack=True)  # one that cannot be listed is not missing
+        there = find_partitions(paths, TopicChoice(is_everything=True), is_strict=False, may_lack=True)
+        raise _unknown(missing, [one.key for one in there], paths)
     return [found[key] for key in sorted(found)]
 
 
-def chosen_partitions(options: Options, choice: TopicChoice | None = None) -> list[ListedPartition]:
-    """Return the partitions that the options choose, or `choice` instead; with FAILFAST strictly."""
-    return find_partitions(options.paths, choice or options.choice, is_strict=options.mode is Mode.FAILFAST)
+def chosen_partitions(options: Options) -> list[ListedPartition]:
+    """Return the partitions that the options choose, with FAILFAST strictly; raises as `find_partitions`."""
+    return find_partitions(options.paths, options.choice, is_strict=options.mode is Mode.FAILFAST)
+
+
+def partitions_of_topic(options: Options, topic: str) -> list[ListedPartition]:
+    """Return the partitions of the one topic that a table reads; none in a data directory without the topic.
+
+    Raises:
+        UsageError: the options choose other topics, or no path is a data directory or a partition of the topic.
+        UnknownTopicOrPartitionError: the options choose a partition of the topic that is missing.
+    """
+    choice, asked = options.choice, {topic}
+    if choice == TopicChoice():
+        choice = TopicChoice(topics=frozenset(asked))
+    elif asked != (choice.topics or {name for name, _ in choice.partitions or ()}):
+        raise UsageError(
+            f"table {options.table} reads topic {topic} alone",
+            advice="leave out subscribe, subscribePattern and assign, and filter the rows with where",
+        )
+    is_strict, may_lack = options.mode is Mode.FAILFAST, options.choice == TopicChoice()
+    found = find_partitions(options.paths, choice, is_strict=is_strict, may_lack=may_lack)
+    around = [] if found else find_data_directories(options.paths)
+    for path in around:
+        require_kafka(list_data_directory(path))
+    if not found and not around:
+        raise UsageError(
+            f"table {options.table} reads topic {topic} alone, and no path is a partition of it",
+            found=", ".join(options.paths),
+            advice="give the data directory",
+        )
+    return found
 
 
 def find_data_directories(paths: Iterable[str]) -> list[str]:
@@ -93,7 +153,8 @@ def find_data_directories(paths: Iterable[str]) -> list[str]:
 def relist(partition: ListedPartition) -> ListedPartition:
     """List the files of a partition again."""
     path = partition.files.path
-    return ListedPartition.of(list_partition_directory(path), log_start_offsets_of(os.path.dirname(path)))
+    starts = log_start_offsets_of(os.path.dirname(path))
+    return ListedPartition.of(list_partition_directory(path), starts, partition.seen.properties)
 
 
 def _matches(pattern: str) -> list[str]:
@@ -105,22 +166,76 @@ def _matches(pattern: str) -> list[str]:
     return matches
 
 
-def _partitions_in(directory: str, choice: TopicChoice, *, is_strict: bool) -> list[ListedPartition]:
+def _partitions_in(directory: str, choice: TopicChoice, *, is_strict: bool, may_lack: bool) -> list[ListedPartition]:
     errors: list[LogstoreError] = []
     if _is_partition(directory):
         listed, root = [list_partition_directory(directory)], os.path.dirname(directory)
+        if listed[0].kind is not DirectoryKind.LIVE:
+            raise UsageError("this is a partition that a broker has set aside, and no table reads it", path=directory)
         choice = TopicChoice(is_everything=True) if choice == TopicChoice() else choice  # the path names it
     else:
         data_directory = list_data_directory(directory)
+        if not may_lack:
+            require_kafka(data_directory)
         listed, root = list(data_directory.partitions), directory
         errors = [error for error in data_directory.errors if _is_chosen(error, choice)]
-    starts = log_start_offsets_of(root)
+    starts, properties = log_start_offsets_of(root), properties_of(root)
     chosen = [
         files for files in listed if files.kind is DirectoryKind.LIVE and choice.accepts(files.topic, files.partition)
     ]
     for error in [*errors, *(error for files in chosen for error in files.errors)] if is_strict else []:
         raise error
-    return [ListedPartition.of(files, starts) for files in chosen]
+    return [ListedPartition.of(files, starts, properties) for files in chosen]
+
+
+def require_data_directory(path: str) -> None:
+    """Raise UsageError unless the directory at `path` is a data directory."""
+    if os.path.isdir(path) and _is_partition(path):
+        advice = f"did you mean {os.path.dirname(path)}?"
+        raise UsageError("This is a partition, not a data directory", path=path, advice=advice)
+    require_kafka(list_data_directory(path))
+
+
+def require_kafka(directory: DataDirectoryFiles) -> None:
+    """Raise UsageError for a directory with neither a file nor a partition of a broker: it is empty or foreign."""
+    if directory.files or directory.partitions:
+        return
+    near = [os.path.join(directory.path, name) for name in sorted(os.listdir(directory.path))]
+    meant = [path for path in near if os.path.isfile(os.path.join(path, meta_properties.FILE_NAME))]
+    raise UsageError(
+        f"This is not a Kafka data directory: no {meta_properties.FILE_NAME}, no partition",
+        path=directory.path,
+        advice=f"did you mean {' or '.join(meant)}?" if meant else None,
+    )
+
+
+def _missing(choice: TopicChoice, found: Iterable[tuple[str, int]]) -> list[str]:
+    """Return the names of the chosen topics or partitions that were not found; the pattern if nothing matches it."""
+    keys = set(found)
+    if choice.topics is not None:
+        return sorted(choice.topics.difference(topic for topic, _ in keys))
+    if choice.partitions is not None:
+        return [directory_name(*key) for key in sorted(choice.partitions - keys)]
+    return [choice.pattern] if choice.pattern is not None and not keys else []
+
+
+def _unknown(missing: list[str], there: list[tuple[str, int]], paths: Iterable[str]) -> UnknownTopicOrPartitionError:
+    topics = sorted({topic for topic, _ in there})
+    known = [*topics, *(directory_name(*key) for key in there)]
+    close = sorted({name for one in missing for name in get_close_matches(one, known, n=1)})
+    return UnknownTopicOrPartitionError(
+        f"no topic or partition here is what was asked for: {_listed(missing)}",
+        path=", ".join(paths),
+        found=f"topics {_listed(topics)}" if topics else "no topic",
+        advice=f"did you mean {_listed(close)}?"
+        if close
+        else "a pattern is looked for in names of topics that are not internal; subscribe and assign name them exactly",
+    )
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _NAME_COUNT_MAX
+    return ", ".join(names[:_NAME_COUNT_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _is_chosen(error: LogstoreError, choice: TopicChoice) -> bool:
@@ -130,8 +245,14 @@ def _is_chosen(error: LogstoreError, choice: TopicChoice) -> bool:
 
 
 def _is_partition(directory: str) -> bool:
-    """Return whether a directory has the name and the files of a partition; a data directory may be named `kafka-1`."""
+    """Return whether a directory is a partition's: it has the name, and segments or nothing of a data directory.
+
+    A data directory may be named `kafka-1`.
+    """
     if parse_partition_directory(os.path.basename(directory)) is None:
         return False
     with os.scandir(directory) as entries:
-        return any(entry.name.endswith(LOG_SUFFIX) for entry in entries)
+        found = list(entries)
+    if any(entry.name.endswith(LOG_SUFFIX) for entry in found):
+        return True
+    return not any(entry.is_dir() or entry.name in ROOT_FILE_NAMES for entry in found)

@@ -2,12 +2,11 @@
 
 Tasks of partitions, internal topics included, find what concerns a partition alone. One task for each data directory
 finds what concerns several partitions (checkpoints, transactions, groups), and reads their logs again. `logstore audit
---spark` (`session.audit_with_spark`) collects facts instead, and reads each log once.
+--spark` (`spread`) collects facts instead, and reads each log once.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,12 +17,13 @@ from logstore import clock
 from logstore.audit.cluster import Cluster
 from logstore.audit.directory_audit import crossing_findings
 from logstore.audit.finding import Finding
-from logstore.audit.partition import Partition
-from logstore.audit.verify import Asked, PartitionFacts, verify_partition, verify_partition_directory
+from logstore.audit.verify import Asked, verify_partition_directory
+from logstore.disk.names import parent
 
 from .directories import find_data_directories, find_partitions
 from .options import Options, TopicChoice
 from .schemas import columns_of
+from .seen import SeenFiles
 from .tables import PartitionsTask, Table, batch_of, grouped, row_of
 
 COLUMNS = columns_of(
@@ -35,35 +35,40 @@ EVERYTHING = TopicChoice(is_everything=True)
 
 @dataclass
 class DirectoryTask(InputPartition):
-    """The findings of one data directory that concern several partitions."""
+    """The findings of one data directory that concern several partitions, all of which the driver saw."""
 
     path: str
-
-
-def facts_of(partition: Partition, cluster: Cluster, *, decodes: bool) -> PartitionFacts:
-    """Return the facts of a partition, without its cluster, which the driver has and need not be sent."""
-    facts = verify_partition(partition, cluster, Asked.EVERYTHING, decodes=decodes)
-    facts.transactions.evidence.cluster = Cluster(os.path.dirname(partition.files.path))
-    return facts
+    seen: tuple[SeenFiles, ...]
 
 
 def _plan(options: Options) -> list[InputPartition]:
     """Return tasks of the partitions that a broker loads, and tasks of the data directories around them."""
     choice = EVERYTHING if options.choice == TopicChoice() else options.choice
-    tasks: list[InputPartition] = [*grouped(find_partitions(options.paths, choice, is_strict=False))]
+    found = find_partitions(options.paths, choice, is_strict=False)
+    tasks: list[InputPartition] = [*grouped(found)]
     if options.choice == TopicChoice():
-        tasks += map(DirectoryTask, find_data_directories(options.paths))
+        for path in find_data_directories(options.paths):
+            seen = tuple(one.seen for one in found if parent(one.files.path) == path)
+            tasks.append(DirectoryTask(path, seen))
     return tasks
 
 
 def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     if isinstance(task, DirectoryTask):
+        for seen in task.seen:
+            seen.require()
         now_ms = clock.now_ms() if options.now_ms is None else options.now_ms
         yield from _batches(crossing_findings(task.path, now_ms), schema)
         return
     assert isinstance(task, PartitionsTask)
+    clusters: dict[str, Cluster] = {}  # so that a task replays the metadata log of a directory once
     for one in task.partitions:
-        yield from _batches(verify_partition_directory(one.files.path, Asked.EVERYTHING).findings, schema)
+        one.require_seen()
+        around = parent(one.files.path)
+        if around not in clusters:
+            clusters[around] = Cluster(around)
+        facts = verify_partition_directory(one.files.path, Asked.EVERYTHING, cluster=clusters[around])
+        yield from _batches(facts.findings, schema)
 
 
 def _batches(findings: Sequence[Finding], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -18,7 +18,9 @@ import pyarrow as pa
 
 from logstore import topics
 from logstore.errors import LogstoreError, UsageError
-from logstore.layout.file_names import METADATA_TOPIC
+from logstore.layout.file_names import METADATA_TOPIC, directory_name
+
+from .network_options import IGNORE_OPTION, network_options, pass_over
 
 EARLIEST, LATEST = -2, -1  # as in the Kafka source's JSON
 INTERNAL_TOPICS = topics.INTERNAL_TOPICS | {METADATA_TOPIC}
@@ -80,7 +82,7 @@ class Options:
     """The options of a read, checked; `source` describes them.
 
     Attributes:
-        corrupt_column: the column of a given schema for the text of an error.
+        corrupt_column: the column for the text of an error.
     """
 
     paths: tuple[str, ...]
@@ -121,18 +123,26 @@ def parse_options(given: Mapping[str, str], *, is_stream: bool = False) -> Optio
         is_stream: starts at the latest offsets by default, and has no end.
 
     Raises:
-        UsageError: an unknown name, a wrong value, or two options that exclude each other.
+        UsageError: an unknown name, a wrong value, two options that exclude each other, or bounds of a batch that
+            leave nothing between them.
     """
     reader = OptionReader(given, _NAMES.split())
     endings = sorted(name for name in given if name.lower().startswith("ending"))
     if is_stream and endings:
         raise UsageError(f"a stream takes no {endings[0]}", advice="read without readStream, or use AvailableNow")
+    table = reader.values.get("table", "records")
+    if table not in RANGE_TABLES:
+        _refuse_ranges(given, table)
+    starting = reader.bound("starting", LATEST if is_stream else EARLIEST)
+    ending = reader.bound("ending", LATEST)
+    if not is_stream:
+        _require_room(starting, ending)
     return Options(
         paths=reader.paths(),
-        table=reader.values.get("table", "records"),
+        table=table,
         choice=reader.choice(),
-        starting=reader.bound("starting", LATEST if is_stream else EARLIEST),
-        ending=reader.bound("ending", LATEST),
+        starting=starting,
+        ending=ending,
         starting_without_match=reader.word("startingOffsetsByTimestampStrategy", "error", {"error", "latest"}),
         isolation_level=reader.isolation_level(),
         mode=Mode(reader.word("mode", Mode.FAILFAST.value, {mode.value for mode in Mode}, str.upper)),
@@ -150,8 +160,43 @@ _NAMES = (
     "path paths table subscribe subscribePattern assign startingOffsets endingOffsets startingTimestamp "
     "endingTimestamp startingOffsetsByTimestamp endingOffsetsByTimestamp startingOffsetsByTimestampStrategy "
     "isolation_level kafka.isolation.level mode columnNameOfCorruptRecord includeHeaders failOnDataLoss producerIds "
-    "minPartitions maxRecordsPerTrigger maxOffsetsPerTrigger now"
+    f"minPartitions maxRecordsPerTrigger maxOffsetsPerTrigger now {IGNORE_OPTION}"
 )
+RANGE_TABLES = ("records", "batches")  # the tables that take bounds and producers
+
+
+def _refuse_ranges(given: Mapping[str, str], table: str) -> None:
+    """Raise UsageError for an option that the table would not heed: its rows would not be what the user asked for."""
+    for name in sorted(given):
+        if name.lower().startswith(("starting", "ending", "producerids")):
+            raise UsageError(
+                f"table {table} takes no {name}",
+                expected="it with table " + " or ".join(RANGE_TABLES),
+                advice="leave it out, and filter the rows with where",
+            )
+
+
+def _require_room(starting: Bound, ending: Bound) -> None:
+    """Raise UsageError for bounds between which no batch can have a record (`KafkaSourceProvider`)."""
+    for bound, side, refused, word in (
+        (starting, "starting", LATEST, "latest"),
+        (ending, "ending", EARLIEST, "earliest"),
+    ):
+        if bound.is_time:
+            continue
+        numbers = {None: bound.number} if isinstance(bound.number, int) else bound.number
+        for key in [key for key, number in numbers.items() if number == refused]:
+            of_partition = f" of {directory_name(*key)}" if key is not None else ""
+            raise UsageError(
+                f"{side}Offsets{of_partition} cannot be {word} in a batch: there would be nothing to read",
+                found=word,
+                advice="read without it, or follow the directory with readStream",
+            )
+    first, last = starting.number, ending.number
+    if starting.is_time and ending.is_time and isinstance(first, int) and isinstance(last, int) and first > last:
+        raise UsageError(
+            "the starting timestamp is above the ending timestamp", expected=f"at most {last}", found=first
+        )
 
 
 class OptionReader:
@@ -164,12 +209,14 @@ class OptionReader:
     def __init__(self, given: Mapping[str, str], known: Sequence[str]) -> None:
         """Raises UsageError for a name that is not in `known`, in any case."""
         small = {name.lower() for name in known}
-        unknown = sorted(name for name in given if name.lower() not in small)
+        of_network = network_options(given, small)
+        unknown = sorted(name for name in given if name.lower() not in small and name not in of_network)
         if unknown:
             raise UsageError(
                 f"kafka_segments has no option {unknown[0]!r}", expected="one of " + ", ".join(known), found=unknown
             )
-        self.values = {name.lower(): value for name, value in given.items()}
+        self.values = {name.lower(): value for name, value in given.items() if name not in of_network}
+        pass_over(of_network, is_ignored=self.boolean(IGNORE_OPTION, default=False))
 
     def paths(self) -> tuple[str, ...]:
         """Return the absolute paths of `path` (comma separated), or of a list given to `load`."""
@@ -186,13 +233,18 @@ class OptionReader:
         given = [name for name in ("subscribe", "subscribePattern", "assign") if name.lower() in self.values]
         if len(given) > 1:
             raise UsageError(f"{given[0]} and {given[1]} exclude each other")
-        if "subscribe" in self.values:
-            return TopicChoice(topics=frozenset(name.strip() for name in self.values["subscribe"].split(",")))
-        if "subscribepattern" in self.values:
-            return TopicChoice(pattern=_pattern(self.values["subscribepattern"]))
-        if "assign" in self.values:
-            return TopicChoice(partitions=frozenset(_assignment(self.values["assign"])))
-        return TopicChoice()
+        if not given:
+            return TopicChoice()
+        text = self.values[given[0].lower()]
+        if given == ["subscribe"]:
+            choice = TopicChoice(topics=frozenset(name.strip() for name in text.split(",") if name.strip()))
+        elif given == ["assign"]:
+            choice = TopicChoice(partitions=frozenset(_assignment(text)))
+        else:
+            choice = TopicChoice(pattern=_pattern(text))
+        if not (choice.topics or choice.pattern or choice.partitions):
+            raise UsageError(f"{given[0]} is empty", found=text, advice="leave it out to read all topics")
+        return choice
 
     def bound(self, side: str, default: int) -> Bound:
         """Return the first given of timestamp, offsets by timestamp and offsets, as in the Kafka source."""

@@ -1,8 +1,10 @@
 """Tables of a partition and its side files.
 
-`topics`: one row for each partition: path, size, bounds. `producers`: the producer state at the end of each partition
-(`ProducerStateManager`). `aborted`: the entries of the `.txnindex` files. `index_entries`: the entries of the `.index`
-and `.timeindex` files, unchecked.
+`topics`: one row for each partition: path, size, bounds. `producers`: the producers that a broker would know now, as it
+starts: those of the newest snapshot and of all that follows, as `kafka-transactions.sh describe-producers` and
+`logstore producers` have them (`ProducerStateManager`). `aborted`: the entries of the `.txnindex` files.
+`index_entries`: the entries of the `.index` and `.timeindex` files, unchecked, without the zeros behind those of a
+preallocated file.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from logstore.disk.side_files import (
     read_transaction_index,
     topic_id_of,
 )
+from logstore.errors import LogstoreError
 from logstore.view.partition_reader import PartitionReader
 
 from .bounds import find_bounds
@@ -60,9 +63,12 @@ PRODUCER_COLUMNS = columns_of(
 )
 
 
-def _producers(partition: ListedPartition, options: Options) -> Iterator[Row]:
-    for entry in PartitionReader(partition.files.path).producers or ():
+def _producers(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
+    reader = PartitionReader(partition.files.path, log_start_offset=partition.log_start_offset)
+    for entry in reader.producers or ():
         yield row_of(PRODUCER_COLUMNS, entry, *entry.batches[-1:])
+    if reader.problem is not None:
+        yield reader.problem
 
 
 PRODUCERS = partition_table(PRODUCER_COLUMNS, _producers)
@@ -102,15 +108,15 @@ def _index_entries(partition: ListedPartition, options: Options) -> Iterator[Row
         if segment.offset_index is not None:
             offsets = read_offset_index(segment.offset_index)
             columns = {"offset": offsets.offsets, "position": offsets.positions}
-            yield from _rows(_numbered(columns), segment=segment.base_offset, index="offset")
+            yield from _rows(_numbered(columns, offsets.written_count), segment=segment.base_offset, index="offset")
         if segment.time_index is not None:
             times = read_time_index(segment.time_index)
             columns = {"offset": times.offsets, "timestamp_ms": times.timestamps}
-            yield from _rows(_numbered(columns), segment=segment.base_offset, index="time")
+            yield from _rows(_numbered(columns, times.written_count), segment=segment.base_offset, index="time")
 
 
-def _numbered(columns: Mapping[str, Int64Array]) -> dict[str, Int64Array]:
-    return {"entry": np.arange(columns["offset"].size), **columns}
+def _numbered(columns: Mapping[str, Int64Array], count: int) -> dict[str, Int64Array]:
+    return {"entry": np.arange(count), **{name: values[:count] for name, values in columns.items()}}
 
 
 INDEX_ENTRIES = partition_table(

@@ -9,10 +9,12 @@ from itertools import pairwise
 import numpy as np
 from pyspark.sql.datasource import InputPartition
 
-from logstore.columns.batch_table import BatchTable, Int64Array, scan_chunk
-from logstore.disk.mapped import MappedFile
+from logstore.columns.batch_table import BatchTable, Int64Array
+from logstore.disk.loaded import LoadedFile
+from logstore.view.walk import scan_loaded
 
 from .bounds import PartitionRange
+from .seen import SeenFiles
 from .segments import PlannedSegment
 
 Head = tuple[int, int, int]
@@ -35,6 +37,7 @@ class Slice:
         head: base offset, size and checksum of the first batch at planning, `NO_HEAD` without one; another head when
             the slice is read means that the segment was replaced.
         aborted: int64[n, 3]: producer id, first and last offset of aborted transactions, which are left out.
+        seen: the segment as the driver saw it.
     """
 
     topic: str
@@ -44,6 +47,7 @@ class Slice:
     start: int
     end: int
     is_tail: bool
+    seen: SeenFiles
     first_offset: int = 0
     end_offset: int = OFFSET_MAX
     head: Head = NO_HEAD
@@ -82,7 +86,7 @@ def _sections(one: PartitionRange) -> Iterator[tuple[PartitionRange, PlannedSegm
         if segment.files.base_offset >= one.end_offset:
             break
         start, end = 0, segment.size
-        with MappedFile(segment.files.log) as log:
+        with LoadedFile(segment.files.log) as log:
             if one.first_offset > segment.files.base_offset:
                 start = segment.entries.position_at_or_before(log, one.first_offset)
             if one.end_offset < (one.bounds.log_end_offset if following is None else following):
@@ -95,7 +99,8 @@ def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, 
     partition, following = one.bounds.partition, segment.following
     end_offset = one.end_offset if following is None else min(following, one.end_offset)
     aborted = one.bounds.aborted_between(segment.files.base_offset, end_offset)
-    with MappedFile(segment.files.log) as log:
+    seen = partition.seen.of_log(segment.files.log, segment.size)
+    with LoadedFile(segment.files.log) as log:
         for first, last in pairwise(segment.cuts(log, start, end, size)):
             yield Slice(
                 topic=partition.topic,
@@ -105,6 +110,7 @@ def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, 
                 start=first,
                 end=last,
                 is_tail=following is None and last == segment.size,
+                seen=seen,
                 first_offset=one.first_offset,
                 end_offset=one.end_offset,
                 head=head_at(log, first, last),
@@ -112,9 +118,9 @@ def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, 
             )
 
 
-def head_at(log: MappedFile, position: int, end: int) -> Head:
+def head_at(log: LoadedFile, position: int, end: int) -> Head:
     """Return the head of the batch at `position`; see `Slice`."""
-    return head_of(scan_chunk(log.data, position, min(end, log.size), capacity=1))
+    return head_of(scan_loaded(log, position, min(end, log.size), capacity=1))
 
 
 def head_of(table: BatchTable) -> Head:

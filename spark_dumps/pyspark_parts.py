@@ -1,10 +1,11 @@
-"""Private behaviour of PySpark that this package uses: reused worker processes. Without it, nothing is done."""
+"""Private behaviour of PySpark that this package uses: its worker processes. Without it, nothing is done."""
 
 from __future__ import annotations
 
 import gc
 import os
 import sys
+from typing import Any, TextIO, cast
 
 _SET_IN_WORKERS = "SPARK_REUSE_WORKER"  # set by Spark in the processes that its Python daemon keeps for later tasks
 
@@ -26,3 +27,26 @@ def freeze_imports() -> None:
     if _SET_IN_WORKERS in os.environ and len(sys.modules) != _Frozen.module_count:
         _Frozen.module_count = len(sys.modules)
         gc.freeze()
+
+
+class _WithoutBrokenPipes:
+    """Standard error that leaves out what is printed while a BrokenPipeError is handled."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return len(text) if isinstance(sys.exc_info()[1], BrokenPipeError) else self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def leave_out_broken_pipes() -> None:
+    """Print nothing in a Spark worker about a pipe that Spark has closed.
+
+    For `show(n)` and `limit(n)` Spark takes the first rows and closes the pipe. The worker then fails to flush the last
+    ones, which is no error, but PySpark's daemon would print it.
+    """
+    if _SET_IN_WORKERS in os.environ and not isinstance(sys.stderr, _WithoutBrokenPipes):
+        sys.stderr = cast(TextIO, _WithoutBrokenPipes(sys.stderr))

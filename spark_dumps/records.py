@@ -11,14 +11,14 @@ from pyspark.sql.datasource import InputPartition
 from logstore.columns.batch_table import BatchTable, BoolArray, ByteArray
 from logstore.columns.legacy import fill_legacy_is_valid
 from logstore.columns.record_windows import BadBatch, record_windows
-from logstore.disk.mapped import MappedFile
+from logstore.disk.loaded import LoadedFile
 from logstore.errors import CorruptRecordError, DataDirectoryError, LogstoreError
 from logstore.folds.committed_filter import is_in_aborted
 from logstore.layout.batch import MAGIC_V2
 from logstore.view.walk import tables_around_damage
 
 from .arrow_records import KeptRecords, record_batch
-from .bounds import find_range
+from .bounds import find_range, require_named
 from .directories import chosen_partitions
 from .options import Options
 from .planning import Slice, SliceTask, head_of, plan_tasks
@@ -46,6 +46,8 @@ def _shown(options: Options) -> list[str]:
 def plan(options: Options) -> list[InputPartition]:
     """Plan tasks of about 128 MiB; small partitions share one."""
     partitions = chosen_partitions(options)
+    for bound in (options.starting, options.ending):
+        require_named(bound, partitions)
     return [*plan_tasks([find_range(partition, options) for partition in partitions], options.partition_count_min)]
 
 
@@ -53,7 +55,7 @@ def read_task(task: InputPartition, options: Options, schema: pa.Schema) -> Iter
     """Yield the records of a task, without control records and aborted transactions.
 
     Raises:
-        DataDirectoryError: a segment is gone, or was replaced since planning.
+        DataDirectoryError: this process does not see what the driver listed, or a segment was replaced since.
         LogstoreError: damage, with mode FAILFAST.
     """
     return read_slices(task, options, schema, _records)
@@ -62,6 +64,8 @@ def read_task(task: InputPartition, options: Options, schema: pa.Schema) -> Iter
 def read_slices(task: InputPartition, options: Options, schema: pa.Schema, make: Make) -> Iterator[pa.RecordBatch]:
     """Yield the result of `make` for the batches of a task, and rows for damage; raises as `read_task`."""
     assert isinstance(task, SliceTask)
+    for seen in {id(one.seen): one.seen for one in task.slices}.values():
+        seen.require()
     for one in task.slices:
         for data, found in batch_tables(one):
             made = [found] if isinstance(found, LogstoreError) else make(one, data, found, options, schema)
@@ -114,6 +118,7 @@ def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreE
             before = table
         if before is None or before.has_more or before.next_position == one.end:
             return
+        log.load(before.next_position, one.end)
         if not (one.is_tail and _is_unwritten(log.data[: one.end], before)):
             yield log.data, _stop(one, before)
 
@@ -129,9 +134,9 @@ def wanted(one: Slice, table: BatchTable) -> BoolArray:
     return is_wanted
 
 
-def _opened(one: Slice) -> MappedFile:
+def _opened(one: Slice) -> LoadedFile:
     try:
-        log = MappedFile(one.path)
+        log = LoadedFile(one.path)
     except DataDirectoryError as error:
         raise DataDirectoryError("the segment cannot be opened", path=one.path, found=error, advice=_ADVICE) from error
     if log.size < one.end:

@@ -13,14 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
-from logstore.columns.batch_table import BatchTable, Int64Array, scan_chunk
+from logstore.columns.batch_table import BatchTable, Int64Array
 from logstore.disk.directory import SegmentFiles
 from logstore.disk.file_range import FileRange
-from logstore.disk.mapped import MappedFile, segment_size
+from logstore.disk.loaded import LoadedFile
+from logstore.disk.mapped import segment_size
 from logstore.disk.names import file_name
 from logstore.layout.file_names import base_offset_of
 from logstore.layout.offset_index import ENTRY_SIZE, parse_offset_index
-from logstore.view.walk import tables_around_damage
+from logstore.view.walk import scan_loaded, tables_around_damage
 
 from .directories import ListedPartition
 
@@ -40,32 +41,32 @@ class IndexEntries:
     positions: Int64Array
     end: int
 
-    def position_at_or_before(self, log: MappedFile, offset: int) -> int:
+    def position_at_or_before(self, log: LoadedFile, offset: int) -> int:
         """Return the position of a batch before which all offsets are below `offset`; 0 if no entry helps."""
         slot = int(np.searchsorted(self.last_offsets, offset, side="right")) - 1
         while slot >= 0 and not self._holds(log, slot):
             slot -= 1
         return int(self.positions[slot]) if slot >= 0 else 0
 
-    def position_behind(self, log: MappedFile, offset: int) -> int:
+    def position_behind(self, log: LoadedFile, offset: int) -> int:
         """Return the position of a batch from which on no offset is below `offset`; the end if no entry helps."""
         # the batch of the first entry at or above `offset` may begin below it
         return self._first_from(log, int(np.searchsorted(self.last_offsets, offset)) + 1)
 
-    def position_from(self, log: MappedFile, position: int) -> int:
+    def position_from(self, log: LoadedFile, position: int) -> int:
         """Return the position of the first indexed batch at or behind `position`; the end if there is none."""
         return self._first_from(log, int(np.searchsorted(self.positions, position)))
 
-    def _first_from(self, log: MappedFile, slot: int) -> int:
+    def _first_from(self, log: LoadedFile, slot: int) -> int:
         while slot < self.positions.size:
             if self._holds(log, slot):
                 return int(self.positions[slot])
             slot += 1
         return self.end
 
-    def _holds(self, log: MappedFile, slot: int) -> bool:
+    def _holds(self, log: LoadedFile, slot: int) -> bool:
         end = min(self.end, log.size)
-        table = scan_chunk(log.data, int(self.positions[slot]), end, check_crc=True, capacity=1)
+        table = scan_loaded(log, int(self.positions[slot]), end, check_crc=True, capacity=1)
         is_there = len(table) == 1 and int(table.last_offset[0]) == int(self.last_offsets[slot])
         return is_there and int(table.is_valid[0]) != 0
 
@@ -89,7 +90,7 @@ class PlannedSegment:
         """The usable entries of the offset index."""
         return read_entries(self.files.offset_index, self.size)
 
-    def cuts(self, log: MappedFile, start: int, end: int, size: int) -> list[int]:
+    def cuts(self, log: LoadedFile, start: int, end: int, size: int) -> list[int]:
         """Return positions of batches, from `start` to `end`, that cut them into pieces of about `size` bytes."""
         found = [start]
         while end - found[-1] > size:
@@ -99,7 +100,7 @@ class PlannedSegment:
             found.append(position)
         return [*found, end]
 
-    def tables(self, log: MappedFile, start: int, *, check_crc: bool = False) -> Iterator[BatchTable]:
+    def tables(self, log: LoadedFile, start: int, *, check_crc: bool = False) -> Iterator[BatchTable]:
         """Iterate over tables of the batches from byte `start` on; damage is skipped."""
         end = min(self.size, log.size)
         return tables_around_damage(log, start, end, self.files.base_offset, check_crc=check_crc)

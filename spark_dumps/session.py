@@ -16,10 +16,7 @@ from logstore.errors import UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from logstore.audit.cluster import Cluster
     from logstore.audit.directory_audit import AuditedDirectory
-    from logstore.audit.partition import Partition
-    from logstore.audit.verify import PartitionFacts
 
 JAVA_VERSION_MIN = 17  # of Spark 4
 SPARK_VERSION_MIN = (4, 2)  # the first with limits for Python stream readers (`ReadLimit`)
@@ -59,35 +56,44 @@ def session(master: str = "local[*]", settings: Mapping[str, str] | None = None)
 def audit_with_spark(master: str, path: str, now_ms: int, *, decodes: bool = True) -> AuditedDirectory:
     """Audit the data directory at `path` with tasks that read partitions, each log once; paths in it are absolute.
 
+    It runs in the session that is there, and leaves it running; else in a session of its own.
+
     Args:
-        master: as for `SparkSession.builder.master`; its executors see the same path.
+        master: as for `SparkSession.builder.master`, for a new session; executors see the same path.
         now_ms: reference time for the ages of transactions, ms since 1970.
         decodes: decode the records, see `verify_partition`.
 
     Raises:
-        UsageError: PySpark or Java is missing.
+        UsageError: PySpark or Java is missing; the path is no data directory.
+        DataDirectoryError: an executor does not see what is there.
     """
     from logstore.audit.directory_audit import audit_directory
 
-    from .findings import facts_of
-    from .tables import PARTITIONS_A_TASK
+    from .directories import require_data_directory
+    from .spread import follow_on_executors
 
-    spark = session(master, _AUDIT_SETTINGS)
-    spark.sparkContext.setLogLevel("ERROR")
+    path = os.path.abspath(path)
+    require_data_directory(path)
+    is_ours = not _is_session_there()
+    spark = session(master, _AUDIT_SETTINGS if is_ours else None)
+    try:
+        if is_ours:
+            spark.sparkContext.setLogLevel("ERROR")
+        return audit_directory(path, now_ms, partial(follow_on_executors, spark.sparkContext, decodes=decodes))
+    finally:
+        if is_ours:
+            spark.stop()
 
-    def follow(partitions: list[Partition], cluster: Cluster) -> list[PartitionFacts]:
-        _ = cluster.image  # a cached property: read it here once, not in every task
-        task_count = len(partitions) // PARTITIONS_A_TASK + 1
-        tasks = spark.sparkContext.parallelize(partitions, task_count)
-        facts = tasks.map(partial(facts_of, cluster=cluster, decodes=decodes)).collect()
-        for one in facts:
-            one.transactions.evidence.cluster = cluster
-        return facts
+
+def _is_session_there() -> bool:
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
 
     try:
-        return audit_directory(os.path.abspath(path), now_ms, follow)
-    finally:
-        spark.stop()
+        SparkSession.active()
+    except PySparkRuntimeError:
+        return False
+    return True
 
 
 def settings_of(master: str) -> dict[str, str]:

@@ -7,7 +7,7 @@
 | `records` | each record that a consumer gets, in the columns of Spark's Kafka source; `records` has more columns |
 | `batches` | each record batch: its header, and whether its checksum is right |
 | `transactions` | each transaction, decided or open, in each of its partitions |
-| `producers` | each producer in the producer state of a partition |
+| `producers` | each producer of a partition that a broker would know now, as `logstore producers` lists them |
 | `aborted` | each entry of a `.txnindex` |
 | `index_entries` | each entry of an `.index` or `.timeindex` |
 | `group_offsets` | each committed offset of a consumer group, and each pending one of an open transaction |
@@ -15,7 +15,9 @@
 | `topics` | each partition: path, size, bounds |
 | `findings` | each finding of `logstore audit` |
 
-Paths: a data directory, the directory of one partition, several of them comma separated, or glob patterns.
+Paths: a data directory, the directory of one partition, several of them comma separated, or glob patterns. A directory
+that is neither is an error. Executors have to see what the driver listed: a task that misses a file, finds a shorter
+one, or finds another `meta.properties` fails the query, and names its host and the path.
 
 | option | means |
 |---|---|
@@ -31,15 +33,24 @@ Paths: a data directory, the directory of one partition, several of them comma s
 | `minPartitions` | least number of tasks, of at most about 512 MiB each; default: tasks of about 128 MiB |
 | `mode` | at damage, `FAILFAST` (default) raises, `PERMISSIVE` and `DROPMALFORMED` go on behind it |
 | `maxRecordsPerTrigger`, `maxOffsetsPerTrigger` | about the largest number of offsets in a batch of a stream |
+| `ignore_network_config` | `true`: options about brokers (`kafka.bootstrap.servers` …) are ignored, not refused |
 | `now` | reference time for ages in table `findings`, epoch ms; default: the clock |
-| `columnNameOfCorruptRecord` | `_corrupt_record`; the column of a given schema for errors, with mode `PERMISSIVE` |
+| `columnNameOfCorruptRecord` | `_corrupt_record`; the column for errors with mode `PERMISSIVE` |
 
-A given schema (`.schema("offset long, value binary")`) prunes columns: other columns are not read. Options skip
+A topic or partition that was asked for and is missing is an error that names it, and so is a pattern that nothing
+matches. Bounds name the partitions that are read, and no others. A batch cannot start at the latest offsets, end at the
+earliest, or start above its end. Bounds and `producerIds` are for tables `records` and `batches`.
+
+A given schema (`.schema("offset long, value binary")`) prunes columns: other columns are not read, and errors of mode
+`PERMISSIVE` are shown only if it names their column. Options skip
 segments and seek in them; filters of a query do not: Spark applies them to the rows that the options select
 (`docs/decisions/spark.md` says why).
 
 `spark.readStream.format("kafka_segments")` follows table `records`, by default from `latest`; it takes no ending.
-Triggers, AvailableNow and checkpoints work as for other sources.
+Triggers, AvailableNow and checkpoints work as for other sources. A checkpoint knows the ids of topics: a partition that
+is gone, or is of a new topic of the name, fails the query, as Spark's Kafka source does; with `failOnDataLoss` as
+`false` it is left out with a warning, or read from its start. A pattern that matches nothing may match later. There is
+no `writeStream`.
 
 Writing:
 
@@ -58,6 +69,7 @@ producer chooses. Rows of one task keep their order within a partition.
 | `stagingPath` | a directory that driver and executors share; default: the parent of `path` |
 | `transactionalId` | a job fences unfinished older jobs with the same id; default: a new id |
 | `kafka.compression.type`, `kafka.partitioner.ignore.keys` | as of Kafka's producer |
+| `ignore_network_config` | as for reading |
 | `kafka.transaction.timeout.ms` | time for the driver to append all rows; default: long enough at 10 MB/s |
 | `kafka.max.block.ms` | time that the driver waits for the lock of the directory; default: 60000 |
 
@@ -69,11 +81,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
+from logstore.errors import UsageError
+
 from .options import parse_options
-from .pyspark_parts import freeze_imports
+from .pyspark_parts import freeze_imports, leave_out_broken_pipes
 from .tables import TableReader, schema_of
 
 
@@ -87,6 +107,7 @@ class KafkaSegments(DataSource):
         super().__init__(dict(options))
         self._given = dict(options)
         freeze_imports()
+        leave_out_broken_pipes()
 
     @classmethod
     def name(cls) -> str:
@@ -112,3 +133,10 @@ class KafkaSegments(DataSource):
         from .sink import make_sink
 
         return make_sink(self._given, schema, is_overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        """Raise UsageError: a batch that Spark repeats after a failure would be written twice."""
+        raise UsageError(
+            "kafka_segments has no writeStream: a batch that Spark repeats after a failure would be written twice",
+            advice='write each batch by foreachBatch, as frame.write.format("kafka_segments"), or use a broker',
+        )

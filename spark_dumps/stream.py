@@ -1,12 +1,14 @@
 """`readStream`: the records of partitions that grow.
 
-A checkpoint has the JSON of Spark's Kafka source: `{"orders": {"0": 42}}`, the next offset to read of each partition. A
-partition that is created later is read from its start.
+A checkpoint has the JSON of Spark's Kafka source, the next offset to read of each partition, and the id of each topic:
+`{"orders": {"0": 42, "topicId": "…"}}`. A partition that is created later is read from its start. A topic of the same
+name with another id was deleted and made anew: its offsets are others, and the records of the old one are lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil, floor
 from typing import Any
 
@@ -15,20 +17,24 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from logstore.disk.side_files import topic_id_of
 from logstore.errors import UsageError
 from logstore.layout.file_names import directory_name
 from logstore.view.partition_reader import PartitionReader
 
-from .bounds import PartitionBounds, PartitionRange, find_bounds, resolve
-from .directories import chosen_partitions
+from .bounds import PartitionBounds, PartitionRange, find_bounds, require_named, resolve
+from .directories import find_partitions
 from .options import Options
 from .planning import plan_tasks
+from .pyspark_parts import leave_out_broken_pipes
 from .records import TABLE, read_task
 from .schemas import arrow_schema
 from .tables import check_columns
 
 Key = tuple[str, int]
-OffsetsJson = dict[str, dict[str, int]]
+OffsetsJson = dict[str, dict[str, Any]]
+TOPIC_ID = "topicId"  # beside the partitions of a topic, whose names are numbers
+_LOGGER = logging.getLogger("logstore")
 
 
 class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -49,10 +55,18 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**self.__dict__, "_readers": {}}
 
     def initialOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name
-        """Return the starting offsets of a query without a checkpoint, by `startingOffsets` or its alternatives."""
+        """Return the starting offsets of a query without a checkpoint, by `startingOffsets` or its alternatives.
+
+        Raises:
+            UnknownTopicOrPartitionError: a topic or partition that was asked for is missing; a pattern may match later.
+            UsageError: a bound names a partition that is not read, or is outside its log (`failOnDataLoss`).
+        """
         starting = self._options.starting
-        found = {key: resolve(starting, one, self._options, is_start=True) for key, one in self._bounds().items()}
-        return as_json(found)
+        bounds = self._bounds(may_lack=self._options.choice.pattern is not None)
+        require_named(starting, [one.partition for one in bounds.values()])
+        offsets = {key: resolve(starting, one, self._options) for key, one in bounds.items()}
+        found = {key: bounds[key].end_offset if offset is None else offset for key, offset in offsets.items()}
+        return as_json(found, _topic_ids(bounds.values()))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Return the limit of `maxRecordsPerTrigger`, if it is given."""
@@ -63,17 +77,23 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the end of the next batch: the lowest of the logs' ends, the target of AvailableNow and the limit.
 
         Raises:
-            UsageError: a log ends before `start` (`failOnDataLoss`).
+            UsageError: a log ends before `start`, is gone, or is of another topic of the name (`failOnDataLoss`).
         """
-        begins = as_offsets(start)
+        begins, known_ids = as_offsets(start), ids_in(start)
+        found = self._bounds()
+        ids = {**known_ids, **_topic_ids(found.values())}
+        for key in sorted(begins.keys() - found.keys()):
+            self._report_loss(f"{directory_name(*key)} is gone", begins.pop(key))
         ends = dict(begins)
-        for key, bounds in self._bounds().items():
+        for key, bounds in found.items():
+            if _is_other(known_ids, ids, key) and key in begins:
+                self._report_loss(f"{directory_name(*key)} is of a new topic of the name", begins.pop(key))
             begin = begins.setdefault(key, bounds.start_offset)
             if bounds.log_end_offset < begin:
                 self._report_loss(f"{directory_name(*key)} ends at offset {bounds.log_end_offset}", begin)
             end = bounds.end_offset if self._target is None else min(bounds.end_offset, self._target.get(key, 0))
             ends[key] = max(begin, end)
-        return as_json(limited(begins, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends)
+        return as_json(limited(begins, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends, ids)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Note the ends of the logs, at which the query ends."""
@@ -81,7 +101,8 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name
         """Return the ends of the logs, for the progress of the query."""
-        return as_json({key: bounds.end_offset for key, bounds in self._bounds().items()})
+        found = self._bounds()
+        return as_json({key: one.end_offset for key, one in found.items()}, _topic_ids(found.values()))
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
         """Return the tasks of a batch.
@@ -89,15 +110,24 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             UsageError: offsets of the batch are gone (`failOnDataLoss`).
         """
-        begins, bounds = as_offsets(start), self._bounds()
+        begins, ends, bounds = as_offsets(start), as_offsets(end), self._bounds()
+        begin_ids, end_ids, ids = ids_in(start), ids_in(end), _topic_ids(bounds.values())
+        for key in sorted(begins.keys() - ends.keys()):
+            self._report_loss(f"{directory_name(*key)} is gone", begins[key])
         ranges = []
-        for key, end_offset in sorted(as_offsets(end).items()):
-            if begins.get(key, 0) < end_offset:
-                ranges += self._range(key, bounds.get(key), begins.get(key), end_offset)
+        for key, end_offset in sorted(ends.items()):
+            begin = None if _is_other(begin_ids, end_ids, key) else begins.get(key)
+            if (begin or 0) >= end_offset:
+                continue
+            if _is_other(end_ids, ids, key):
+                self._report_loss(f"{directory_name(*key)} is of a new topic of the name", begin)
+            else:
+                ranges += self._range(key, bounds.get(key), begin, end_offset)
         return plan_tasks(ranges, self._options.partition_count_min)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the records of a task."""
+        leave_out_broken_pipes()
         return read_task(partition, self._options, arrow_schema(self._schema))
 
     def _range(
@@ -114,21 +144,50 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first = max(begin or 0, bounds.start_offset)
         return [bounds.range(first, end_offset, self._options.mode)] if first < end_offset else []
 
-    def _bounds(self) -> dict[Key, PartitionBounds]:
-        """Return the current bounds of all partitions."""
-        found = {}
-        for partition in chosen_partitions(self._options):
-            found[partition.key] = find_bounds(partition, self._options.isolation_level, self._readers)
+    def _bounds(self, *, may_lack: bool = True) -> dict[Key, PartitionBounds]:
+        """Return the current bounds of all partitions; what cannot be listed is an error, as it is not gone."""
+        options, found = self._options, {}
+        for partition in find_partitions(options.paths, options.choice, is_strict=True, may_lack=may_lack):
+            found[partition.key] = find_bounds(partition, options.isolation_level, self._readers)
         return found
 
     def _report_loss(self, what: str, offset: int | None) -> None:
-        if self._options.fail_on_data_loss:
+        if not self._options.fail_on_data_loss:
+            _LOGGER.warning("Records that the query has not read may be gone: %s", what)
+            return
+        raise UsageError(
+            f"records that the query has not read are gone: {what}",
+            expected="its start" if offset is None else f"offset {offset}",
+            found=what,
+            advice="set failOnDataLoss to false to go on with the records that are left, or use a new checkpoint",
+        )
+
+
+def _topic_ids(found: Iterable[PartitionBounds]) -> dict[str, str]:
+    """Return the id of each topic that has one on the disk (`partition.metadata`).
+
+    Raises:
+        UsageError: partitions of one topic have two ids.
+    """
+    ids: dict[str, str] = {}
+    for bounds in found:
+        partition = bounds.partition
+        topic_id = topic_id_of(partition.files.path)
+        if topic_id is not None and ids.setdefault(partition.topic, topic_id) != topic_id:
             raise UsageError(
-                f"records that the query has not read are gone: {what}",
-                expected="its start" if offset is None else f"offset {offset}",
-                found=what,
-                advice="set failOnDataLoss to false to go on with the records that are left, or use a new checkpoint",
+                f"{partition.name} is of another topic of the name than the partitions before it",
+                path=partition.files.path,
+                expected=f"topic id {ids[partition.topic]}",
+                found=topic_id,
+                advice="wait until the broker has deleted the old topic, or take the copy out of the directory",
             )
+    return ids
+
+
+def _is_other(before: Mapping[str, str], after: Mapping[str, str], key: Key) -> bool:
+    """Return whether the topic is known to be another one of the name."""
+    topic, _ = key
+    return topic in before and topic in after and before[topic] != after[topic]
 
 
 def limited(begins: Mapping[Key, int], ends: Mapping[Key, int], limit: int) -> dict[Key, int]:
@@ -144,11 +203,14 @@ def limited(begins: Mapping[Key, int], ends: Mapping[Key, int], limit: int) -> d
     return {key: begins[key] + (ceil(share) if share < 1 else floor(share)) for key, share in shares.items()}
 
 
-def as_json(offsets: Mapping[Key, int]) -> OffsetsJson:
-    """Return `{"orders": {"0": 42}}`, sorted, because Spark compares the texts."""
+def as_json(offsets: Mapping[Key, int], topic_ids: Mapping[str, str] | None = None) -> OffsetsJson:
+    """Return `{"orders": {"0": 42, "topicId": "…"}}`, sorted, because Spark compares the texts."""
     found: OffsetsJson = {}
     for (topic, partition), offset in sorted(offsets.items()):
         found.setdefault(topic, {})[str(partition)] = offset
+    for topic, topic_id in (topic_ids or {}).items():
+        if topic in found:
+            found[topic][TOPIC_ID] = topic_id
     return found
 
 
@@ -158,4 +220,10 @@ def as_offsets(offsets: OffsetsJson) -> dict[Key, int]:
         (topic, int(partition)): offset
         for topic, by_partition in offsets.items()
         for partition, offset in by_partition.items()
+        if partition != TOPIC_ID
     }
+
+
+def ids_in(offsets: OffsetsJson) -> dict[str, str]:
+    """Return the topic ids by topic."""
+    return {topic: found[TOPIC_ID] for topic, found in offsets.items() if TOPIC_ID in found}

@@ -14,9 +14,9 @@ from pyspark.sql.types import DataType, StringType, StructType
 
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 
-from .directories import ListedPartition, chosen_partitions, relist
-from .options import Options, TopicChoice
-from .pyspark_parts import freeze_imports
+from .directories import ListedPartition, chosen_partitions, partitions_of_topic, relist
+from .options import Mode, Options
+from .pyspark_parts import freeze_imports, leave_out_broken_pipes
 from .schemas import arrow_schema, check_schema, struct_of
 
 ROWS_A_BATCH = 4096
@@ -69,14 +69,14 @@ def partition_table(
         rows: yields the rows of a partition, and errors of damage; columns that a row does not have are null.
         topic: the topic to read, whatever the options choose.
     """
-    only = None if topic is None else TopicChoice(topics=frozenset({topic}))
 
     def plan(options: Options) -> list[InputPartition]:
-        return [*grouped(chosen_partitions(options, only))]
+        return [*grouped(chosen_partitions(options) if topic is None else partitions_of_topic(options, topic))]
 
     def read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(task, PartitionsTask)
         for partition in task.partitions:
+            partition.require_seen()
             now = relist(partition)
             yield from _batches(now, rows(now, options), options, schema)
 
@@ -162,9 +162,12 @@ def find_table(name: str) -> Table:
 
 
 def schema_of(options: Options) -> StructType:
-    """Return the columns of the options' table without a given schema."""
+    """Return the columns of the options' table without a given schema; mode PERMISSIVE adds the one for errors."""
     table = find_table(options.table)
-    return struct_of(table.columns, None if table.shown is None else table.shown(options))
+    names = [*table.columns] if table.shown is None else table.shown(options)
+    if options.mode is Mode.PERMISSIVE:
+        names.append(options.corrupt_column)
+    return struct_of({**table.columns, options.corrupt_column: StringType()}, names)
 
 
 class TableReader(DataSourceReader):
@@ -180,6 +183,7 @@ class TableReader(DataSourceReader):
         """Return the tasks; Spark needs at least one, which may have no rows."""
         table = find_table(self._options.table)
         freeze_imports()
+        leave_out_broken_pipes()
         return table.plan(self._options) or [PartitionsTask(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -188,6 +192,7 @@ class TableReader(DataSourceReader):
             schema = arrow_schema(self._schema)
             table = find_table(self._options.table)
             freeze_imports()
+            leave_out_broken_pipes()
             yield from table.read(partition, self._options, schema)
 
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from logstore.audit.evidence import Evidence
-from logstore.audit.facts.batches import BadBytes
 from logstore.audit.facts.transactions import PartitionTransaction, PartitionTransactions
-from logstore.audit.log_pass import follow
-from logstore.audit.partition import open_partition
-from logstore.errors import CorruptRecordError, LogstoreError
+from logstore.errors import LogstoreError
 
 from .directories import ListedPartition
+from .followed import follow_partition
 from .options import Options
 from .schemas import columns_of
 from .tables import Row, partition_table, row_of
@@ -28,26 +26,15 @@ _OF_MARKER = ("marker_offset", "marker_timestamp", "marker_epoch", "coordinator_
 
 
 def _rows(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
-    opened = open_partition(partition.files.path)
-    evidence, damage = Evidence(opened), list[LogstoreError]()
-    history = PartitionTransactions(evidence)
+    histories: list[PartitionTransactions] = []
 
-    def keep(facts: object) -> None:
-        """Keep damage as errors; a tail is being written."""
-        if isinstance(facts, BadBytes) and not facts.piece.is_tail:
-            damage.append(
-                CorruptRecordError(
-                    "bytes that are no batch",
-                    path=facts.path,
-                    position=facts.piece.start,
-                    offset=facts.piece.offset,
-                    expected=facts.piece.expected,
-                    found=facts.piece.found,
-                )
-            )
+    def history(evidence: Evidence) -> PartitionTransactions:
+        histories.append(PartitionTransactions(evidence))
+        return histories[-1]
 
-    follow(evidence, [history], keep)
-    yield from map(_row, history.transactions)
+    damage = follow_partition(partition, history)
+    for one in histories:
+        yield from map(_row, one.transactions)
     yield from damage
 
 

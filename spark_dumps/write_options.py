@@ -14,10 +14,11 @@ from pyspark.sql.types import BinaryType, DataType, IntegerType, StringType, Str
 
 from logstore.errors import InvalidTopicError, UsageError
 
+from .network_options import IGNORE_OPTION
 from .options import INTERNAL_TOPICS, OptionReader, local_path
 from .schemas import HEADERS
 
-DEFAULT_ID_PREFIX = "kafka_segments-"
+ID_PREFIX = "kafka_segments-"  # of the transactional id of each job: a store may have producers that are no jobs
 PRODUCER_PREFIX = "kafka."
 COLUMNS: dict[str, tuple[DataType, ...]] = {  # in the order in which the Kafka sink checks them
     "topic": (StringType(),),
@@ -32,7 +33,7 @@ _REQUIRED = {
     "value": "Required attribute 'value' not found",
 }
 _PRODUCER_NAMES = "compression.type max.block.ms partitioner.ignore.keys transaction.timeout.ms"
-_NAMES = ["path", "topic", "partitions", "stagingPath", "transactionalId"]
+_NAMES = ["path", "topic", "partitions", "stagingPath", "transactionalId", IGNORE_OPTION]
 _NAMES += [PRODUCER_PREFIX + name for name in _PRODUCER_NAMES.split()]
 
 
@@ -45,6 +46,7 @@ class WriteOptions:
         topic: the topic of all rows; None: each row names its own.
         partition_count: number of partitions of missing topics; None: they are an error.
         staging_path: the directory for staging directories; None: the parent of the data directory.
+        transactional_id: of the job's producer, as the store knows it.
         producer: the given configurations of the producer, by Kafka's names.
     """
 
@@ -73,15 +75,15 @@ def parse_write_options(given: Mapping[str, str]) -> WriteOptions:
         topic = topic.strip()
         require_no_internal_topic(topic)
     staging_path = values.get("stagingpath")
-    transactional_id = values.get("transactionalid", f"{DEFAULT_ID_PREFIX}{uuid.uuid4()}")
-    if not transactional_id:
+    given_id = values.get("transactionalid", str(uuid.uuid4()))
+    if not given_id:
         raise UsageError("transactionalId is empty", advice="leave it out, and each job gets a new one")
     return WriteOptions(
         path=paths[0],
         topic=topic,
         partition_count=reader.positive("partitions"),
         staging_path=None if staging_path is None else local_path(staging_path.strip()),
-        transactional_id=transactional_id,
+        transactional_id=f"{ID_PREFIX}{given_id}",
         producer={
             name[len(PRODUCER_PREFIX) :]: value for name, value in values.items() if name.startswith(PRODUCER_PREFIX)
         },

@@ -25,6 +25,7 @@ from logstore.columns.batch_table import Int64Array
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.coordinator.transactions.transitions import ONGOING
+from logstore.disk.lock import is_lock_held
 from logstore.errors import (
     DataDirectoryError,
     InvalidProducerEpochError,
@@ -37,7 +38,7 @@ from logstore.log.append.columns import COLUMNS_BATCH_SIZE
 from logstore.store.broker_config import parse_broker_config
 
 from .staging import staged_batches
-from .write_options import DEFAULT_ID_PREFIX, WriteOptions
+from .write_options import ID_PREFIX, WriteOptions
 
 CHUNK_SIZE = 32 << 20  # bytes of rows that are sorted by partition at once
 RATE_MIN = 10_000  # bytes per ms; slower than any append, for the default timeout of the transaction
@@ -123,16 +124,18 @@ def _opened(options: WriteOptions, producer_config: Mapping[str, Any]) -> Store:
         try:
             return logstore.open(options.path, config=broker_config)
         except DataDirectoryError as error:
-            is_locked = (error.message or "").startswith("Failed to acquire lock")
-            if not is_locked or clock.monotonic_s() >= end_s:
+            if not is_lock_held(error) or clock.monotonic_s() >= end_s:
                 raise
         threading.Event().wait(LOCK_INTERVAL_S)
 
 
 def _abort_left_over(store: Store) -> None:
-    """Abort the open transactions of jobs, whose drivers are dead: this process has the lock."""
+    """Abort the open transactions of jobs, whose drivers are dead: this process has the lock.
+
+    Other transactions are left to their timeouts: a client of a broker that is not running may still be alive.
+    """
     for one in list(store.transactions):
-        if one.state is ONGOING and one.transactional_id.startswith(DEFAULT_ID_PREFIX):
+        if one.state is ONGOING and one.transactional_id.startswith(ID_PREFIX):
             identity = ProducerIdentity(one.producer_id, one.producer_epoch)
             store.transactions.end_transaction(one.transactional_id, identity, is_commit=False)
 
@@ -269,7 +272,7 @@ class Placing:
 
 def _advise(error: BaseException) -> None:
     if isinstance(error, OVERTAKEN):
-        error.advice = error.advice or f"if the job took too long, give it a longer kafka.{_TIMEOUT}"
+        error.advice = error.given_advice or f"if the job took too long, give it a longer kafka.{_TIMEOUT}"
 
 
 def _chunks(job: StagedJob) -> Iterator[pa.Table]:

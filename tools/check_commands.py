@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,10 +11,10 @@ import click
 
 from logstore.disk.names import absolute_path
 
-from .paths import data_directory, input_paths
+from .paths import data_directory
 from .progress import Progress, log_size
 from .rows import PARTITION, PATH, PLACE_BY_PATH, TOPIC, Row, RowField, RowType, members, print_row, print_rows
-from .tables import count_of, print_lines, print_table
+from .tables import count_of, print_lines, print_table, visible
 from .verbs import Verb, code_of, hint, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 
 def _where(row: Row) -> str:
-    return row["path"] or f"{row['topic']}-{row['partition']}"
+    from logstore.audit.finding import Where
+
+    return Where(row["path"], row["topic"], row["partition"]).name
 
 
 FINDING = RowType(
@@ -63,6 +66,9 @@ AUDITED = RowType(
         RowField("size", "integer", "bytes of their logs"),
         RowField("batchCount", "integer", "good batches"),
         RowField("transactionCount", "integer", "transactions, counted once in each of their partitions"),
+        RowField("openCount", "integer", "transactions that are open, counted once in each of their partitions"),
+        RowField("overdueCount", "integer", "those of them that should have ended by now"),
+        RowField("heldBackCount", "integer", "partitions in which read_committed consumers wait for them"),
         RowField("groupOffsetCount", "integer", "offsets that groups have committed"),
         RowField("notAsked", "array", "objects of what cannot be known: `rule`, `partitionCount`, `reason`"),
     ),
@@ -79,22 +85,30 @@ _checksums_option = click.option(
 
 
 @click.command("verify", cls=Verb, prints=[VERIFIED, FINDING], example="logstore verify '/var/lib/kafka/data/orders-*'")
-@paths_argument(input_paths)
+@paths_argument()
 @_checksums_option
 def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> int:
     """Prove that partitions are what a broker wrote: every batch, and every file beside the log.
 
     Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
     """
+    from logstore.audit.cluster import Cluster
+    from logstore.audit.partition import directory_around
     from logstore.audit.verify import verify_directory, verify_partition_directory
 
+    clusters = {
+        root: Cluster(root) for root in {directory_around(path) for path, is_partition in paths if is_partition}
+    }
     partitions: list[PartitionFacts] = []
     findings: list[Finding] = []
     sizes = (log_size(path, is_partition=is_partition) for path, is_partition in paths)
     with Progress("verify", lambda: sum(sizes)) as progress:
         for path, is_partition in paths:
             if is_partition:
-                facts = verify_partition_directory(path, decodes=not checksums_only, advance=progress.advance)
+                cluster = clusters[directory_around(path)]
+                facts = verify_partition_directory(
+                    path, cluster=cluster, decodes=not checksums_only, advance=progress.advance
+                )
                 partitions.append(facts)
                 findings += facts.findings
             else:
@@ -104,7 +118,10 @@ def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> in
     if form != "csv":
         told = set(findings)
         print_rows(VERIFIED, [_verified(one, told) for one in partitions], form)
-    return _print_findings(findings, form)
+    code = _print_findings(findings, form)
+    if form == "csv":
+        _tell_verdict([count_of(len(partitions), "partition")], findings)
+    return code
 
 
 def _verified(one: PartitionFacts, told: set[Finding]) -> Row:
@@ -161,24 +178,49 @@ def audit(directory: str, now: int, form: str, checksums_only: bool, master: str
     if form == "jsonl":
         print_row(AUDITED, row, form)
     elif form == "table":
-        print_lines(
-            f"{count_of(row['partitionCount'], 'partition')}, {count_of(row['size'], 'byte')}, "
-            f"{count_of(row['batchCount'], 'batch')}, {count_of(row['transactionCount'], 'part')} of transactions, "
-            f"{count_of(row['groupOffsetCount'], 'group offset')}"
-        )
-        for one in row["notAsked"]:
-            print_lines(f"not asked: {one['rule']} in {count_of(one['partitionCount'], 'partition')}: {one['reason']}")
-    return _print_findings(audited.findings, form)
+        print_lines(*_summary(directory, audited, row))
+    code = _print_findings(audited.findings, form)
+    if form == "csv":
+        _tell_verdict(_summary(directory, audited, row), audited.findings)
+    return code
+
+
+def _summary(directory: str, audited: AuditedDirectory, row: Row) -> list[str]:
+    """Return the lines that say what was audited, which transactions are open, and what could not be asked."""
+    from logstore.audit.open_transactions import held_back
+
+    lines = [
+        f"{count_of(row['partitionCount'], 'partition')}, {count_of(row['size'], 'byte')}, "
+        f"{count_of(row['batchCount'], 'batch')}, {count_of(row['transactionCount'], 'part')} of transactions, "
+        f"{count_of(row['groupOffsetCount'], 'group offset')}"
+    ]
+    if row["openCount"]:
+        held, overdue = held_back(audited.transactions.open), row["overdueCount"] or "none"
+        lines.append(f"{held}: `logstore txns list {directory}`; {overdue} of them overdue")
+    lines += [
+        f"not asked: {rule['rule']} in {count_of(rule['partitionCount'], 'partition')}: {rule['reason']}"
+        for rule in row["notAsked"]
+    ]
+    return lines
+
+
+def _tell_verdict(lines: Sequence[str], findings: Sequence[Finding]) -> None:
+    """Print what was looked at, and how many findings there are, to standard error: CSV has the findings alone."""
+    verdict = count_of(len(findings), "finding") if findings else "no findings"
+    sys.stderr.writelines(f"{visible(line)}\n" for line in (*lines, verdict))
 
 
 def _audited(directory: str, audited: AuditedDirectory) -> Row:
-    unasked = sorted(audited.unasked.items())
+    unasked, opened = sorted(audited.unasked.items()), audited.transactions.open
     return {
         "path": directory,
         "partitionCount": len(audited.partitions),
         "size": sum(one.size.size for one in audited.partitions),
         "batchCount": sum(one.size.batch_count for one in audited.partitions),
         "transactionCount": sum(len(history.table) for history in audited.transactions.histories.values()),
+        "openCount": len(opened),
+        "overdueCount": sum(one.is_overdue for one in opened),
+        "heldBackCount": len({one.name for one in opened}),
         "groupOffsetCount": len(audited.groups.commits),
         "notAsked": [{"rule": rule, "partitionCount": count, "reason": reason} for (rule, reason), count in unasked],
     }

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from .paths import name_of_partition, partition_directory
+from .paths import readable_partition
 from .progress import Progress, log_size
 from .rows import PATH, RowField, RowType, members, print_row
 from .tables import count_of, print_lines, print_table, visible
-from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument
+from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, tell
 
 if TYPE_CHECKING:
+    from logstore.errors import LogstoreError
     from logstore.log.load.loader import LoadSettings
     from logstore.log.salvage.salvage import Piece
 
@@ -27,13 +30,15 @@ COPY = RowType(
     (
         PATH,
         RowField("destination", "string?", "where the copy is; null if nothing was written"),
-        RowField("keptBatches", "integer", "batches in the copy"),
+        RowField("keptBatches", "integer", "batches in the copy, as they were read there again"),
         RowField("leftOutBytes", "integer", "bytes that are not in it"),
+        RowField("logStartOffset", "integer?", "where the log started; null if no checkpoint tells; the copy has all"),
         RowField(
             "pieces",
             "array",
             "the log, as objects: `baseOffset` (of the segment), `start` and `end` (bytes), `firstOffset`, "
-            "`endOffset`, `batchCount`, `problem` (why it is left out; null: it is kept)",
+            "`endOffset`, `batchCount`, `problem` (why it is left out; null: it is kept), `copyBaseOffset` (of the "
+            "copy's segment)",
         ),
     ),
 )
@@ -50,7 +55,7 @@ SAMPLE = RowType(
     ),
 )
 
-_source = path_argument("source", partition_directory)
+_source = path_argument("source", readable_partition)
 _destination = click.argument("destination", type=click.Path(), required=False)
 
 
@@ -60,19 +65,21 @@ _destination = click.argument("destination", type=click.Path(), required=False)
 @now_option
 @dry_run_option
 def salvage(source: str, destination: str | None, now: int, dry_run: bool, form: str) -> int:
-    """Copy all good batches of a partition to the new directory DESTINATION, or into one that is there.
+    """Copy all good batches of a partition into the directory DESTINATION, which is made if it is not there.
 
-    Without a DESTINATION nothing is written, and what would be kept is printed. Batches before and behind damage keep
-    their offsets; indexes, snapshots and epochs are made anew. Readers pass over the holes; a transaction whose marker
-    was lost stays open, see `logstore txns`. The exit code is 1 if something has to be left out.
+    The copy is DESTINATION/topic-partition; a DESTINATION of that name is the copy itself. Without a DESTINATION
+    nothing is written, and what would be kept is printed. Batches before and behind damage keep their offsets, and so
+    do those below the log start. Unusual batches that a broker takes are kept; indexes, snapshots and epochs are made
+    anew. Readers pass over the holes; a transaction whose marker was lost stays open, see `logstore txns`. The exit
+    code is 1 if something has to be left out.
     """
     from logstore.log.salvage.salvage import plan_salvage
 
     with Progress("salvage", lambda: log_size(source, is_partition=True)) as progress:
         pieces = plan_salvage(source, progress.advance)
-        copy = _copy(source, None if dry_run else destination, now, pieces)
+        copy = _copy(source, destination, now, pieces, _why_not(destination, dry_run))
     _print_copy(source, copy, pieces, form)
-    return FINDINGS if any(piece.problem is not None for piece in pieces) else 0
+    return FINDINGS if _tell_metadata(source) or any(piece.problem is not None for piece in pieces) else 0
 
 
 @click.command("repair", cls=Verb, prints=[COPY], example="logstore repair /var/lib/kafka/data/orders-0 /mnt/repaired")
@@ -81,42 +88,82 @@ def salvage(source: str, destination: str | None, now: int, dry_run: bool, form:
 @now_option
 @dry_run_option
 def repair(source: str, destination: str | None, now: int, dry_run: bool, form: str) -> int:
-    """Copy a partition to the new directory DESTINATION, with everything beside the log made anew.
+    """Copy a partition into the directory DESTINATION, with everything beside the log made anew.
 
     For wrong indexes, snapshots and epochs beside a log that is whole; only a torn tail is left out. A log that has
-    lost more than that is refused with exit code 1: see `logstore salvage`. Without a DESTINATION nothing is written.
+    lost more than that is refused with exit code 1: see `logstore salvage`. DESTINATION is as there, and without one
+    nothing is written.
     """
     from logstore.log.salvage.salvage import losses, plan_salvage
 
     with Progress("repair", lambda: log_size(source, is_partition=True)) as progress:
         pieces = plan_salvage(source, progress.advance)
         lost = losses(pieces)
-        copy = _copy(source, None if dry_run or lost else destination, now, pieces)
+        damaged = "the log is damaged in the middle" if lost else None
+        copy = _copy(source, destination, now, pieces, damaged or _why_not(destination, dry_run))
     _print_copy(source, copy, pieces, form)
     if lost:
         text = f"logstore: the log of {source} is damaged in the middle; `logstore salvage` keeps the rest"
         sys.stderr.write(f"{visible(text)}\n")
-    return FINDINGS if lost else 0
+    return FINDINGS if _tell_metadata(source) or lost else 0
 
 
-def _copy(source: str, destination: str | None, now: int, pieces: list[Piece]) -> str | None:
-    """Copy the good pieces, and return the directory of the copy; do nothing if `destination` is None."""
+class _Copy(NamedTuple):
+    """A copy that was made, or why none was: the directory, and the batches and bytes that were read there again."""
+
+    directory: str | None
+    batch_count: int
+    size: int
+    why_not: str | None = None
+
+
+def _why_not(destination: str | None, dry_run: bool) -> str | None:
+    """Return why nothing is to be written; None if something is."""
+    return "name a destination" if destination is None else "this is a dry run" if dry_run else None
+
+
+def _copy(source: str, destination: str | None, now: int, pieces: list[Piece], why_not: str | None) -> _Copy:
+    """Copy the good pieces, unless there is a reason not to."""
     from logstore.audit.partition import open_partition
     from logstore.log.salvage.salvage import salvage as copy_pieces
 
-    if destination is None:
-        return None
-    directory = _new_directory(source, destination)
+    if destination is None or why_not is not None:
+        kept = [piece for piece in pieces if piece.problem is None]
+        batch_count, size = sum(piece.batch_count for piece in kept), sum(piece.end - piece.start for piece in kept)
+        return _Copy(None, batch_count, size, why_not)
     settings = _settings(now, log_start_offset=open_partition(source).first_offset)
-    copy_pieces(source, directory, settings, pieces=pieces)
-    return directory
+    with _new_directory(source, destination) as directory:
+        copied = copy_pieces(source, directory, settings, pieces=pieces)
+    return _Copy(directory, copied.batch_count, copied.size)
 
 
-def _new_directory(source: str, destination: str) -> str:
-    """Return the directory of the copy: `destination`, or below it if it exists and is no partition."""
-    if os.path.isdir(destination) and name_of_partition(destination) is None:
-        return os.path.join(destination, os.path.basename(os.path.abspath(source)))
-    return destination
+@contextmanager
+def _new_directory(source: str, destination: str) -> Iterator[str]:
+    """Yield the directory of the copy: `destination` if it has the partition's name, else one of that name in it.
+
+    A `destination` that is not there is made, and removed again if the block fails.
+    """
+    from logstore.disk.seam import SEAM
+    from logstore.log.salvage.copying import new_directory
+
+    place, name = os.path.abspath(destination), os.path.basename(os.path.abspath(source))
+    if os.path.basename(place) == name:
+        yield destination
+        return
+    is_there = os.path.lexists(place) or not os.path.isdir(os.path.dirname(place))
+    with nullcontext() if is_there else new_directory(place, SEAM):
+        yield os.path.join(destination, name)
+
+
+def _tell_metadata(source: str) -> LogstoreError | None:
+    """Print and return why `partition.metadata` is not in a copy."""
+    from logstore.disk.directory import list_partition_directory
+    from logstore.log.salvage.copying import metadata_problem
+
+    problem = metadata_problem(list_partition_directory(source))
+    if problem is not None:
+        tell(problem)
+    return problem
 
 
 def _settings(now: int, *, log_start_offset: int) -> LoadSettings:
@@ -127,22 +174,29 @@ def _settings(now: int, *, log_start_offset: int) -> LoadSettings:
     return LoadSettings(False, 0, log_start_offset, now, parse_config({}))
 
 
-def _print_copy(source: str, copy: str | None, pieces: list[Piece], form: str) -> None:
+def _print_copy(source: str, copy: _Copy, pieces: list[Piece], form: str) -> None:
     """Print the pieces of the log, and the directory of the copy if there is one."""
-    kept_count = sum(piece.batch_count for piece in pieces if piece.problem is None)
-    left_out_size = sum(piece.end - piece.start for piece in pieces if piece.problem is not None)
+    from logstore.audit.partition import open_partition
+
+    start = open_partition(source).surroundings.log_start_offset
+    left_out_size = sum(piece.end - piece.start for piece in pieces) - copy.size
     if form != "table":
-        row = {"path": source, "destination": copy, "keptBatches": kept_count, "leftOutBytes": left_out_size}
-        print_row(COPY, row | {"pieces": list(map(members, pieces))}, form)
+        counts = {"keptBatches": copy.batch_count, "leftOutBytes": left_out_size, "logStartOffset": start}
+        row = {"path": source, "destination": copy.directory, "pieces": list(map(members, pieces))}
+        print_row(COPY, row | counts, form)
         return
     cells = [(*piece[:6], "yes" if piece.problem is None else "no", piece.problem) for piece in pieces]
     print_table(_COLUMNS, cells, ("byte", "to", "batches"))
-    kept, left_out = count_of(kept_count, "batch"), count_of(left_out_size, "byte")
-    if copy is None:
+    kept, left_out = count_of(copy.batch_count, "batch"), count_of(left_out_size, "byte")
+    if copy.directory is None:
         print_lines("", f"A copy would keep {kept} and leave out {left_out}.")
-        print_lines("Nothing was written: name a destination.")
     else:
-        print_lines("", f"The copy in {copy} has {kept}; {left_out} were left out.")
+        print_lines("", f"The copy in {copy.directory} has {kept}; {left_out} were left out.")
+    first = next((piece.first_offset for piece in pieces if piece.problem is None), None)
+    if start is not None and first is not None and first < start:
+        print_lines(f"The log started at offset {start}; a copy begins at offset {first}, with what is below too.")
+    if copy.why_not is not None:
+        print_lines(f"Nothing was written: {copy.why_not}.")
 
 
 @click.command(
@@ -153,12 +207,16 @@ def _print_copy(source: str, copy: str | None, pieces: list[Piece], form: str) -
 )
 @_source
 @click.argument("destination", type=click.Path())
-@click.option("--offset", type=int, help="Where to begin; by default where the log does.")
+@click.option(
+    "--offset",
+    type=int,
+    help="Where to begin; by default where the log starts, or with its first batch if there is none behind.",
+)
 @click.option("--batches", type=click.IntRange(min=1), default=100, show_default=True, help="How many to take at most.")
 @click.option("--redact", is_flag=True, help="Put letters in the place of keys, values and values of headers.")
 @now_option
 def sample(source: str, destination: str, offset: int | None, batches: int, redact: bool, now: int, form: str) -> int:
-    """Copy some batches of a partition to the new directory DESTINATION, or into one that is there, to show them.
+    """Copy some batches of a partition into the directory DESTINATION, to show them; it is made if it is not there.
 
     They are of one segment, and keep their offsets, times, producers and sequences. Redacted keys and values have their
     length, and are equal where they were; each sample has a secret of its own, which is not kept.
@@ -167,18 +225,19 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
     from logstore.log.salvage.sample import Redaction
     from logstore.log.salvage.sample import sample as copy_sample
 
-    destination = _new_directory(source, destination)
-    found = copy_sample(
-        source,
-        destination,
-        _settings(now, log_start_offset=0),
-        first_offset=open_partition(source).first_offset if offset is None else offset,
-        batch_count=batches,
-        redaction=Redaction(secrets.token_bytes(32)) if redact else None,
-    )
+    with _new_directory(source, destination) as directory:
+        found = copy_sample(
+            source,
+            directory,
+            _settings(now, log_start_offset=open_partition(source).first_offset),
+            first_offset=offset,
+            batch_count=batches,
+            redaction=Redaction(secrets.token_bytes(32)) if redact else None,
+        )
+    _tell_metadata(source)
     row = {
         "path": source,
-        "destination": destination,
+        "destination": directory,
         "batches": found.batch_count,
         "endOffset": found.log.log_end_offset,
         "isRedacted": redact,
@@ -189,7 +248,7 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
         return 0
     what = "redacted" if redact else "as they are"
     kept = count_of(found.batch_count, "batch")
-    print_lines(f"{kept} up to offset {found.log.log_end_offset}, {what}, in {destination}")
+    print_lines(f"{kept} up to offset {found.log.log_end_offset}, {what}, in {directory}")
     if found.skipped_count:
         print_lines(f"{count_of(found.skipped_count, 'batch')} left out, which could not be read")
     return 0

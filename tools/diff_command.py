@@ -9,7 +9,7 @@ import click
 
 from logstore.errors import UsageError
 
-from .paths import name_of_partition, partition_directory
+from .paths import name_of_partition, readable_partition
 from .rows import Row, RowField, RowType, json_name, members, print_row
 from .tables import print_lines, print_table
 from .verbs import FINDINGS, Verb, path_argument
@@ -35,8 +35,8 @@ DIFFERENCE = RowType(
 @click.command(
     "diff", cls=Verb, prints=[DIFFERENCE], example="logstore diff /var/lib/kafka/data/orders-0 /mnt/other/data/orders-0"
 )
-@path_argument("replica", partition_directory)
-@path_argument("other", partition_directory)
+@path_argument("replica", readable_partition)
+@path_argument("other", readable_partition)
 @click.option("--force", is_flag=True, help="Compare what two partitions have by their names, too.")
 def command(replica: str, other: str, force: bool, form: str) -> int:
     """Compare two replicas of a partition up to the first batch that is not the same.

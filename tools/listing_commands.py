@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from logstore.disk.names import file_name
-from logstore.errors import DataDirectoryError
+from logstore.errors import DataDirectoryError, LogstoreError
 
-from .paths import data_directory, input_paths, partition_in
+from .paths import data_directory, place_of
 from .rows import (
     PLACE,
     PLACE_BY_PATH,
@@ -73,7 +73,7 @@ TOPIC_ROW = RowType(
 )
 PRODUCER = RowType(
     "producer",
-    "What a log knows of a producer.",
+    "What a broker that starts knows of a producer of a log.",
     (
         *PLACE_OF_DIRECTORY,
         RowField("producerId", "integer", "its id", "producer id"),
@@ -177,9 +177,13 @@ def _topic(name: str, partitions: list[Partition], cluster: Cluster) -> Row:
 
 
 @click.command("producers", cls=Verb, prints=[PRODUCER], example="logstore producers /var/lib/kafka/data/orders-0")
-@paths_argument(partition_in)
+@paths_argument(place_of)
 def producers(paths: list[tuple[str, str | None]], form: str) -> int:
-    """List the producers of data directories or partitions, as the logs themselves tell them."""
+    """List the producers of data directories or partitions that a broker would know now, as it starts.
+
+    They are those of the newest snapshot and of what follows, as `kafka-transactions.sh describe-producers` has them. A
+    running broker also forgets one that has not written for `producer.id.expiration.ms`, a day by default.
+    """
     from logstore.audit.directory_audit import read_coordinators
     from logstore.audit.partition import open_partitions
 
@@ -190,7 +194,7 @@ def producers(paths: list[tuple[str, str | None]], form: str) -> int:
             if only in (None, file_name(partition.files.path)):
                 try:
                     rows += _producers(partition, log)
-                except DataDirectoryError as error:
+                except LogstoreError as error:
                     note_unreadable(error)
         note_directory(root, findings)
     print_rows(PRODUCER, rows, form)
@@ -198,14 +202,12 @@ def producers(paths: list[tuple[str, str | None]], form: str) -> int:
 
 
 def _producers(partition: Partition, log: CoordinatorLog) -> Iterator[Row]:
-    from logstore.audit.evidence import Evidence
-    from logstore.audit.facts.producers import ProducerFacts
-    from logstore.audit.log_pass import follow
+    from logstore.view.partition_reader import PartitionReader
 
-    evidence = Evidence(partition)
-    facts = ProducerFacts(evidence, lambda facts: None)
-    follow(evidence, [facts])
-    for producer in sorted(facts.state, key=lambda one: one.producer_id):
+    reader = PartitionReader(partition.files.path, log_start_offset=partition.surroundings.log_start_offset or 0)
+    if reader.problem is not None:
+        note_unreadable(reader.problem)
+    for producer in sorted(reader.producers or (), key=lambda one: one.producer_id):
         last = producer.batches[-1] if producer.batches else None
         yield members(partition.files, producer) | {
             "transactionalId": log.owners.get(producer.producer_id),
@@ -216,7 +218,7 @@ def _producers(partition: Partition, log: CoordinatorLog) -> Iterator[Row]:
 
 
 @click.command("segments", cls=Verb, prints=[SEGMENT], example="logstore segments '/var/lib/kafka/data/orders-*'")
-@paths_argument(input_paths)
+@paths_argument()
 def segments(paths: list[tuple[str, bool]], form: str) -> int:
     """List the segments of data directories or partitions: offsets, sizes, times, index entries."""
     from logstore.audit.partition import open_partition, open_partitions

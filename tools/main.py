@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import os
 import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 # numpy would start a thread for each processor, for linear algebra that nothing here does: a fifth of a small dump
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+_STDOUT = "cannot write to standard output"  # in place of a file's name
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"]}  # of every command
 
 
@@ -18,6 +20,7 @@ def main() -> None:
     """Entry point of the console script."""
     signal.signal(signal.SIGTERM, _end)
     _end_when_cut()
+    _name_stdout()
     words = sys.argv[1:]
     if words[:1] == ["dump"]:
         sys.exit(dump_program(words[1:]))
@@ -46,13 +49,32 @@ def dump_program(argv: list[str]) -> int:
 
 
 def _tell(error: OSError) -> int:
-    """Print which file could not be read, or that standard output could not be written; return the exit code."""
-    where = error.filename
-    if where is None:  # every file has a name but standard output
-        where = "cannot write to standard output"
+    """Print what the system refused, and for which file if it says so; return the exit code."""
+    if error.filename == _STDOUT:
         _forget_stdout()
-    sys.stderr.write(f"logstore: {where}: {error.strerror}\n")
+    reason = error.strerror or str(error) or type(error).__name__
+    sys.stderr.write(f"logstore: {reason if error.filename is None else f'{error.filename}: {reason}'}\n")
     return 1
+
+
+class _StandardOutput(io.FileIO):
+    """Standard output, whose errors can be told from others that name no file."""
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes; an error but that of a reader that has gone names standard output."""
+        try:
+            return super().write(data)
+        except OSError as error:
+            if not isinstance(error, BrokenPipeError):
+                error.filename = _STDOUT
+            raise
+
+
+def _name_stdout() -> None:
+    if (old := sys.stdout) is None:  # closed by the caller
+        return
+    buffer = io.BufferedWriter(_StandardOutput(old.fileno(), "w", closefd=False))
+    sys.stdout = io.TextIOWrapper(buffer, old.encoding, old.errors, line_buffering=old.isatty())
 
 
 def _forget_stdout() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
 from logstore.disk.names import file_name
 from logstore.disk.system_errors import nio_error
-from logstore.errors import DataDirectoryError, LogstoreError, UsageError
+from logstore.errors import DataDirectoryError, InvalidNameError, LogstoreError, UsageError
 from logstore.layout import meta_properties
 from logstore.layout.file_names import (
     KRAFT_SNAPSHOT_SUFFIX,
@@ -48,6 +48,24 @@ def input_paths(word: str, note: Note) -> list[tuple[str, bool]]:
     return list(found.items())
 
 
+def each_once(named: Iterable[tuple[str, bool]]) -> list[tuple[str, bool]]:
+    """Return what `input_paths` found for several words without what is named twice, under whatever path.
+
+    A data directory stands for the partitions in it.
+    """
+    found: dict[str, tuple[str, bool]] = {}
+    for path, is_one in named:
+        found.setdefault(os.path.realpath(path), (path, is_one))
+    roots = {real_path for real_path, (_, is_one) in found.items() if not is_one}
+    return [one for real_path, one in found.items() if os.path.dirname(real_path) not in roots or _is_apart(*one)]
+
+
+def _is_apart(path: str, is_one: bool) -> bool:
+    """Return whether a directory in a data directory is not looked at with that: one that is to be deleted."""
+    name = name_of_partition(path)
+    return not is_one or name is None or name.kind is not DirectoryKind.LIVE
+
+
 def _partition_of(path: str) -> str | None:
     """Return the partition that the file at `path` is in; None for anything else."""
     around = os.path.dirname(path) or os.curdir
@@ -81,7 +99,7 @@ def is_partition(path: str) -> bool:
     if any(left_over.endswith(LOG_SUFFIX) for left_over in directory.left_overs):
         _require_inside(path)
         return True
-    if directory.files or directory.partitions:
+    if not directory.is_foreign and (directory.files or directory.partitions):
         return False
     # an empty directory, which a partition that was just made is
     if name_of_partition(path) is not None:
@@ -146,6 +164,28 @@ def partition_directory(word: str, note: Note) -> str:
         UsageError: it names a data directory, or several, or neither.
         DataDirectoryError: a file in it cannot be listed, or is a link that is not followed.
     """
+    path = _partition(word, note)
+    for error in list_partition_directory(path).errors:
+        raise error
+    return path
+
+
+def readable_partition(word: str, note: Note) -> str:
+    """Return the partition that a word names, for a verb that only reads it; note files whose names no broker makes.
+
+    Raises:
+        UsageError: it names a data directory, or several, or neither.
+        DataDirectoryError: a file in it is a link that is not followed: what it leads to would be missing.
+    """
+    path = _partition(word, note)
+    for error in list_partition_directory(path).errors:
+        if not isinstance(error, InvalidNameError):
+            raise error
+        note(error)
+    return path
+
+
+def _partition(word: str, note: Note) -> str:
     path, is_one = _only(word, note)
     if not is_one:
         names = [file_name(one.path) for one in list_data_directory(path).partitions]
@@ -154,17 +194,12 @@ def partition_directory(word: str, note: Note) -> str:
             path=path,
             advice=f"did you mean {os.path.join(path, names[0])}?" if names else None,
         )
-    for error in list_partition_directory(path).errors:
-        raise error
     return path
 
 
-def partition_in(word: str, note: Note) -> list[tuple[str, str | None]]:
-    """Return data directories that a word names, with None, and those around partitions, with the partition's name."""
-    return [
-        (_parent_of(path), file_name(os.path.abspath(path))) if is_one else (os.path.abspath(path), None)
-        for path, is_one in input_paths(word, note)
-    ]
+def place_of(path: str, is_one: bool) -> tuple[str, str | None]:
+    """Return a data directory with None, or the one around a partition with the partition's name."""
+    return (_parent_of(path), file_name(os.path.abspath(path))) if is_one else (os.path.abspath(path), None)
 
 
 def require_accessible(path: str, *, writes: bool) -> None:

@@ -9,9 +9,8 @@ import click
 
 from logstore.disk.names import absolute_path, parent
 
-from .losses import loss_sizes, losses, require_consent
 from .paths import partition_directory
-from .progress import Progress, log_size
+from .progress import Progress
 from .rows import PARTITION, PATH, TOPIC, Row, RowField, RowType, members, print_row
 from .timestamps import iso_text
 from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, told_errors, yes_option
@@ -19,7 +18,7 @@ from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, to
 if TYPE_CHECKING:
     from logstore.folds.producer_state import ProducerEntry
     from logstore.log.config import LogConfig
-    from logstore.log.load.recovered import RecoveredLog
+    from logstore.log.load.recovered import RecoveredLog, RecoveryPlan
 
 
 def _topic_config(context: click.Context, _: click.Parameter, texts: Sequence[str]) -> LogConfig:
@@ -33,14 +32,23 @@ def _topic_config(context: click.Context, _: click.Parameter, texts: Sequence[st
         return parse_config(dict(text.split("=", 1) for text in texts))
 
 
-LOSS = RowType(
-    "loss",
-    "What a recovery would remove although it can be read.",
+REMOVALS = RowField(
+    "removals",
+    "array",
+    "bytes of logs, as objects: `file`, `start` and `end` (bytes), `firstOffset` and `endOffset` (of the readable "
+    "batches in them, or null), `batchCount`, `recordCount`, `size` (of these batches), `reason`",
+)
+PLAN = RowType(
+    "plan",
+    "What a recovery would do.",
     (
         PATH,
         RowField("wasClean", "boolean", "whether the last broker ended in order"),
-        RowField("removedBatches", "integer", "readable batches behind the first damage"),
+        RowField("removedBatches", "integer", "readable batches that would go"),
+        RowField("removedRecords", "integer", "their records"),
         RowField("removedBytes", "integer", "their size"),
+        REMOVALS,
+        RowField("repairs", "array", "objects: `file`, `action`, `reason`"),
     ),
 )
 RECOVERED = RowType(
@@ -70,6 +78,7 @@ RECOVERED = RowType(
             "`currentTxnFirstOffset`",
         ),
         RowField("repairs", "array", "objects: `file`, `action`, `reason`"),
+        REMOVALS,
     ),
 )
 
@@ -77,7 +86,7 @@ RECOVERED = RowType(
 @click.command(
     "recover",
     cls=Verb,
-    prints=[LOSS, RECOVERED],
+    prints=[PLAN, RECOVERED],
     error_code=FINDINGS,
     example="logstore recover /var/lib/kafka/data/orders-0 --dry-run",
 )
@@ -116,35 +125,48 @@ def command(
     """Repair a partition in place, as a broker does that starts, and print what it holds.
 
     The directory must not be in use. What is not told by options is taken from the data directory around it: its
-    marker of a clean shutdown and its checkpoints, which stay as they are. Behind the first damage a broker removes all
-    batches, those that can be read too: that needs --yes, and `logstore salvage` keeps them.
+    marker of a clean shutdown and its checkpoints, which stay as they are. A broker removes batches that can be read
+    too, those behind damage for one: that needs --yes, and `logstore salvage` keeps them. The dry run is the recovery
+    itself, up to the first change.
     """
     from logstore.audit.partition import open_partition
     from logstore.disk.lock import data_directory_lock
     from logstore.log.load.loader import LoadSettings
-    from logstore.log.load.recover import recover_partition
+    from logstore.log.load.recover import plan_recovery, recover_partition
 
     path = absolute_path(directory)
     around = open_partition(path).surroundings
+    if around.cleaner_offset is not None:  # it was compacted, so that a swap of cleaned segments may be left
+        config = {**config, "cleanup.policy": [*config["cleanup.policy"], "compact"]}
     settings = LoadSettings(
         was_clean=around.was_closed if was_clean is None else was_clean,
         recovery_point=(around.recovery_point or 0) if recovery_point is None else recovery_point,
         log_start_offset=(around.log_start_offset or 0) if log_start is None else log_start,
         now_ms=now,
         config=config,
+        accepts_loss=yes,
     )
-    with Progress("recover", lambda: log_size(path, is_partition=True)) as progress:
-        lost = losses(path, progress.advance, was_clean=settings.was_clean, recovery_point=settings.recovery_point)
     if dry_run:
-        batch_count, size = loss_sizes(lost)
-        row = {"path": path, "wasClean": settings.was_clean, "removedBatches": batch_count, "removedBytes": size}
-        print_row(LOSS, row, form)
-        return FINDINGS if lost else 0
-    require_consent({path: lost} if lost and not yes else {})
+        with Progress("recover"):
+            plan = plan_recovery(path, settings)
+        print_row(PLAN, _planned(plan, was_clean=settings.was_clean), form)
+        return FINDINGS if plan.readable else 0
     with data_directory_lock(parent(path)), Progress("recover"):
         recovered = recover_partition(path, settings)
     print_row(RECOVERED, _recovered(recovered), form)
     return 0
+
+
+def _planned(plan: RecoveryPlan, *, was_clean: bool) -> Row:
+    return {
+        "path": plan.path,
+        "wasClean": was_clean,
+        "removedBatches": sum(one.batch_count for one in plan.removals),
+        "removedRecords": sum(one.record_count for one in plan.removals),
+        "removedBytes": sum(one.size for one in plan.removals),
+        "removals": [members(one) for one in plan.removals],
+        "repairs": [members(one) for one in plan.repairs],
+    }
 
 
 def _recovered(log: RecoveredLog) -> Row:
@@ -153,6 +175,7 @@ def _recovered(log: RecoveredLog) -> Row:
         "leaderEpochs": [{"epoch": epoch, "startOffset": offset} for epoch, offset in log.leader_epochs],
         "producers": [_producer(producer) for producer in log.producers],
         "repairs": [members(repair) for repair in log.repairs],
+        "removals": [members(removal) for removal in log.removals],
     }
 
 

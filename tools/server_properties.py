@@ -6,7 +6,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
-from logstore.errors import UsageError
+from logstore.errors import DataDirectoryError, UsageError
 from logstore.layout.java_properties import escaped_value
 
 if TYPE_CHECKING:
@@ -52,6 +52,17 @@ def require_nameable(path: str) -> None:
             "log.dirs of a broker cannot name this directory: it ends a name at a comma, and drops blanks around it",
             path=path,
             advice="rename the directory, or promote it by the path of a symbolic link without them",
+        )
+
+
+def require_startable(found: Inspection) -> None:
+    """Raise DataDirectoryError for a directory in it beside which no broker starts."""
+    if found.obstacles:
+        raise DataDirectoryError(
+            "No broker starts on this directory",
+            path=found.path,
+            found="; ".join(found.obstacles),
+            advice="nothing was changed: move away what does not belong there",
         )
 
 

@@ -7,19 +7,29 @@ from typing import TYPE_CHECKING
 import click
 
 from logstore import clock
-from logstore.errors import UsageError
+from logstore.errors import DataDirectoryError, UsageError
 
-from .losses import loss_text, losses_of_directory, require_consent
 from .paths import data_directory, require_accessible
-from .progress import Progress, log_size, log_sizes
+from .progress import Progress
 from .rows import PATH, Row, RowField, RowType, members, print_row
-from .server_properties import require_nameable, require_new_file, server_properties, start_command, warnings
+from .server_properties import (
+    require_nameable,
+    require_new_file,
+    require_startable,
+    server_properties,
+    start_command,
+    warnings,
+)
 from .tables import print_lines
 from .verbs import FINDINGS, Verb, dry_run_option, path_argument, yes_option
 
 if TYPE_CHECKING:
-    from logstore.log.salvage.salvage import Piece
+    from logstore.log.load.recovered import RecoveryPlan
+    from logstore.log.load.removals import Removal
+    from logstore.model import TopicPartition
     from logstore.store.opening.inspection import Inspection
+
+    Plans = dict[TopicPartition, RecoveryPlan]
 
 _DIRECTORY = (
     PATH,
@@ -33,6 +43,11 @@ _DIRECTORY = (
     RowField("steps", "array", "what has to be done, in words; of a dry run also what would be removed"),
     RowField("strays", "array", "paths of partitions that the metadata does not know"),
     RowField("done", "array?", "what was done, in words; null of a dry run"),
+    RowField(
+        "warnings",
+        "array",
+        "what a broker does with other directories, what retention deletes, and what the configuration lacks",
+    ),
 )
 IMPORTED = RowType("imported", "The directory of a broker.", _DIRECTORY)
 PROMOTED = RowType(
@@ -40,7 +55,6 @@ PROMOTED = RowType(
     "A directory that a broker starts with.",
     (
         *_DIRECTORY,
-        RowField("warnings", "array", "what the directory holds and the configuration lacks"),
         RowField("brokerConfig", "string?", "content of server.properties; null of a dry run"),
         RowField("startCommand", "string?", "starts the broker; null of a dry run"),
     ),
@@ -61,10 +75,12 @@ def import_(directory: str, yes: bool, dry_run: bool, form: str) -> int:
     """Take over the data directory of a single-node broker that is stopped: see whether that can be, and recover it.
 
     Nothing is converted: the directory stays one that the broker can have again. `logstore.open` does the same by
-    itself; this tells before what there is, and whether it can. Where a partition is damaged, recovery removes all
-    batches behind the damage, those that can be read too: that needs --yes, and `logstore salvage` keeps them.
+    itself; this tells before what there is, and whether it can. Recovery removes batches that can be read too, those
+    behind damage for one: that needs --yes, and `logstore salvage` keeps them. The dry run reads all that the opening
+    reads.
     """
     from logstore.store.opening.inspection import inspect
+    from logstore.store.opening.planning import plan_opening
 
     require_accessible(directory, writes=not dry_run)
     found = inspect(directory)
@@ -74,15 +90,16 @@ def import_(directory: str, yes: bool, dry_run: bool, form: str) -> int:
             path=directory,
             advice="`logstore promote` makes one of partitions that lie in a directory",
         )
-    with Progress("import", lambda: log_size(directory)) as progress:
-        lost, done = losses_of_directory(directory, progress.advance), None
+    with Progress("import"):
+        plans = plan_opening(found, clock.now_ms())
+    done = None
     if not dry_run:
-        require_consent({} if yes else lost)
+        _require_consent(plans, yes=yes)
         with Progress("import"):
-            done = _recover(directory, found)
-        found, lost = inspect(directory), {}
-    print_row(IMPORTED, _directory(found, lost, done), form)
-    return FINDINGS if lost else 0
+            done = _recover(found, plans, accept_loss=yes)
+        found, plans = inspect(directory), {}
+    print_row(IMPORTED, _directory(found, plans, done), form)
+    return _exit_code(plans)
 
 
 @click.command(
@@ -100,33 +117,36 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str
     """Make a data directory one that an unmodified Kafka 4.3.1 starts with, and print the configuration to start it.
 
     A directory that a store has closed is that already, and nothing is changed. One that was not closed in order is
-    recovered: where a partition is damaged, all batches behind the damage are removed, those that can be read too,
-    which needs --yes. Partitions that lie in a directory without meta.properties get a metadata log of their own.
+    recovered: that removes batches that can be read too, those behind damage for one, which needs --yes. Partitions
+    that lie in a directory without meta.properties get a metadata log of their own.
     """
     from logstore.disk.atomic import write_output
     from logstore.disk.seam import SEAM
     from logstore.store.opening.adoption import adopt
     from logstore.store.opening.inspection import inspect
+    from logstore.store.opening.planning import plan_opening
 
     require_accessible(directory, writes=not dry_run)
     found = inspect(directory)
     require_nameable(found.path)
+    require_startable(found)
     if out is not None:
         require_new_file(out)
-    with Progress("promote", lambda: log_size(directory)) as progress:
-        lost = losses_of_directory(directory, progress.advance) if found.steps else {}
+    with Progress("promote"):
+        plans = plan_opening(found, clock.now_ms())
     done, config = None, None
     if not dry_run:
-        require_consent({} if yes else lost)
+        _require_consent(plans, yes=yes)
         if found.properties is None:
             adopt(directory, seam=SEAM, now_ms=clock.now_ms)
         with Progress("promote"):
-            done = _recover(directory, found) if found.steps else []
-        found, lost = inspect(directory), {}
+            done = _recover(found, plans, accept_loss=yes) if found.steps or _removals(plans) else []
+        found, plans = inspect(directory), {}
         config = server_properties(found)
         if out is not None:
             write_output(SEAM, out, config.encode())
-    row = _directory(found, lost, done) | {"warnings": warnings(found), "brokerConfig": None, "startCommand": None}
+    row = _directory(found, plans, done) | {"brokerConfig": None, "startCommand": None}
+    row["warnings"] += warnings(found)
     start = start_command(out or "server.properties")
     if form != "table" and config is not None:  # for people they stand below, to be copied
         row |= {"brokerConfig": config, "startCommand": start}
@@ -134,30 +154,78 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str
     if form == "table" and config is not None:
         where = "in server.properties" if out is None else f"which is in {out}"
         print_lines("", "A broker starts here with", "", *config.split("\n"), f"{where}, by", "", start)
-    return FINDINGS if lost else 0
+    return _exit_code(plans)
 
 
-def _directory(found: Inspection, lost: dict[str, list[Piece]], done: list[str] | None) -> Row:
+def _directory(found: Inspection, plans: Plans, done: list[str] | None) -> Row:
     """Return the members of _DIRECTORY.
 
     Args:
-        done: what recovery did; None of a dry run.
+        plans: what recovery would do.
+        done: what it did; None of a dry run.
     """
     nobody = dict.fromkeys(("clusterId", "nodeId", "directoryId"))
     row = members(found) | (nobody if found.properties is None else members(found.properties))
     return row | {
-        "steps": [*found.steps, *(f"remove {loss_text(pieces)}, in {path}" for path, pieces in lost.items())],
+        "steps": [*found.steps, *_removal_texts(plans)],
         "strays": list(found.stray_directories),
         "done": done,
+        "warnings": [*found.obstacles, *found.warnings],
     }
 
 
-def _recover(directory: str, found: Inspection) -> list[str]:
-    """Open and close the directory; return the steps that this took, and the bytes that it removed from each log."""
+def _require_consent(plans: Plans, *, yes: bool) -> None:
+    """Raise RecoveryLossError if a recovery without --yes would remove readable batches."""
+    from logstore.log.load.removals import require_accepted
+
+    require_accepted({} if yes else _removals(plans))
+
+
+def _exit_code(plans: Plans) -> int:
+    return FINDINGS if any(plan.readable for plan in plans.values()) else 0
+
+
+def _removals(plans: Plans) -> dict[str, tuple[Removal, ...]]:
+    return {plan.path: plan.removals for plan in plans.values() if plan.removals}
+
+
+def _removal_texts(plans: Plans) -> list[str]:
+    from logstore.log.load.removals import readable_text
+
+    texts = []
+    for path, removals in _removals(plans).items():
+        readable = [one for one in removals if one.batch_count]
+        torn_size = sum(one.end - one.start for one in removals if not one.batch_count)
+        if readable:
+            texts.append(f"remove {readable_text(readable)}, in {path}: {readable[0].reason}")
+        if torn_size:
+            texts.append(f"remove {torn_size:,} bytes from the first damage on, in {path}")
+    return texts
+
+
+def _recover(found: Inspection, plans: Plans, *, accept_loss: bool) -> list[str]:
+    """Open and close the directory; return the steps that this took, and what was removed from each log.
+
+    Raises:
+        RecoveryLossError: readable batches would go now, which the plans did not have; that is not accepted.
+        DataDirectoryError: something else was removed than planned.
+    """
     from logstore import open as open_store
 
-    before = log_sizes(directory)
-    open_store(directory).close()
-    after = log_sizes(directory)
-    cut = {path: size - after[path] for path, size in before.items() if after.get(path, size) < size}
-    return [*found.steps, *(f"remove {size:,} bytes from the first damage on, in {path}" for path, size in cut.items())]
+    with open_store(found.path, accept_loss=accept_loss) as store:
+        for key, plan in plans.items():
+            if plan.removals and key.topic in store.topics:
+                store.log(*key)  # after an orderly close it is not opened before
+        removed = {path: tuple(removals) for path, removals in store.removals.items() if removals}
+    planned = _removals(plans)
+    # a directory without owner had its metadata log opened before, when it was adopted
+    for path in sorted(removed.keys() | planned.keys()) if found.properties is not None else sorted(removed):
+        if removed.get(path) != planned.get(path):
+            raise DataDirectoryError(
+                "The recovery did not remove what was planned",
+                path=path,
+                expected=planned.get(path, "nothing removed"),
+                found=removed.get(path, "nothing removed"),
+                advice="another process changes the directory: stop it, and look at it with `logstore verify`",
+            )
+    return [*found.steps, *_removal_texts(plans)]

@@ -10,7 +10,7 @@ from logstore.disk.names import child
 from logstore.errors import DataDirectoryError
 
 from .main import HELP_SETTINGS
-from .paths import Note, partition_directory, partition_in
+from .paths import Note, partition_directory, place_of
 from .rows import PLACE, PLACE_OF_DIRECTORY, Row, RowField, RowType, members, print_row, print_rows
 from .tables import print_lines
 from .timestamps import duration, iso_text
@@ -36,7 +36,15 @@ TRANSACTION = RowType(
         RowField("firstOffset", "integer", "of its first record", "first offset"),
         RowField("lastOffset", "integer", "of its last record", "last offset", is_minor=True),
         RowField("recordCount", "integer", "how many records", "records", is_minor=True),
-        RowField("ageMs", "integer", "since its first record", "age", lambda row: duration(row["ageMs"])),
+        RowField("ageMs", "integer", "how old it is, never negative", "age", lambda row: duration(row["ageMs"])),
+        RowField(
+            "ageClock",
+            "string",
+            "what tells its age: `coordinator`, `producer` (the timestamp of its first record), or `broker` or `file`: "
+            "it is at least so old",
+            "by clock of",
+            is_minor=True,
+        ),
         RowField(
             "coordinator",
             "object?",
@@ -44,6 +52,13 @@ TRANSACTION = RowType(
             "`transactionTimeoutMs`, `transactionStartTime`, `partitions`",
             "coordinator",
             _state,
+            is_minor=True,
+        ),
+        RowField(
+            "judgedAt",
+            "time",
+            "as of when it was judged: what was due later is not late",
+            "judged as of",
             is_minor=True,
         ),
         RowField("verdict", "string", "what becomes of it", "verdict"),
@@ -70,7 +85,7 @@ def command() -> None:
     """Transactions of a data directory, with no broker: which are open, which hang, and why readers wait."""
 
 
-_paths = paths_argument(partition_in)
+_paths = paths_argument(place_of)
 
 
 @command.command("list", cls=Verb, prints=[TRANSACTION], example="logstore txns list /var/lib/kafka/data")
@@ -96,7 +111,7 @@ def hanging(paths: list[tuple[str, str | None]], now: int, form: str) -> int:
 
 
 def _one_partition(word: str, note: Note) -> tuple[str, str | None]:
-    return partition_in(partition_directory(word, note), note)[0]
+    return place_of(partition_directory(word, note), is_one=True)
 
 
 @command.command(cls=Verb, prints=[EXPLANATION], example="logstore txns explain /var/lib/kafka/data/orders-0")
@@ -142,7 +157,13 @@ def _print_open(found: list[OpenTransaction], form: str) -> None:
 
 
 def _transaction(one: OpenTransaction) -> Row:
-    return members(one.where, one.transaction, one) | {"coordinator": _coordinator(one), "verdict": one.verdict.value}
+    return members(one.where, one.transaction, one) | {
+        "ageMs": one.age_ms,
+        "ageClock": one.age.clock.value,
+        "coordinator": _coordinator(one),
+        "verdict": one.verdict.value,
+        "judgedAt": one.judged_ms,
+    }
 
 
 def _coordinator(one: OpenTransaction) -> Row | None:
@@ -188,8 +209,9 @@ def _print_explanation(explanation: Explanation) -> None:
         ("producer id", transaction.producer_id),
         ("producer epoch", transaction.producer_epoch),
         ("offsets", f"{transaction.first_offset} to {transaction.last_offset}, {transaction.record_count} records"),
-        ("age", duration(one.age_ms)),
+        ("age", one.age.text(duration(one.age_ms))),
         *_coordinator_lines(one.coordinator),
+        ("judged", _judged(one)),
         ("missing", explanation.missing),
         ("what to do", explanation.advice),
     ]
@@ -198,6 +220,18 @@ def _print_explanation(explanation: Explanation) -> None:
     if len(explanation.open) > 1:
         count = len(explanation.open) - 1
         print_lines("", f"Behind it {count} more transactions are open, see `logstore txns list`.")
+
+
+def _judged(one: OpenTransaction) -> str:
+    """Return as of when the verdict is, and by which clock."""
+    from logstore.audit.open_transactions import Verdict
+
+    by_coordinator = (Verdict.ONGOING, Verdict.TIMED_OUT, Verdict.ENDING, Verdict.LATE)
+    clock = "its coordinator's clock" if one.verdict in by_coordinator else "the times of files and of brokers"
+    moment = "now"
+    if one.judged_ms < one.moment.now_ms:
+        moment = f"{iso_text(one.judged_ms)}, a minute before the newest file was written"
+    return f"by {clock}, as of {moment}"
 
 
 def _coordinator_lines(entry: CoordinatorEntry | None) -> list[tuple[str, str]]:

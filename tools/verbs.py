@@ -18,7 +18,7 @@ from logstore.disk.system_errors import is_refused
 from logstore.errors import LogstoreError, UsageError
 
 from .main import HELP_SETTINGS
-from .paths import Note, unlisted
+from .paths import Note, each_once, input_paths, unlisted
 from .rows import FORMATS, RowType
 from .tables import visible
 
@@ -101,12 +101,17 @@ def path_argument(name: str, resolve: Resolve) -> Decorator:
     return click.argument(name, metavar="PATH", type=_PATH, callback=convert)
 
 
-def paths_argument(resolve: Resolve) -> Decorator:
-    """Give a verb an argument `paths`: everything that one or more PATHs name, each once."""
+def paths_argument(form: Callable[[str, bool], Any] = lambda path, is_partition: (path, is_partition)) -> Decorator:
+    """Give a verb an argument `paths`: every directory that one or more PATHs name, each once.
+
+    Args:
+        form: makes an item of it from the path, and whether it is a partition.
+    """
 
     def convert(context: click.Context, _: click.Parameter, words: Sequence[str]) -> list[Any]:
         with told_errors(context):
-            return list(dict.fromkeys(found for word in words for found in resolve(word, note_unreadable)))
+            named = [found for word in words for found in input_paths(word, note_unreadable)]
+            return [form(*found) for found in each_once(named)]
 
     return click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=_PATH, callback=convert)
 
@@ -158,7 +163,7 @@ def _note_code(code: int) -> None:
 def code_of(findings: Iterable[Finding]) -> int:
     """Return the exit code for findings; UNREADABLE wins, because what could not be read may hide others."""
     found = {finding.rule for finding in findings}
-    return UNREADABLE if "log-unreadable" in found else FINDINGS if found else 0
+    return UNREADABLE if found & {"log-unreadable", "log-size"} else FINDINGS if found else 0
 
 
 def hint(name: str, names: Collection[str], otherwise: str | None = None) -> str:

@@ -71,10 +71,10 @@ _INNER = {
         *("drop_expired_producers", "first_unstable_offset", "flush_if_due", "has_ongoing_transaction"),
         *("increment_log_start_offset", "invalidate_after_fork", "invalidate_fast_path"),
         *("remove_deleted_files", "roll_jitter_ms", "start_inside", "truncate_fully_and_start_at", "update_config"),
-        *("view", "watch", "write_epochs", "producer_entries"),
+        *("unwatch", "view", "watch", "write_epochs", "producer_entries"),
     },
-    "PartitionReader": {"view"},
-    "FetchIsolation": {"end_offset"},
+    "PartitionReader": {"unwatch", "view", "watch"},
+    "FetchIsolation": {"end_offset", "of"},
 }
 
 _HEAD = """\

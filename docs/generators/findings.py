@@ -34,7 +34,7 @@ _TITLES = {
     "group": "Groups, and chains of read-process-write",
 }
 _TITLE_OF = {
-    **dict.fromkeys(("log", "offsets"), "log"),
+    **dict.fromkeys(("log", "offsets", "timestamp"), "log"),
     **dict.fromkeys(
         ("directory", "orphan", "swap", "partition", "internal", "checkpoint", "meta", "metadata", "startup"),
         "directory",

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from enum import Enum
 from functools import cached_property
 
+from ..clock import now_ms
 from ..disk.mapped import MappedFile
 from ..disk.names import child
 from ..disk.side_files import read_meta_properties
@@ -25,10 +26,11 @@ from ..view.replay import ReplayedRecord, replayed_rows
 from ..view.walk import Damage, Run, walk
 from .facts.batches import Breach
 from .partition import Partition, open_partition, unless_gone
-from .stable_reading import newest_ms, signature
+from .stable_reading import Signature, newest_ms, signature
 
 NEVER = 2**63 - 1  # ms
 MINUTE_MS = 60_000  # within which a broker writes its checkpoints
+_AHEAD_MS_MAX = 3_600_000  # of a file's time, by another host's clock
 
 
 class Known(Enum):
@@ -44,6 +46,7 @@ class Cluster:
 
     def __init__(self, root: str) -> None:
         self._root = root
+        self._begun_ms = now_ms()
         self._bad: list[Breach] = []
 
     @cached_property
@@ -73,7 +76,8 @@ class Cluster:
             return image
         if not self.has_history and partition.files.kraft_snapshots:
             (start, _), path = max(partition.files.kraft_snapshots.items())
-            for record in self._records(image, partition, path, 0):
+            # a snapshot of an empty log has bootstrap records, which are not state (`MetadataState.bootstrap`)
+            for record in self._records(image, partition, path, 0) if start else ():
                 self._replay(image, record._replace(timestamp=0), partition)
         image.is_partial = image.is_partial or start < partition.first_offset
         for segment in partition.files.segments:
@@ -157,7 +161,30 @@ class Cluster:
         """
         if os.path.lexists(child(self._root, clean_shutdown.FILE_NAME)):
             return NEVER
-        return newest_ms(signature(self._root)) - MINUTE_MS
+        return self._newest_ms - MINUTE_MS
+
+    @cached_property
+    def _newest_ms(self) -> int:
+        """When the newest file was written; a time of the future tells nothing."""
+        return newest_ms(self._signature, until_ms=now_ms() + _AHEAD_MS_MAX)
+
+    @cached_property
+    def _signature(self) -> Signature:
+        return signature(self._root)
+
+    @property
+    def has_one_time(self) -> bool:
+        """Whether all files have the same time: they were given it."""
+        return len({modified_ns for _, _, modified_ns in self._signature}) == 1
+
+    def is_at_rest(self, now_ms: int) -> bool:
+        """Return whether no file is of the last minute before `now_ms`, so that nobody writes."""
+        return abs(now_ms - self._newest_ms) > MINUTE_MS
+
+    @property
+    def is_live(self) -> bool:
+        """Whether somebody has written since this object was made: the files are no copy."""
+        return self._newest_ms >= self._begun_ms
 
     def topic(self, name: str) -> TopicImage | None:
         """The topic of this name, None if it is not known."""

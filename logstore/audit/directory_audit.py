@@ -6,22 +6,25 @@ audited.findings
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from ..topics import consumer_offsets, transaction_state
+from ..layout.file_names import METADATA_TOPIC
+from ..topics import INTERNAL_TOPICS, transaction_state
 from ..view.walk import Advance
 from . import rules
 from .cluster import Cluster, Known
 from .evidence import Evidence
 from .facts.coordinators import CoordinatorLog
-from .finding import Finding
+from .facts.times import Retained
+from .finding import Finding, Where
 from .groups import Groups
 from .lives import Lives
-from .open_transactions import Transactions, judge
+from .open_transactions import RULE_OF, Moment, Transactions, Verdict
 from .partition import Partition, open_partitions
-from .rules.transactions import VERDICTS
 from .stable_reading import read_until_stable
+from .verdicts import judge
 from .verify import Asked, PartitionFacts, VerifiedDirectory, found_in, verify_partition
 
 
@@ -40,7 +43,8 @@ def follow_all(
     partitions: list[Partition], cluster: Cluster, *, decodes: bool = True, advance: Advance = lambda size: None
 ) -> Sequence[PartitionFacts]:
     """Check each partition alone against every rule; `decodes` and `advance` as of `verify_partition`."""
-    return [verify_partition(one, cluster, Asked.EVERYTHING, decodes=decodes, advance=advance) for one in partitions]
+    check = partial(verify_partition, cluster=cluster, asked=Asked.EVERYTHING, decodes=decodes, advance=advance)
+    return _in_reading_order(check, partitions)
 
 
 def audit_directory(path: str, now_ms: int, follow: FollowAll = follow_all) -> AuditedDirectory:
@@ -61,7 +65,9 @@ def audit_directory(path: str, now_ms: int, follow: FollowAll = follow_all) -> A
         return join(path, follow(open_partitions(path), cluster), cluster, now_ms)
 
     audited, findings = read_until_stable(path, read, lambda found: found.findings)
-    return replace(audited, findings=findings)
+    confirmed = {(finding.rule, finding.where) for finding in findings}
+    unconfirmed = {(finding.rule, finding.where) for finding in audited.findings} - confirmed
+    return replace(audited, findings=findings, transactions=_with_recent(audited.transactions, unconfirmed))
 
 
 def crossing_findings(path: str, now_ms: int) -> tuple[Finding, ...]:
@@ -75,7 +81,8 @@ def crossing_findings(path: str, now_ms: int) -> tuple[Finding, ...]:
 
     def read() -> tuple[Finding, ...]:
         cluster = Cluster(path)
-        partitions = [verify_partition(one, cluster, Asked.NOTHING) for one in open_partitions(path)]
+        check = partial(verify_partition, cluster=cluster, asked=Asked.NOTHING)
+        partitions = _in_reading_order(check, open_partitions(path))
         return join(path, [replace(one, findings=()) for one in partitions], cluster, now_ms).findings
 
     return read_until_stable(path, read, lambda found: found)[1]
@@ -85,15 +92,18 @@ def join(path: str, partitions: Sequence[PartitionFacts], cluster: Cluster, now_
     """Join the facts of all partitions of the data directory at `path`, and check them against each other."""
     live = [one for one in partitions if _counts(one.partition, cluster)]
     transactions, groups = _transactions(live, cluster, now_ms), _groups(live, cluster)
-    crossing = [finding for facts in (*cluster.unreadable, transactions, groups) for finding in rules.ask(facts)]
+    retained = _retained(live, cluster, now_ms)
+    crossing = [
+        finding for facts in (*cluster.unreadable, transactions, groups, *retained) for finding in rules.ask(facts)
+    ]
     findings = *found_in(path, partitions, cluster), *crossing
     return AuditedDirectory(tuple(partitions), findings, transactions, groups)
 
 
 def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[Transactions, list[Finding]]:
-    """Read the transactions of the data directory at `path`, and find records that do not parse.
+    """Read the transactions of the data directory at `path`, and find damage and records that do not parse.
 
-    A transaction that hangs or is late is reported only if a second reading confirms it, see `stable_reading`.
+    What hangs or is late is told only if a second reading confirms it, see `stable_reading`; till then it is RECENT.
 
     Args:
         only: the name of the partition whose transactions are read; None reads those of all.
@@ -105,38 +115,69 @@ def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[
     def read() -> tuple[Transactions, list[Finding], list[Finding]]:
         cluster = Cluster(path)
         partitions = _live(path, cluster, {transaction_state.TOPIC}, only)
-        bad = [finding for one in cluster.unreadable for finding in rules.ask(one)]
         found = _transactions(partitions, cluster, now_ms, only)
-        return found, bad + [finding for one in partitions for finding in one.findings], rules.ask(found)
+        return found, _told(partitions, cluster), rules.ask(found)
 
-    (transactions, findings, seen), confirmed = read_until_stable(path, read, lambda found: found[2])
-    confirmed_places = {(finding.rule, finding.where) for finding in confirmed}
-    unconfirmed = {(finding.rule, finding.where) for finding in seen} - confirmed_places
-    kept = (one for one in transactions.open if (VERDICTS.get(one.verdict), one.where) not in unconfirmed)
-    return replace(transactions, open=tuple(kept)), findings
+    (transactions, told, judged), confirmed = read_until_stable(path, read, lambda found: found[1] + found[2])
+    places = {(finding.rule, finding.where) for finding in confirmed}
+    unconfirmed = {(finding.rule, finding.where) for finding in judged} - places
+    return _with_recent(transactions, unconfirmed), [one for one in told if (one.rule, one.where) in places]
+
+
+def _told(partitions: Sequence[PartitionFacts], cluster: Cluster) -> list[Finding]:
+    """Return what could not be read of partitions, and of the metadata log: damage, and records that do not parse."""
+    bad = [finding for one in cluster.unreadable for finding in rules.ask(one)]
+    return bad + [finding for one in partitions for finding in one.findings]
+
+
+def _with_recent(transactions: Transactions, unconfirmed: Collection[tuple[str | None, Where]]) -> Transactions:
+    """Return the transactions with RECENT in the place of verdicts that only the last reading saw."""
+    judged = (
+        replace(one, verdict=Verdict.RECENT) if (RULE_OF.get(one.verdict), one.where) in unconfirmed else one
+        for one in transactions.open
+    )
+    return replace(transactions, open=tuple(judged))
 
 
 def read_groups(path: str) -> tuple[Groups, list[Finding]]:
-    """Read the groups of the data directory at `path`, and find records that do not parse.
+    """Read the groups of the data directory at `path`, and find damage and records that do not parse.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
-    cluster = Cluster(path)
-    partitions = _live(path, cluster)
-    told = [one for one in partitions if one.error or one.partition.files.topic == consumer_offsets.TOPIC]
-    return _groups(partitions, cluster), [finding for one in told for finding in one.findings]
+
+    def read() -> tuple[Groups, list[Finding]]:
+        cluster = Cluster(path)
+        partitions = _live(path, cluster)
+        return _groups(partitions, cluster), _told(partitions, cluster)
+
+    (groups, _), told = read_until_stable(path, read, lambda found: found[1])
+    return groups, list(told)
 
 
 def read_coordinators(path: str) -> tuple[CoordinatorLog, list[Finding]]:
-    """Read `__transaction_state` of the data directory at `path`, and find records that do not parse.
+    """Read `__transaction_state` of the data directory at `path`, and find damage and records that do not parse.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
-    partitions = _live(path, Cluster(path), {transaction_state.TOPIC}, "")
-    log = CoordinatorLog([one.states for one in partitions])
-    return log, [each for one in partitions for each in one.findings]
+
+    def read() -> tuple[CoordinatorLog, list[Finding]]:
+        cluster = Cluster(path)
+        partitions = _live(path, cluster, {transaction_state.TOPIC}, "")
+        return CoordinatorLog([one.states for one in partitions]), _told(partitions, cluster)
+
+    (log, _), told = read_until_stable(path, read, lambda found: found[1])
+    return log, list(told)
+
+
+def _in_reading_order(
+    check: Callable[[Partition], PartitionFacts], partitions: Sequence[Partition]
+) -> list[PartitionFacts]:
+    """Check coordinators last: they know of what was written to other partitions by then; return all in their order."""
+    order = sorted(partitions, key=lambda one: one.files.topic == transaction_state.TOPIC)
+    facts = {one.files.path: check(one) for one in order}
+    return [facts[one.files.path] for one in partitions]
 
 
 def _counts(partition: Partition, cluster: Cluster) -> bool:
@@ -154,7 +195,7 @@ def _live(path: str, cluster: Cluster, topics: Collection[str] = (), only: str |
         for one in open_partitions(path)
         if _counts(one, cluster) and (only in (None, one.name) or one.files.topic in topics)
     ]
-    found = [verify_partition(one, cluster, Asked.NOTHING) for one in wanted]
+    found = _in_reading_order(partial(verify_partition, cluster=cluster, asked=Asked.NOTHING), wanted)
     for error in [one.error for one in found if one.error is not None and one.partition.name == only]:
         raise error
     return found
@@ -172,16 +213,28 @@ def _transactions(
     log.is_complete = cluster.is_whole_broker is Known.YES and bool(numbers) and numbers >= set(expected)
     log.bad_count, log.born_ms = sum(one.bad_count for one in states), cluster.created_ms(transaction_state.TOPIC)
     log.is_whole = log.is_complete and all(one.transactions.evidence.is_whole for one in states)
+    log.has_damage = any(one.transactions.evidence.has_damage for one in states)
+    log.times = {one.partition.files.partition: one.transactions.times for one in states}
     asked = [one for one in partitions if only in (None, one.partition.name)]
     histories = {one.partition.key: one.transactions for one in asked}
-    lives = Lives(histories, log)
+    lives, moment = Lives(histories, log), Moment.of(cluster, now_ms)
     found = tuple(
-        judge(history, one, lives, now_ms, cluster.settled_ms)
-        for history in histories.values()
-        for one in history.open_transactions
+        judge(history, one, lives, moment) for history in histories.values() for one in history.open_transactions
     )
     is_closed = any(one.partition.surroundings.was_closed for one in partitions)
-    return Transactions(histories, lives, log, found, is_closed, min(now_ms, cluster.settled_ms))
+    return Transactions(histories, lives, log, found, is_closed, moment.judged_ms)
+
+
+def _retained(partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> Iterator[Retained]:
+    """Yield the partitions of which `retention.ms` may remove segments, as far as the configuration is known."""
+    stamps = [one.transactions.times.largest_stamp for one in partitions]
+    now_ms = max([now_ms, *stamps, *(topic.created_ms for topic in cluster.image.topics.values())])
+    for one in partitions:
+        topic = one.partition.files.topic
+        config = cluster.image.topic_config(topic)
+        is_never = topic in (METADATA_TOPIC, *INTERNAL_TOPICS) or config.get("retention.ms", "").startswith("-")
+        if not is_never and "delete" in (config.get("cleanup.policy") or "delete"):
+            yield Retained(one.partition, one.transactions.times, now_ms)
 
 
 def _whole_from(evidence: Evidence) -> int:

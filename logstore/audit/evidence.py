@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 from ..columns.batch_table import BoolArray, Int64Array
 from ..disk.directory import SegmentFiles
-from ..disk.names import child, parent
+from ..disk.names import child
 from ..layout.file_names import METADATA_TOPIC
 from ..layout.offset_checkpoint import CLEANER_OFFSET_FILE_NAME as _CLEANER
 from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME as _LOG_START
 from ..view.walk import Damage
 from .cluster import MINUTE_MS, Cluster, Known
 from .facts.batches import AuditedBatches, Follower
-from .partition import Partition
+from .partition import Partition, directory_around
 
 
 class Unasked(NamedTuple):
@@ -53,7 +53,7 @@ class Evidence(Follower):
 
     def __init__(self, partition: Partition, cluster: Cluster | None = None) -> None:
         self.partition = partition
-        self.cluster = Cluster(parent(partition.files.path)) if cluster is None else cluster
+        self.cluster = Cluster(directory_around(partition.files.path)) if cluster is None else cluster
         self.has_damage = self.segment_has_damage = self.is_growing = False
         self.segment_size = 0
         self.unasked: set[Unasked] = set()
@@ -160,7 +160,7 @@ class Evidence(Follower):
         It is written for other partitions too, while what the cleaner made of this one is already in place.
         """
         path = self.partition.files.path
-        checkpoint = child(parent(path), _CLEANER)
+        checkpoint = child(directory_around(path), _CLEANER)
         if self.partition.surroundings.was_closed:
             return False
         try:

@@ -41,6 +41,21 @@ class Where(NamedTuple):
     position: int | None = None
     offset: int | None = None
 
+    @property
+    def name(self) -> str:
+        """The path, with the partition if it is not in its directory; without a path the partition.
+
+        >>> Where("data/recovery-point-offset-checkpoint", "orders", 0).name
+        'data/recovery-point-offset-checkpoint, orders-0'
+        >>> Where("data/orders-0/x.log", "orders", 0).name
+        'data/orders-0/x.log'
+        """
+        partition = f"{self.topic}-{self.partition}"
+        if self.path is None:
+            return partition
+        is_within = any(part.startswith(partition) for part in self.path.split("/"))
+        return self.path if self.topic is None or is_within else f"{self.path}, {partition}"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -59,7 +74,7 @@ class Finding:
         where = self.where
         position = "" if where.position is None else f" byte {where.position}"
         offset = "" if where.offset is None else f" offset {where.offset}"
-        return f"{where.path or f'{where.topic}-{where.partition}'}{position}{offset}"
+        return f"{where.name}{position}{offset}"
 
     def __str__(self) -> str:
         told = f"expected {self.expected}, found {self.found}; {self.advice}"

@@ -137,7 +137,7 @@ class Lives:
         owner = self.log.owner(producer_id)
         is_ending = owner is not None and owner[1].metadata.state in PREPARED
         partition, cluster = history.partition, history.evidence.cluster
-        is_settled = last_ms < cluster.settled_ms and cluster.is_in_sync(*partition.key) is Known.YES
+        is_settled = last_ms < history.settled_ms and cluster.is_in_sync(*partition.key) is Known.YES
         return is_settled and not is_ending and not history.is_open(producer_id)
 
     def groups(self, *names: str) -> Iterator[Table]:
@@ -168,19 +168,25 @@ class Lives:
             self._last_slice = number, ends
         return self._last_slice[1]
 
-    def has_unanswered(self, place: TopicAndPartition, entries: list[CoordinatorEntry]) -> bool:
-        """Return whether more decisions name the partition than it has markers of their epochs.
+    def has_unanswered(
+        self, place: TopicAndPartition, transaction: PartitionTransaction, entries: list[CoordinatorEntry]
+    ) -> bool:
+        """Return whether a decision that names the partition has no marker, which the open `transaction` waits for.
+
+        One that was made after the transaction's data was written would have ended it; of others there may be more than
+        markers of their epochs.
 
         Args:
-            entries: the decisions that count.
+            entries: the records of the coordinator that count.
         """
         history = self.histories[place]
-        asked = (
-            entry.metadata
-            for entry in entries
-            if entry.timestamp >= history.born_ms and place in entry.metadata.partitions
-        )
-        counts = Counter((one.producer_id, one.producer_epoch) for one in asked if one.state in PREPARED)
+        decisions = [one for one in entries if one.metadata.state in PREPARED and place in one.metadata.partitions]
+        written_ms, _ = history.times.written_by(transaction.last_offset)
+        if any(one.timestamp > written_ms for one in decisions):
+            return True
+        born_ms = history.born_ms if history.born_ms <= written_ms else 0  # by a producer's clock that is ahead
+        counted = [one.metadata for one in decisions if one.timestamp >= born_ms]
+        counts = Counter((one.producer_id, one.producer_epoch) for one in counted)
         return any(count > _count(history, *one) for one, count in counts.items())
 
 

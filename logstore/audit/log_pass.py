@@ -5,10 +5,11 @@ size = follow(evidence, [PartitionTransactions(evidence), …], ask)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..disk.directory import SegmentFiles
+from ..disk.loaded import LoadedFile
 from ..disk.mapped import MappedFile, segment_size
 from ..view.walk import Advance, Run, walk
 from .evidence import Evidence
@@ -45,8 +46,12 @@ def follow(
         DataDirectoryError: a segment cannot be read.
     """
     size = PassSize()
+    # a broker that runs may cut its logs, which kills a process that has mapped them
+    opened: Callable[[str], MappedFile | LoadedFile] = (
+        MappedFile if evidence.partition.surroundings.was_closed else LoadedFile
+    )
     for segment in evidence.partition.files.segments:
-        log = unless_gone(MappedFile, segment.log)
+        log = unless_gone(opened, segment.log)
         if log is None:
             continue
         with log:
@@ -61,7 +66,7 @@ def follow(
 
 
 def _segment(
-    log: MappedFile,
+    log: MappedFile | LoadedFile,
     segment: SegmentFiles,
     evidence: Evidence,
     followers: Sequence[Follower],

@@ -1,25 +1,22 @@
 """Verdicts on open transactions: data in a partition beside its coordinator's records, and why readers wait.
 
-A transaction is open in a partition from its first record to its marker. It should be while its coordinator says
-Ongoing, and for a moment after the decision. Otherwise nobody is going to end it: it hangs (KIP-664, KIP-890).
+A transaction is open in a partition from its first record to its marker. `verdicts` judges them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ..topics.transaction_state import PREPARED, TransactionMetadata, TransactionState
+from .cluster import Cluster
 from .facts.coordinators import CoordinatorLog
 from .facts.states import CoordinatorEntry
+from .facts.times import Clock
 from .facts.transactions import PartitionTransaction, PartitionTransactions
 from .finding import Where
 from .lives import Lives
-
-_EPOCH_MAX = 32767
-_EPOCH_BUMPING_VERSION = 2  # transaction.version whose markers carry the next epoch
 
 
 class Verdict(Enum):
@@ -31,8 +28,66 @@ class Verdict(Enum):
     LATE = "marker is late"
     MARKER_MISSING = "marker is missing"  # decided and closed, without a marker here
     HANGING = "hanging"  # no coordinator knows of it
+    DAMAGED = "damaged"  # its marker, or what its coordinator says, may have been in damaged bytes
     UNKNOWN = "unknown"  # the coordinator's records are not here
     RECENT = "recent"  # they may be older than those of the partition, or newer
+
+
+#: the rules that open transactions break, by verdict
+RULE_OF = {
+    Verdict.HANGING: "transaction-hanging",
+    Verdict.TIMED_OUT: "transaction-timeout",
+    Verdict.LATE: "marker-late",
+    Verdict.MARKER_MISSING: "marker-missing",
+}
+
+
+class Moment(NamedTuple):
+    """When transactions are judged.
+
+    Attributes:
+        now_ms: reference time for ages.
+        settled_ms: up to here all files agree, see `Cluster.settled_ms`.
+        is_at_rest: no file is of the last minute before `now_ms`, so that nobody writes.
+        has_one_time: all files have the same time, which they were given: it tells nothing of their order.
+        is_live: somebody wrote while the files were read: they are no copy, and were read in a known order.
+    """
+
+    now_ms: int
+    settled_ms: int
+    is_at_rest: bool
+    has_one_time: bool
+    is_live: bool
+
+    @classmethod
+    def of(cls, cluster: Cluster, now_ms: int) -> Moment:
+        """Return the moment up to which the data directory of `cluster` is judged."""
+        return cls(now_ms, cluster.settled_ms, cluster.is_at_rest(now_ms), cluster.has_one_time, cluster.is_live)
+
+    @property
+    def judged_ms(self) -> int:
+        """What was due before is late."""
+        return min(self.now_ms, self.settled_ms)
+
+
+class Age(NamedTuple):
+    """How old a transaction is.
+
+    Attributes:
+        clock: the one that told when it began; by that of a file or a broker it is at least so old.
+    """
+
+    age_ms: int
+    clock: Clock
+
+    def text(self, words: str) -> str:
+        """Return the age, which is given in words, with its clock."""
+        return {
+            Clock.COORDINATOR: f"{words} by its coordinator's clock",
+            Clock.PRODUCER: f"{words} by its producer's clock",
+            Clock.BROKER: f"at least {words} by a broker's clock",
+            Clock.FILE: f"at least {words} by the time of its file",
+        }[self.clock]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +95,30 @@ class OpenTransaction:
     """One open transaction in one partition.
 
     Attributes:
-        age_ms: age of the whole transaction if its coordinator says when it began, else of this part.
+        age: of the whole transaction if its coordinator says when it began, else of this part.
         transactional_id, coordinator: None without a record of its producer.
+        moment: when it was judged.
+        is_overdue: it should have ended by now, whatever was known when it was judged.
     """
 
     history: PartitionTransactions
     transaction: PartitionTransaction
     verdict: Verdict
-    age_ms: int
+    age: Age
     transactional_id: str | None
     coordinator: CoordinatorEntry | None
+    moment: Moment
+    is_overdue: bool
+
+    @property
+    def judged_ms(self) -> int:
+        """What was due before is late."""
+        return self.moment.judged_ms
+
+    @property
+    def age_ms(self) -> int:
+        """Age in ms, never negative."""
+        return self.age.age_ms
 
     @property
     def name(self) -> str:
@@ -65,7 +134,8 @@ class OpenTransaction:
     def story(self) -> str:
         """Whose it is, and what its coordinator says, in words."""
         transaction, entry = self.transaction, self.coordinator
-        who = f"producer {transaction.producer_id}, epoch {transaction.producer_epoch}, open for {self.age_ms} ms"
+        age = self.age.text(f"{self.age_ms} ms")
+        who = f"producer {transaction.producer_id}, epoch {transaction.producer_epoch}, open for {age}"
         if entry is None:
             return f"{who}; no transactional id has this producer"
         metadata = entry.metadata
@@ -95,63 +165,18 @@ class Transactions:
     late_ms: int
 
 
-def judge(
-    history: PartitionTransactions, transaction: PartitionTransaction, lives: Lives, now_ms: int, settled_ms: int
-) -> OpenTransaction:
-    """Return the verdict on an open transaction of a partition, with its age at `now_ms`."""
-    transactional_id, entry = lives.log.owner(transaction.producer_id) or (None, None)
-    started_ms, entries = transaction.first_timestamp, list[CoordinatorEntry]()
-    if transactional_id is not None and entry is not None:
-        entries = lives.log.entries(lives.log.history[transactional_id])
-        if is_same_transaction(entry.metadata, transaction) and entry.metadata.start_timestamp_ms >= 0:
-            started_ms = entry.metadata.start_timestamp_ms
-    verdict = _verdict(history, transaction, entries, lives, min(now_ms, settled_ms))
-    behind = [entry.timestamp for entry in entries if entry.timestamp > transaction.last_timestamp]
-    is_recent = max(transaction.last_timestamp, min(behind, default=0)) > settled_ms
-    if is_recent and verdict in (Verdict.HANGING, Verdict.MARKER_MISSING):
-        verdict = Verdict.RECENT
-    return OpenTransaction(history, transaction, verdict, now_ms - started_ms, transactional_id, entry)
+def held_back(opened: Sequence[OpenTransaction]) -> str:
+    """Return how many open transactions hold back how many partitions, in words.
 
-
-def _verdict(
-    history: PartitionTransactions,
-    transaction: PartitionTransaction,
-    entries: list[CoordinatorEntry],
-    lives: Lives,
-    late_ms: int,
-) -> Verdict:
-    """Judge by the last record of the transactional id; earlier ones say whether it ever had the transaction."""
-    place = history.partition.key
-    last = entries[-1].metadata if entries else None
-    if last is not None and is_same_transaction(last, transaction) and place in last.partitions:
-        if last.state is TransactionState.ONGOING:
-            is_over = last.start_timestamp_ms + last.transaction_timeout_ms < late_ms
-            return Verdict.TIMED_OUT if is_over else Verdict.ONGOING
-        if last.state in PREPARED:
-            is_late = last.last_update_timestamp_ms + last.transaction_timeout_ms < late_ms
-            return Verdict.LATE if is_late else Verdict.ENDING
-    if history.may_be_ended(transaction) or not (entries or lives.log.is_complete):
-        return Verdict.UNKNOWN
-    earlier = [entry for entry in entries[:-1] if is_same_transaction(entry.metadata, transaction)]
-    return Verdict.MARKER_MISSING if lives.has_unanswered(place, earlier) else Verdict.HANGING
-
-
-def is_same_transaction(metadata: TransactionMetadata, transaction: PartitionTransaction) -> bool:
-    """Return whether a coordinator's record can be about this transaction, by producer and epoch.
-
-    Before the decision the record has the epoch of the data, after it that of the marker: the next epoch with
-    transaction version 2; with older versions the same, or the next if the producer was fenced.
+    >>> held_back([])
+    'no open transaction holds back a partition'
     """
-    if metadata.producer_id != transaction.producer_id:
-        return False
-    epoch, next_epoch = transaction.producer_epoch, min(transaction.producer_epoch + 1, _EPOCH_MAX)
-    if metadata.state is TransactionState.ONGOING:
-        return metadata.producer_epoch == epoch
-    if metadata.state not in PREPARED:
-        return False
-    if metadata.client_transaction_version >= _EPOCH_BUMPING_VERSION:
-        return metadata.producer_epoch == next_epoch
-    return metadata.producer_epoch in (epoch, next_epoch)
+    if not opened:
+        return "no open transaction holds back a partition"
+    count, partition_count = len(opened), len({one.name for one in opened})
+    transactions = "transaction holds" if count == 1 else "transactions hold"
+    partitions = "partition" if partition_count == 1 else "partitions"
+    return f"{count:,} open {transactions} back {partition_count:,} {partitions}"
 
 
 class Explanation(NamedTuple):
@@ -170,12 +195,24 @@ class Explanation(NamedTuple):
         """The reason in one sentence."""
         if self.blocking is None:
             return "no transaction is open: read_committed consumers get all there is"
-        return _WHY[self.blocking.verdict]
+        return self._told(_WHY)
 
     @property
     def advice(self) -> str:
         """What to do."""
-        return "nothing" if self.blocking is None else _ADVICE[self.blocking.verdict].format(self.blocking.where)
+        return "nothing" if self.blocking is None else self._told(_ADVICE).format(self.blocking.where)
+
+    def _told(self, texts: Mapping[Verdict | tuple[Verdict, str], str]) -> str:
+        """Return the text of the verdict, for its circumstances where there is one."""
+        assert self.blocking is not None
+        verdict, circumstance = self.blocking.verdict, ""
+        if verdict is Verdict.ONGOING and self.blocking.is_overdue:
+            circumstance = _PASSED
+        elif verdict is Verdict.DAMAGED and not self.history.may_be_ended(self.blocking.transaction):
+            circumstance = _COORDINATOR
+        elif verdict is Verdict.RECENT and self.blocking.moment.is_at_rest:
+            circumstance = _AT_REST
+        return texts.get((verdict, circumstance), texts[verdict])
 
     @property
     def missing(self) -> str | None:
@@ -186,24 +223,32 @@ class Explanation(NamedTuple):
         return f"a COMMIT or ABORT marker of producer {producer_id} in {self.blocking.name}"
 
 
+_PASSED, _COORDINATOR, _AT_REST = "passed", "coordinator", "at rest"  # circumstances of verdicts
 _ABORT = (
     "`kafka-transactions.sh --bootstrap-server … abort --topic {0.topic} --partition {0.partition} "
     "--start-offset {0.offset}` ends it in this partition"
 )
-_WHY = {
+_WHY: dict[Verdict | tuple[Verdict, str], str] = {
     Verdict.ONGOING: "its producer is not done, and within its timeout",
+    (Verdict.ONGOING, _PASSED): "its producer was not done, and within its timeout, when the newest file here was "
+    "written; the timeout has passed since",
     Verdict.TIMED_OUT: "its producer is not done, and its coordinator has not aborted it although its time is over",
     Verdict.ENDING: "it is decided, and its marker is on its way",
     Verdict.LATE: "it is decided, and its coordinator has not got its marker written for longer than its timeout",
     Verdict.MARKER_MISSING: "it was decided and closed, and its marker is not in this partition",
     Verdict.HANGING: "it hangs: its coordinator does not count this partition among its transaction, or knows nothing "
     "of its producer, so that nobody is going to end it",
+    Verdict.DAMAGED: "bytes of this partition behind it are damaged, and its marker may have been in them",
+    (Verdict.DAMAGED, _COORDINATOR): "bytes of __transaction_state are damaged, and what its coordinator decided may "
+    "have been in them",
     Verdict.UNKNOWN: "its coordinator's records are not in this directory, so what becomes of it is not known here",
-    Verdict.RECENT: "it is less than a minute older than the newest file: it, or what its coordinator says of it, may "
-    "be in a file that was copied, or read, before the other",
+    Verdict.RECENT: "it, or what its coordinator says of it, may be in a file that was copied, or read, before the "
+    "other",
 }
-_ADVICE = {
+_ADVICE: dict[Verdict | tuple[Verdict, str], str] = {
     Verdict.ONGOING: "wait: its coordinator aborts it when its timeout is over",
+    (Verdict.ONGOING, _PASSED): "start a broker on the directory, which aborts it; if this is a copy, make a newer "
+    "one: a coordinator that runs has ended it since",
     Verdict.TIMED_OUT: "start a broker on the directory, or see what keeps the leader of its partition of "
     "__transaction_state from working: it aborts the transaction",
     Verdict.ENDING: "wait, or start a broker on the directory: the coordinator sends the marker again",
@@ -211,6 +256,13 @@ _ADVICE = {
     Verdict.MARKER_MISSING: "find out whether it was committed, in the other partitions: then its records here are "
     "lost to readers whatever is done; " + _ABORT,
     Verdict.HANGING: _ABORT,
+    Verdict.DAMAGED: "do not abort it yet: see what a healthy replica has there, `logstore diff`, or save what is "
+    "behind the damage, `logstore salvage`",
+    (Verdict.DAMAGED, _COORDINATOR): "do not abort it yet: ask the data directory of another replica of "
+    "__transaction_state; `logstore verify` says where the damage is",
     Verdict.UNKNOWN: "ask the data directory of the broker that leads its partition of __transaction_state",
-    Verdict.RECENT: "ask again in a minute, or make a copy while no broker writes",
+    Verdict.RECENT: "ask again in a minute; if it stays so, ask the data directory of the broker that leads its "
+    "partition of __transaction_state",
+    (Verdict.RECENT, _AT_REST): "do not abort it yet: make a newer copy, or one while no broker writes; if this is no "
+    "copy, start a broker on the directory",
 }

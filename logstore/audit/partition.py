@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..disk.directory import PartitionFiles, SegmentFiles, list_data_directory, list_partition_directory
-from ..disk.names import absolute_path, child, file_name, parent
+from ..disk.names import child, file_name, parent
 from ..disk.side_files import read_offset_checkpoint
 from ..errors import CheckpointFormatError, DataDirectoryError
 from ..layout import clean_shutdown, offset_checkpoint
@@ -130,6 +130,11 @@ def unless_gone(read: Callable[[str], T], path: str | None) -> T | None:
         return None
 
 
+def directory_around(path: str) -> str:
+    """Return the absolute path of the data directory around a partition, whose `path` may be `orders-0` or `.`."""
+    return parent(os.path.abspath(path))
+
+
 def open_partition(path: str) -> Partition:
     """Open the partition directory at `path`, with the checkpoints beside it.
 
@@ -137,8 +142,7 @@ def open_partition(path: str) -> Partition:
         InvalidNameError: the name is no partition's.
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
-    root = parent(absolute_path(path))
-    files = list_partition_directory(path)
+    root, files = directory_around(path), list_partition_directory(path)
     return Partition(files, _surroundings(root, read_checkpoints(root), files))
 
 

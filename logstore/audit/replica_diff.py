@@ -75,6 +75,8 @@ class _Block(NamedTuple):
 def compare(path: str, other_path: str) -> Difference:
     """Compare the partition directories at `path` and `other_path`; damaged batches are skipped in both.
 
+    They are compared from the later log start on; if neither has anything there, from the later first segment on.
+
     Raises:
         InvalidNameError: a name is no partition's.
         DataDirectoryError: one is missing, unreadable, or no directory.
@@ -83,6 +85,10 @@ def compare(path: str, other_path: str) -> Difference:
     start = max(max(each.first_offset, Evidence(each).cleaned_up_to) for each in (one, other))
     streams = _blocks(one, start), _blocks(other, start)
     first, second = (next(stream, None) for stream in streams)
+    if first is None and second is None:  # a log start above all there is would hide what differs
+        start = max(one.base_offset, other.base_offset)
+        streams = _blocks(one, start), _blocks(other, start)
+        first, second = (next(stream, None) for stream in streams)
     end_offset, batch_count = start, 0
     while first is not None and second is not None:
         count = min(first.positions.size, second.positions.size)

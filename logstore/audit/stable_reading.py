@@ -52,9 +52,10 @@ def read_until_stable(
     return result, findings
 
 
-def newest_ms(files: Signature) -> int:
-    """Return when the newest of some files was written, ms; 0 without files."""
-    return max((modified_ns for _, _, modified_ns in files), default=0) // 1_000_000
+def newest_ms(files: Signature, until_ms: int = 2**63) -> int:
+    """Return when the newest of some files was written, ms, of those that were up to `until_ms`; 0 without files."""
+    times = (modified_ns // 1_000_000 for _, _, modified_ns in files)
+    return max((time for time in times if time <= until_ms), default=0)
 
 
 def signature(path: str, depth: int = 2) -> Signature:

@@ -43,7 +43,7 @@ from .stable_reading import read_until_stable
 class Asked(IntEnum):
     """The rules that a pass asks."""
 
-    NOTHING = 0  # none: follow only transactions, offsets and the records of internal topics
+    NOTHING = 0  # only those about damage: follow transactions, offsets and the records of internal topics
     FILES = 1  # those about batches, and files beside the log
     EVERYTHING = 2
 
@@ -102,7 +102,11 @@ def verify_partition(
     evidence, findings = Evidence(partition, cluster), list[Finding]()
 
     def ask(facts: object) -> None:
-        if asked or isinstance(facts, Breach):
+        if (
+            asked
+            or isinstance(facts, Breach)
+            or (isinstance(facts, BadBytes) and evidence.may_hide_batches(facts.piece))
+        ):
             findings.extend(rules.ask(facts))
         if asked is Asked.EVERYTHING and isinstance(facts, AuditedBatches):
             findings.extend(rules.ask(Holes(facts)))
@@ -202,17 +206,29 @@ def verify_directory(path: str, *, decodes: bool = True, advance: Advance = lamb
 
 
 def verify_partition_directory(
-    path: str, asked: Asked = Asked.FILES, *, decodes: bool = True, advance: Advance = lambda size: None
+    path: str,
+    asked: Asked = Asked.FILES,
+    *,
+    cluster: Cluster | None = None,
+    decodes: bool = True,
+    advance: Advance = lambda size: None,
 ) -> PartitionFacts:
     """Verify the one partition whose directory is at `path`; as `verify_directory`, `asked` as `verify_partition`.
+
+    Args:
+        cluster: that of the data directory around it, for a caller that verifies several; one of now is made if the
+            partition is read again.
 
     Raises:
         InvalidNameError: the name is no partition's.
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
 
+    known = [] if cluster is None else [cluster]
+
     def read() -> PartitionFacts:
-        return verify_partition(open_partition(path), asked=asked, decodes=decodes, advance=advance)
+        around = known.pop() if known else None
+        return verify_partition(open_partition(path), around, asked, decodes=decodes, advance=advance)
 
     found, findings = read_until_stable(path, read, lambda one: one.findings)
     return replace(found, findings=findings)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import LogstoreError, SerializationError
+from ..errors import LogstoreError, SerializationError, UsageError
+from ..layout.record import bytes_of
 from ..model import TopicPartition
 
 Serializer = Callable[[Any], bytes | None]
@@ -15,9 +16,15 @@ Deserializer = Callable[[bytes], Any]
 def serialized(serializer: Serializer | None, name: str, topic: str, value: Any) -> bytes | None:
     """Return key or value as bytes; without a serializer it must be bytes-like already.
 
+    None stays None, and the serializer is not asked: null is the delete marker of a compacted topic, and no value.
+
     Raises:
         SerializationError: it is not, or the serializer failed.
     """
+    if value is None or (type(value) is bytes and serializer is None):
+        return value
+    message = f"Can't convert {name} of class {type(value).__name__} for topic {topic}"
+    advice = f"encode it, or give the producer a {name}_serializer"
     if serializer is not None:
         try:
             value = serializer(value)
@@ -25,18 +32,16 @@ def serialized(serializer: Serializer | None, name: str, topic: str, value: Any)
             raise
         except Exception as error:
             raise SerializationError(
-                f"Can't convert {name} of class {type(value).__name__} for topic {topic}", found=repr(error)
+                message, found=repr(error), advice=f"give what the {name}_serializer takes"
             ) from error
-    if value is None or type(value) is bytes:
-        return value
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
-    raise SerializationError(
-        f"Can't convert {name} of class {type(value).__name__} for topic {topic}",
-        expected="bytes or None",
-        found=type(value).__name__,
-        advice=f"encode it, or give the producer a {name}_serializer",
-    )
+        if value is None:
+            return None
+        advice = f"let the {name}_serializer return bytes"
+    try:
+        return bytes_of(value)
+    except UsageError as error:
+        found = f"{type(value).__name__}{'' if serializer is None else f' from the {name}_serializer'}"
+        raise SerializationError(message, expected="bytes or None", found=found, advice=advice) from error
 
 
 def deserialized(

@@ -1,22 +1,22 @@
 """A store with its producers and consumers, as `logstore.open` returns it.
 
-It closes them when it is closed, and itself when the interpreter ends, so that a forgotten close loses no record.
+It closes them when it is closed, and itself when the interpreter ends, so that a forgotten close loses no record; a
+consumer that the program has not closed commits nothing then.
 """
 
 from __future__ import annotations
 
 import atexit
 import itertools
+import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import chain
 from typing import Any
 
-from ..calls import SHORT, alone
+from ..calls import SHORT, STORE, alone
 from ..errors import IllegalStateError
-from ..model import TopicPartition
 from ..store.data_directory import DataDirectory
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
@@ -24,6 +24,7 @@ from .consumer.records import ConsumerRecord
 from .producer import Producer
 from .producer.config import parse_producer_config
 from .serializers import Deserializer, Serializer
+from .whole_topics import partitions_of, read_topic
 
 _OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 
@@ -104,7 +105,7 @@ class Store(DataDirectory):
         if topics and made.config["group.id"] is not None:
             made.subscribe(topics)
         elif topics:
-            made.assign(partition for topic in topics for partition in self._partitions_of(topic))
+            made.assign(partition for topic in topics for partition in partitions_of(self, topic))
         return made
 
     def read(
@@ -130,23 +131,37 @@ class Store(DataDirectory):
             key_deserializer=key_deserializer,
             value_deserializer=value_deserializer,
         )
-        return _records_before(consumer, consumer.end_offsets(self._partitions_of(topic)))
+        return read_topic(consumer)
 
     def close(self) -> None:
         """Close producers and consumers, then the store, see `DataDirectory.close`.
+
+        In a `finally` or `except` block, and when an exception leaves the store's `with` block, its consumers commit
+        nothing: what `poll` returned last may not have been processed.
 
         Raises:
             LogstoreError: the first error, of a transaction that could not be aborted, or as `DataDirectory.close`;
                 everything is closed.
         """
-        super().close()
+        self._close_all(autocommit=sys.exc_info()[1] is None)
 
-    def _close(self) -> None:
+    def _close_block(self, *, in_order: bool) -> None:
+        self._close_all(autocommit=in_order)
+
+    def _close_all(self, *, autocommit: bool) -> None:
+        if self.is_after_fork:
+            return
+        with alone(STORE):
+            self._close_with_clients(autocommit=autocommit)
+
+    def _close_with_clients(self, *, autocommit: bool) -> None:
         with alone(SHORT), self._clients_lock:
             producers, consumers = list(self._producers), list(self._consumers)
-        closes: list[Callable[[], None]] = [partial(_close_consumer, consumer) for consumer in consumers]
+        closes: list[Callable[[], None]] = [
+            partial(_close_consumer, consumer, autocommit=autocommit) for consumer in consumers
+        ]
         closes += [producer.close for producer in producers]
-        _close_each([*closes, super()._close])
+        _close_each([*closes, self._close])
 
     def invalidate_after_fork(self) -> None:
         """Disown the store as `DataDirectory` does; what producers have not written, the parent writes."""
@@ -167,25 +182,11 @@ class Store(DataDirectory):
         )
         return f"<Store {self.path}: {state}>"
 
-    def _partitions_of(self, topic: str) -> list[TopicPartition]:
-        return [TopicPartition(topic, number) for number in range(self.describe_topic(topic).partition_count)]
 
-
-def _records_before(consumer: Consumer, ends: Mapping[TopicPartition, int]) -> Iterator[ConsumerRecord]:
-    """Iterate over records of each partition up to its end; later ones are left out."""
-    with consumer:
-        for partition, end_offset in ends.items():
-            consumer.assign([partition])
-            while consumer.position(partition) < end_offset:
-                for record in chain.from_iterable(consumer.poll().values()):
-                    if record.offset < end_offset:
-                        yield record
-
-
-def _close_consumer(consumer: Consumer) -> None:
+def _close_consumer(consumer: Consumer, *, autocommit: bool) -> None:
     """Close a consumer; if another thread uses it, only wake that up, which then finds the store closed."""
     try:
-        consumer.close()
+        consumer.close(autocommit=autocommit)
     except IllegalStateError:
         consumer.wakeup()
 
@@ -211,4 +212,5 @@ def _close_each(closes: Iterable[Callable[[], None]]) -> None:
 
 @atexit.register
 def _close_all() -> None:
-    _close_each([store.close for store in list(_OPEN)])
+    """Close what the program has not: it ends by an exception, or has never closed its consumers."""
+    _close_each([partial(store._close_all, autocommit=False) for store in list(_OPEN)])

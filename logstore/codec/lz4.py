@@ -13,24 +13,24 @@ which the writer removes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from cramjam import DecompressionError as CramjamError
 from cramjam import lz4
 from xxhash import xxh32_intdigest
 
-from logstore.codec.outcome import ByteArray, over_cap
+from logstore.codec.outcome import ByteArray, damaged
 from logstore.errors import DecompressionError
 from logstore.model import LEVELS, Codec
 
 MAGIC = b"\x04\x22\x4d\x18"
 FLG_PLAIN = 0x60
-FLG_BLOCK_CHECKSUM, FLG_CONTENT_SIZE, FLG_CONTENT_CHECKSUM = 0x10, 0x08, 0x04
+FLG_INDEPENDENT, FLG_BLOCK_CHECKSUM, FLG_CONTENT_SIZE, FLG_CONTENT_CHECKSUM = 0x20, 0x10, 0x08, 0x04
 HEADER_SIZE = 7
 STORED = 0x80000000
 # a byte of a block lengthens a match by at most 255; `_decode_block` needs capacities that are multiples of 256
 EXPANSION_MAX = 256
-
-CHUNK_SIZE = 2048
 
 WRITTEN_HEADER = MAGIC + b"\x60\x40\x82"
 WRITTEN_BLOCK_SIZE = 64 * 1024
@@ -40,10 +40,7 @@ HC_LEVEL_MIN = 3  # below, cramjam makes frames with the fast compressor
 
 
 def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> ByteArray | None:
-    """Decompress a frame without options, as Kafka writes it; return None for any other payload.
-
-    Raises DecompressionError above `size_max`.
-    """
+    """Decompress a frame without options, as Kafka writes it; return None for any other, and above `size_max`."""
     if len(payload) < HEADER_SIZE or payload[:4] != MAGIC or payload[4] != FLG_PLAIN:
         return None
     if payload[5] not in (0x40, 0x50, 0x60, 0x70):
@@ -82,8 +79,6 @@ def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> ByteArray 
                     return None
                 size += block_size
     except (CramjamError, ValueError):
-        if size + capacity > size_max:
-            raise over_cap(size_max) from None
         return None
     return data[:size]
 
@@ -98,133 +93,60 @@ def _decode_block(block: memoryview, place: memoryview, capacity: int) -> int:
     return lz4.decompress_block_into(capacity.to_bytes(4, "little") + block, place)
 
 
-def _error(message: str | None, java_class: str = "java.io.IOException") -> DecompressionError:
-    return DecompressionError(message, java_class=java_class)
+def pieces(payload: memoryview, size_max: int, magic: int) -> Iterator[bytes]:
+    """Yield the content block by block, as `Lz4BlockInputStream` takes them.
 
-
-def _premature_end() -> DecompressionError:
-    return _error("Stream ended prematurely")
-
-
-def _underflow() -> DecompressionError:
-    return _error(None, "java.nio.BufferUnderflowException")
-
-
-class Lz4Input:
-    """Model of `Lz4BlockInputStream` over the payload."""
-
-    def __init__(self, payload: memoryview, magic: int, payload_offset: int) -> None:
-        self.payload = payload
-        self.payload_offset = payload_offset
-        self.block = b""
-        self.block_position = 0
-        self.ended = False
-        if len(payload) < HEADER_SIZE - 1:
-            raise _premature_end()
-        if payload[:4] != MAGIC:
-            raise _error("Stream unsupported (invalid magic bytes)")
-        self.flags = _checked_flags(payload[4])
-        self.block_size_max = _block_size_max(payload[5])
-        self.position = 6
-        if self.flags & FLG_CONTENT_SIZE:
-            if len(payload) < self.position + 8:
-                raise _premature_end()
-            self.position += 8
-        self._check_header(magic)
-
-    def _check_header(self, magic: int) -> None:
-        end = self.position
-        self.position += 1
-        if magic == 0:
-            if end == len(self.payload):
-                raise _error(f"newPosition > limit: ({end + 1} > {end})", "java.lang.IllegalArgumentException")
+    Raises DecompressionError at damage.
+    """
+    flags, block_size_max, position = _read_header(payload, magic)
+    while True:
+        start = position + 4
+        word = int.from_bytes(payload[position:start], "little")
+        end = start + (word & ~STORED)
+        if start > len(payload) or end > len(payload):
+            raise _damaged(position, "a block is cut off")
+        if end == start:
+            if flags & FLG_CONTENT_CHECKSUM and end + CHECKSUM_SIZE > len(payload):
+                raise _damaged(end, "the checksum of the content is cut off")
             return
-        if end == len(self.payload):
-            raise _underflow()
-        if self.payload[end] != (xxh32_intdigest(self.payload[4:end]) >> 8) & 0xFF:
-            raise _error("Stream frame descriptor corrupted")
-
-    def read(self, size: int) -> bytes | None:
-        if not self.ended and self.available() == 0:
-            self._read_block()
-        if self.ended:
-            return None
-        piece = self.block[self.block_position : self.block_position + size]
-        self.block_position += len(piece)
-        return piece
-
-    def available(self) -> int:
-        return len(self.block) - self.block_position
-
-    def _read_block(self) -> None:
-        word = self._uint32()
-        if word is None:
-            raise _premature_end()
-        size = word & ~STORED
-        if size == 0:
-            self.ended = True
-            if self.flags & FLG_CONTENT_CHECKSUM and self._uint32() is None:
-                raise _underflow()
-            return
-        if size > self.block_size_max:
-            raise _error(f"Block size {size} exceeded max: {self.block_size_max}")
-        compressed = self.payload[self.position : self.position + size]
-        if len(compressed) < size:
-            raise _premature_end()
-        self.block_position = 0
-        self.block = bytes(compressed) if word >= STORED else self._decode(compressed)
-        self.position += size
-        if self.flags & FLG_BLOCK_CHECKSUM:
-            self._check_block(compressed)
-
-    def _check_block(self, compressed: memoryview) -> None:
-        checksum = self._uint32()
-        if checksum is None:
-            raise _underflow()
-        if checksum != xxh32_intdigest(compressed):
-            raise _error("Block checksum mismatch")
-
-    def _decode(self, compressed: memoryview) -> bytes:
-        capacity = min(self.block_size_max, EXPANSION_MAX * len(compressed))
-        data = np.empty(capacity, np.uint8)
-        try:
-            size = _decode_block(compressed, data.data, capacity)
-        except CramjamError:
-            raise self._refused_block(compressed) from None
-        return data[:size].tobytes()
-
-    def _refused_block(self, compressed: memoryview) -> DecompressionError:
-        from logstore.codec.lz4_block import refused_position
-
-        position = self.payload_offset + self.position + refused_position(compressed, self.block_size_max) + 1
-        return _error(f"net.jpountz.lz4.LZ4Exception: Error decoding offset {position} of input buffer")
-
-    def _uint32(self) -> int | None:
-        if self.position + 4 > len(self.payload):
-            return None
-        self.position += 4
-        return int.from_bytes(self.payload[self.position - 4 : self.position], "little")
+        if end - start > block_size_max:
+            raise _damaged(position, f"a block of {end - start} bytes, of {block_size_max} at most")
+        block = payload[start:end]
+        position = end
+        if flags & FLG_BLOCK_CHECKSUM:
+            position += CHECKSUM_SIZE
+            if payload[end:position] != xxh32_intdigest(block).to_bytes(CHECKSUM_SIZE, "little"):
+                raise _damaged(start, "a block has another checksum")
+        yield bytes(block) if word >= STORED else _decode(block, start, block_size_max)
 
 
-def _checked_flags(flags: int) -> int:
-    if flags & 3:
-        raise _error("Reserved bits must be 0", "java.lang.RuntimeException")
-    if not flags & 0x20:
-        raise _error("Dependent block stream is unsupported", "java.lang.RuntimeException")
-    if flags >> 6 != 1:
-        raise _error(f"Version {flags >> 6} is unsupported", "java.lang.RuntimeException")
-    return flags
+def _damaged(position: int, reason: str) -> DecompressionError:
+    return damaged(Codec.LZ4, position, reason)
 
 
-def _block_size_max(descriptor: int) -> int:
-    if descriptor & 0x0F:
-        raise _error("Reserved2 field must be 0", "java.lang.RuntimeException")
-    exponent = descriptor >> 4 & 7
-    if exponent < 4:
-        raise _error("Block size value must be between 4 and 7", "java.lang.RuntimeException")
-    if descriptor & 0x80:
-        raise _error("Reserved3 field must be 0", "java.lang.RuntimeException")
-    return int(1 << (2 * exponent + 8))
+def _read_header(payload: memoryview, magic: int) -> tuple[int, int, int]:
+    """Return a frame's flags, the size of its largest block in bytes, and the position of its first block."""
+    if len(payload) < HEADER_SIZE or payload[:4] != MAGIC:
+        raise _damaged(0, "this is no frame of lz4")
+    flags, descriptor = payload[4], payload[5]
+    end = HEADER_SIZE + 8 * bool(flags & FLG_CONTENT_SIZE)
+    if flags >> 6 != 1 or flags & 3 or not flags & FLG_INDEPENDENT:
+        raise _damaged(4, f"flags {flags:#04x}; Kafka takes independent blocks of version 1")
+    exponent = descriptor >> 4
+    if descriptor & 0x0F or not 4 <= exponent <= 7:
+        raise _damaged(5, f"the size of blocks is {descriptor:#04x}")
+    if end > len(payload) or (magic > 0 and payload[end - 1] != (xxh32_intdigest(payload[4 : end - 1]) >> 8) & 0xFF):
+        raise _damaged(end - 1, "the header is cut off, or has another checksum")
+    return flags, 1 << (2 * exponent + 8), end
+
+
+def _decode(block: memoryview, start: int, block_size_max: int) -> bytes:
+    capacity = min(block_size_max, EXPANSION_MAX * len(block))
+    data = np.empty(capacity, np.uint8)
+    try:
+        return data[: _decode_block(block, data.data, capacity)].tobytes()
+    except CramjamError as error:
+        raise _damaged(start, f"this is no block of lz4 ({error})") from None
 
 
 def compress(payload: memoryview, level: int) -> bytes:

@@ -1,89 +1,37 @@
-"""The result of reading a record stream: the bytes that it delivered, and the error that ended it."""
+"""The result of reading a record stream: the bytes before the damage, and the error that says where it is."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from logstore.errors import DecompressionError, LogstoreError
+from logstore.errors import DecompressionError
+from logstore.model import Codec
 
 ByteArray = npt.NDArray[np.uint8]
 
-EMPTY: ByteArray = np.empty(0, np.uint8)
-EMPTY.flags.writeable = False
-
-# Java allocates as much as a size claims before it looks at the data. The heap of the dump tool in the proofs (512 MiB,
-# serial collector) has room for arrays up to 341 MiB; Kafka's own scripts set half of that.
-_ARRAY_SIZE_REFUSED = 341 * 1024 * 1024
-_ARRAY_SIZE_IMPOSSIBLE = 2**31 - 2
-
-# `IOException` and its subclasses; every other exception passes Kafka's catch blocks
-IO_EXCEPTIONS = frozenset(
-    {
-        "java.io.IOException",
-        "java.io.EOFException",
-        "java.util.zip.ZipException",
-        "org.xerial.snappy.SnappyIOException",
-        "com.github.luben.zstd.ZstdIOException",
-    }
-)
+_EMPTY: ByteArray = np.empty(0, np.uint8)
+_STEP_SIZE = 256  # bytes that a library gets at once: they bound what it can make of them
 
 
 class Decompressed(NamedTuple):
-    """The bytes and the errors that Kafka's reader of a record stream gets.
-
-    Kafka decodes records while it reads the stream, so it reports a wrong record inside `data` before `error`.
+    """A decompressed record stream.
 
     Attributes:
-        data: uint8, 1-D, contiguous, maybe read-only: the bytes delivered before the stream ended or failed.
-        error: raised by reading a record beyond `data`; None if the stream ended well.
-        error_at_end: raised by the check that nothing follows the last record (magic 2 only).
-        opened: False if the stream failed when it was opened; `error` then comes before a wrong record count.
+        data: uint8, 1-D, contiguous, maybe read-only: the bytes before the damage, all of them without an error.
+        error: says why the stream cannot be read any further; None if it ended well.
     """
 
     data: ByteArray
-    error: LogstoreError | None = None
-    error_at_end: LogstoreError | None = None
-    opened: bool = True
+    error: DecompressionError | None = None
 
 
-def array_refusal(size: int) -> str | None:
-    """Return the message of the `OutOfMemoryError` of `new byte[size]` in Kafka's tools; None if there is room."""
-    if size >= _ARRAY_SIZE_IMPOSSIBLE:
-        return "Requested array size exceeds VM limit"
-    return "Java heap space" if size >= _ARRAY_SIZE_REFUSED else None
-
-
-def java_text(error: LogstoreError) -> str:
-    """Return `Throwable.toString()` of the Java exception of `error`."""
-    return f"{error.java_class}" if error.message is None else f"{error.java_class}: {error.message}"
-
-
-def failed_to_open(cause: DecompressionError) -> Decompressed:
-    """Return the result of a stream whose constructor throws: `wrapForInput` wraps every error; our refusals stay."""
-    if cause.java_class == DecompressionError.java_class:
-        return Decompressed(EMPTY, cause, cause, opened=False)
-    error = DecompressionError(java_text(cause))
-    return Decompressed(EMPTY, error, error, opened=False)
-
-
-def failed_to_read(data: ByteArray, cause: DecompressionError, magic: int) -> Decompressed:
-    """Return the result of a stream that fails while it is read.
-
-    The record iterators (`StreamRecordIterator`, `DeepRecordsIterator`) wrap an `IOException`, and no other exception.
-    """
-    if cause.java_class not in IO_EXCEPTIONS:
-        return Decompressed(data, cause, cause)
-    if magic < 2:
-        error = DecompressionError(java_text(cause))
-        return Decompressed(data, error, error)
-    return Decompressed(
-        data,
-        DecompressionError("Failed to decompress record stream"),
-        DecompressionError("Error checking for remaining bytes after reading batch"),
-    )
+def damaged(codec: Codec, position: int, reason: str) -> DecompressionError:
+    """Return the error of a stream that cannot be read beyond its byte `position`."""
+    return DecompressionError(f"The {codec.kafka_name} stream does not decompress beyond its byte {position}: {reason}")
 
 
 def over_cap(size_max: int) -> DecompressionError:
@@ -92,3 +40,46 @@ def over_cap(size_max: int) -> DecompressionError:
         f"The record stream is larger than the cap of {size_max} bytes",
         advice="the batch is damaged, or made to fill memory",
     )
+
+
+def collect(pieces: Iterator[bytes], size_max: int) -> Decompressed:
+    """Join the pieces of a stream up to its end or its damage; of a stream of more than `size_max` bytes, take none."""
+    data = bytearray()
+    try:
+        for piece in pieces:
+            if len(data) + len(piece) > size_max:
+                return Decompressed(_EMPTY, over_cap(size_max))
+            data += piece
+    except DecompressionError as error:
+        return Decompressed(np.frombuffer(data, np.uint8), error)
+    return Decompressed(np.frombuffer(data, np.uint8))
+
+
+def feed(
+    codec: Codec, open_stream: Callable[[], Any], refusal: type[Exception], payload: memoryview, start: int
+) -> Generator[bytes, None, int]:
+    """Yield what a library's stream makes of one gzip member or zstd frame at `start`; return the member's end.
+
+    The library may lose the output of the call that fails, so the step that it refuses is fed again byte by byte.
+
+    Args:
+        open_stream: makes an object with `decompress`, `eof` and `unused_data`, as `zlib.decompressobj` does.
+        refusal: what `decompress` raises at damage.
+    """
+    stream, step_size = open_stream(), _STEP_SIZE
+    position = start
+    while not stream.eof:
+        step = payload[position : position + step_size]
+        if not step:
+            raise damaged(codec, position, "it is cut off")
+        try:
+            piece = stream.decompress(step)
+        except refusal as error:
+            if len(step) == 1:
+                raise damaged(codec, position, str(error).rpartition(": ")[2]) from None
+            stream, step_size = open_stream(), 1
+            stream.decompress(payload[start:position])
+            continue
+        position += len(step) - len(stream.unused_data)
+        yield piece
+    return position

@@ -7,29 +7,25 @@ block (concatenated streams). A payload that does not start with the magic is on
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from cramjam import DecompressionError as CramjamError
 from cramjam import snappy
 
-from logstore.codec.outcome import ByteArray, array_refusal, over_cap
-from logstore.errors import DecompressionError
+from logstore.codec.outcome import ByteArray, damaged, over_cap
+from logstore.model import Codec
 
 MAGIC = b"\x82SNAPPY\x00"
 HEADER_SIZE = 16
 # the densest element is a copy of 64 bytes in 3, so a block that declares more than this is broken
 EXPANSION_MAX = 22
-
-CHUNK_SIZE = 2048
-BLOCK_SIZE_MAX = 0x20000000
 HEADER = MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 WRITTEN_BLOCK_SIZE = 32 * 1024  # uncompressed
 
 
 def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> ByteArray | None:
-    """Decompress one framed stream; return None if it has a second header or a broken block.
-
-    Raises DecompressionError above `size_max`.
-    """
+    """Decompress one framed stream; return None if it has a second header, a broken block, or more than `size_max`."""
     if len(payload) < HEADER_SIZE or payload[:8] != MAGIC:
         return None
     blocks = []
@@ -50,7 +46,7 @@ def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> ByteArray 
         blocks.append((block, size, size + block_size))
         size += block_size
     if size > size_max:
-        raise over_cap(size_max)
+        return None
     data = np.empty(size, np.uint8)
     view = data.data
     try:
@@ -70,124 +66,46 @@ def compress(payload: memoryview, level: int = 0) -> bytes:
     return b"".join(parts)
 
 
-def _error(message: str, java_class: str = "java.io.IOException") -> DecompressionError:
-    return DecompressionError(message, java_class=java_class)
+def pieces(payload: memoryview, size_max: int, magic: int) -> Iterator[bytes]:
+    """Yield the content block by block, as `SnappyInputStream` takes them.
+
+    Raises DecompressionError at damage.
+    """
+    if len(payload) < HEADER_SIZE or payload[:8] != MAGIC:
+        yield _block(payload, 0, len(payload), size_max)
+        return
+    position = HEADER_SIZE
+    while len(payload) - position >= 4:
+        start = position + 4
+        if payload[position:start] == MAGIC[:4]:
+            if payload[position : position + 8] != MAGIC:  # Java takes a wrong magic for the end
+                return
+            position = _header_end(payload, position)
+            continue
+        position = start + int.from_bytes(payload[position:start], "big")
+        if position > len(payload):
+            raise damaged(Codec.SNAPPY, start, f"a block of {position - start} bytes is cut off")
+        yield _block(payload, start, position, size_max)
 
 
-def _snappy_io_error(code: str, message: str) -> DecompressionError:
-    return _error(f"[{code}] {message}", "org.xerial.snappy.SnappyIOException")
+def _header_end(payload: memoryview, start: int) -> int:
+    """Return the position behind a header within the stream, as streams that are joined have it."""
+    end = start + HEADER_SIZE
+    version = int.from_bytes(payload[start + 8 : start + 12], "big", signed=True)
+    if end > len(payload) or version < 1:
+        raise damaged(Codec.SNAPPY, start, "a header is cut off, or of an unknown version")
+    return end
 
 
-def _snappy_error(code: str, message: str) -> DecompressionError:
-    """Return a `java.lang.Error`, which passes Kafka's catch blocks."""
-    return _error(f"[{code}] {message}", "org.xerial.snappy.SnappyError")
-
-
-def decode_block(block: memoryview, size_max: int) -> bytes:
-    """Decode a raw block; errors are those of `Snappy.uncompressedLength`, `new byte[]` and `Snappy.uncompress`."""
+def _block(payload: memoryview, start: int, end: int, size_max: int) -> bytes:
+    """Decode the raw block at `payload[start:end]`; its size is bounded before it is allocated."""
+    block = payload[start:end]
     try:
         size = snappy.decompress_raw_len(block) if len(block) > 0 else None
-    except CramjamError:
-        size = None
-    if size is None:
-        raise _error("PARSING_ERROR(2)")
-    if size >= 1 << 31:
-        raise _error(str(size - (1 << 32)), "java.lang.NegativeArraySizeException")
-    refusal = array_refusal(size)
-    if refusal is not None:
-        raise _error(refusal, "java.lang.OutOfMemoryError")
-    if size > EXPANSION_MAX * len(block):
-        raise _error("FAILED_TO_UNCOMPRESS(5)")
-    if size > size_max:
-        raise over_cap(size_max)
-    try:
+        if size is None or size > EXPANSION_MAX * len(block):
+            raise damaged(Codec.SNAPPY, start, "this is no block of snappy")
+        if size > size_max:
+            raise over_cap(size_max)
         return bytes(snappy.decompress_raw(block))
-    except CramjamError:
-        raise _error("FAILED_TO_UNCOMPRESS(5)") from None
-
-
-class SnappyInput:
-    """Model of `SnappyInputStream` over the payload."""
-
-    def __init__(self, payload: memoryview, size_max: int) -> None:
-        self.payload = payload
-        self.size_max = size_max
-        self.position = HEADER_SIZE
-        self.block = b""
-        self.block_position = 0
-        self.ended = False
-        if len(payload) == 0:
-            raise _snappy_io_error("EMPTY_INPUT", "Cannot decompress empty stream")
-        if len(payload) < HEADER_SIZE or payload[:8] != MAGIC:
-            self.ended = True
-            self.block = decode_block(payload, size_max)
-
-    def read(self, size: int) -> bytes | None:
-        data = bytearray()
-        while len(data) < size:
-            if self.block_position < len(self.block):
-                piece = self.block[self.block_position : self.block_position + size - len(data)]
-                self.block_position += len(piece)
-                data += piece
-            elif not self._next_block():
-                return bytes(data) or None
-        return bytes(data)
-
-    def available(self) -> int:
-        if self.block_position < len(self.block) or self._next_block():
-            return len(self.block) - self.block_position
-        return 0
-
-    def _take(self, size: int) -> memoryview:
-        """Return the next `size` bytes of the payload; fewer at its end, which then ends the stream."""
-        taken = self.payload[self.position : self.position + size]
-        self.position += len(taken)
-        self.ended = len(taken) < size
-        return taken
-
-    def _next_block(self) -> bool:
-        """Decode the next block (`hasNextChunk`); return False at the end."""
-        while not self.ended:
-            self.block = b""
-            self.block_position = 0
-            word = self._take(4)
-            if len(word) < 4:
-                return False
-            if word == MAGIC[:4]:
-                if not self._is_header(self._take(HEADER_SIZE - 4)):
-                    return False
-                continue
-            self.block = decode_block(self._take_block(int.from_bytes(word, "big", signed=True)), self.size_max)
-            return True
-        return False
-
-    def _is_header(self, rest: memoryview) -> bool:
-        """Return whether `rest` continues a header; Java takes a wrong magic for the end, but only in this call."""
-        if len(rest) < HEADER_SIZE - 4:
-            raise _snappy_io_error("FAILED_TO_UNCOMPRESS", "Insufficient header size in a concatenated block")
-        if rest[:4] != MAGIC[4:]:
-            return False
-        version = int.from_bytes(rest[4:8], "big", signed=True)
-        if version < 1:
-            raise _snappy_io_error(
-                "INCOMPATIBLE_VERSION",
-                f"Compressed with an incompatible codec version {version}. At least version 1 is required",
-            )
-        return True
-
-    def _take_block(self, size: int) -> memoryview:
-        if size < 0:
-            raise _snappy_error("INVALID_CHUNK_SIZE", f"chunkSize is too big or negative : {size}")
-        if size > BLOCK_SIZE_MAX:
-            raise _snappy_error(
-                "FAILED_TO_UNCOMPRESS",
-                f"Received chunkSize {size:,} is greater than max configured chunk size {BLOCK_SIZE_MAX:,}",
-            )
-        refusal = array_refusal(size)
-        if refusal is not None:
-            raise _snappy_error("INVALID_CHUNK_SIZE", refusal)
-        block = self.payload[self.position : self.position + size]
-        self.position += len(block)
-        if len(block) < size:
-            raise _error("failed to read chunk")
-        return block
+    except CramjamError as error:
+        raise damaged(Codec.SNAPPY, start, f"this is no block of snappy ({error})") from None

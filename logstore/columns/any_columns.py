@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -80,11 +79,11 @@ def _of_rows(data: npt.NDArray[np.uint8], count: int, width: int, sizes: npt.NDA
     return rows if sizes is None or (sizes == width).all() else BytesColumn(rows.data, rows.starts, rows.starts + sizes)
 
 
-def _of_objects(values: Sequence[bytes | None]) -> BytesColumn:
-    for value in values:
-        if value is not None and not isinstance(value, bytes | bytearray | memoryview):
-            raise _refused(type(value).__name__)
-    return BytesColumn.of_values(values)
+def _of_objects(values: list[Any] | tuple[Any, ...]) -> BytesColumn:
+    try:
+        return BytesColumn.of_values(values)
+    except UsageError as error:
+        raise _refused(error.found) from error
 
 
 def _headers(values: Any) -> BytesColumn:
@@ -111,5 +110,5 @@ def _timestamps(values: Any) -> Int64Array:
     return np.ascontiguousarray(array, np.int64)
 
 
-def _refused(found: str) -> UsageError:
+def _refused(found: object) -> UsageError:
     return UsageError("Keys and values are bytes", found=found, advice=_ADVICE)

@@ -42,10 +42,24 @@ class HeaderColumns:
 
     @classmethod
     def of_lists(cls, rows: Sequence[Headers]) -> HeaderColumns:
-        """Copy a list of (key, value) for each record; keys as in `headers_bytes`."""
-        ends = np.cumsum([len(headers) for headers in rows], dtype=np.int64)
-        keys = BytesColumn.of_values([header_key_bytes(key) for headers in rows for key, _ in headers])
-        values = BytesColumn.of_values([value for headers in rows for _, value in headers])
+        """Copy a list of (key, value) for each record; keys as in `headers_bytes`, and None, which `encoded` refuses.
+
+        Raises:
+            UsageError: what is no list of lists of pairs, with a key of text and bytes as the value.
+        """
+        try:
+            pairs = [[(key, value) for key, value in headers] for headers in rows]
+        except (TypeError, ValueError) as error:
+            raise UsageError(
+                "Headers are a list of pairs for each record",
+                expected="[[(str, bytes or None), …], …]",
+                found=repr(rows),
+            ) from error
+        ends = np.cumsum([len(row) for row in pairs], dtype=np.int64)
+        keys = BytesColumn.of_values(
+            [None if key is None else header_key_bytes(key) for row in pairs for key, _ in row]
+        )
+        values = BytesColumn.of_values([value for row in pairs for _, value in row])
         return cls(np.concatenate([[0], ends[:-1]]), ends, keys, values)
 
     @classmethod

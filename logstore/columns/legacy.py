@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..codec import Decompressed, decompress
-from ..codec.outcome import array_refusal
+from ..codec import decompress
 from ..errors import CorruptRecordError, InvalidRecordError, UnsupportedCompressionTypeError
 from ..kernels.scan import batches as fields
 from ..layout import legacy as layout
@@ -194,10 +193,13 @@ def _unwrapped(wrapper: LegacyRecord, codec: Codec, size_max: int) -> list[Legac
     payload = wrapper.value
     if payload is None:
         raise invalid(f"Found invalid compressed record set with null value (magic = {wrapper.magic})")
-    payload_offset = layout.ENTRY_OVERHEAD_SIZE + wrapper.value_position
     timestamp, timestamp_type = wrapper.timestamp, wrapper.timestamp_type
     records = []
-    for offset, message in _entries(decompress(codec, payload, wrapper.magic, size_max, payload_offset)):
+    stream = decompress(codec, payload, wrapper.magic, size_max)
+    if stream.error is not None:  # the last message, which cannot be read, numbers all of magic 1
+        stream.error.offset = wrapper.offset
+        raise stream.error
+    for offset, message in _entries(stream.data.data):
         record = LegacyRecord(offset, message)
         if record.magic == 1:
             record = record._replace(wrapper_timestamp=timestamp, wrapper_timestamp_type=timestamp_type)
@@ -207,29 +209,23 @@ def _unwrapped(wrapper: LegacyRecord, codec: Codec, size_max: int) -> list[Legac
     return records
 
 
-def _entries(stream: Decompressed) -> Iterator[tuple[int, memoryview]]:
+def _entries(data: memoryview) -> Iterator[tuple[int, memoryview]]:
     """Yield (offset, message) of a message set (`DataLogInputStream`); an entry that is cut off ends it."""
-    data = stream.data.data
     position = 0
     while True:
         start = position + layout.ENTRY_OVERHEAD_SIZE
         if start > len(data):
-            break
+            return
         offset = int.from_bytes(data[position : position + 8], "big", signed=True)
         size = int.from_bytes(data[position + 8 : start], "big", signed=True)
         if size < layout.MESSAGE_SIZE_MIN:
             raise CorruptRecordError(
                 f"Record size is less than the minimum record overhead ({layout.MESSAGE_SIZE_MIN})", offset=offset
             )
-        refusal = array_refusal(size)
-        if refusal is not None:
-            raise CorruptRecordError(refusal, offset=offset, java_class="java.lang.OutOfMemoryError")
         position = start + size
         if position > len(data):
-            break
+            return
         yield offset, data[start:position]
-    if stream.error is not None:
-        raise stream.error
 
 
 def _base_offset(wrapper: LegacyRecord, inner: list[LegacyRecord]) -> int:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..errors import UsageError
 from ..kernels.table.key_hashes import murmur2_keys
 from ..layout.batch import NO_TIMESTAMP
-from ..layout.record import Headers, headers_bytes
+from ..layout.record import Headers, bytes_column, headers_bytes
 from .batch_table import BoolArray, ByteArray, Int64Array
 from .build_errors import wrong_timestamp
 
@@ -118,18 +118,15 @@ class BytesColumn:
 
     @classmethod
     def of_values(cls, values: Sequence[bytes | None]) -> BytesColumn:
-        """Copy Python byte strings into one buffer."""
-        try:
-            joined, present = b"".join(values), values  # type: ignore[arg-type]
-        except TypeError:
-            present = [b"" if value is None else value for value in values]
-            joined = b"".join(present)  # type: ignore[arg-type]
+        """Copy Python byte strings into one buffer; raises UsageError as `bytes_of`."""
+        column = bytes_column(values)
+        present = [b"" if value is None else value for value in column] if None in column else column
         ends = np.fromiter(accumulate(map(len, present)), np.int64, len(present))  # type: ignore[arg-type]
         starts = np.zeros(len(present), np.int64)
         starts[1:] = ends[:-1]
-        if present is not values:
-            ends[[value is None for value in values]] = -1
-        return cls(np.frombuffer(joined, np.uint8), starts, ends)
+        if present is not column:
+            ends[[value is None for value in column]] = -1
+        return cls(np.frombuffer(b"".join(present), np.uint8), starts, ends)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return self._count

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..codec import decompress
-from ..codec.outcome import Decompressed, array_refusal
+from ..codec.outcome import Decompressed
 from ..errors import InvalidRecordError, LogstoreError, UnsupportedCompressionTypeError
 from ..kernels.decode import records as fields
 from ..kernels.decode.batches import begin_batch
@@ -102,7 +102,8 @@ class BatchRecords:
     """Records of one v2 batch, decoded in chunks.
 
     An uncompressed batch is decoded in place. A compressed one is decompressed, and all its records are checked before
-    the first is yielded, because Kafka's iterator reads such a batch as a whole.
+    the first is yielded, because Kafka's iterator reads such a batch as a whole. Of a stream that does not decompress,
+    the records before the damage are yielded.
     """
 
     __slots__ = ("_outcome", "data", "state")
@@ -121,17 +122,17 @@ class BatchRecords:
         self.data = data
         start, end = position + HEADER_SIZE, position + size
         count = int(table.matrix[scan.RECORD_COUNT, row])
-        if attributes & CODEC_MASK and count != 0:
-            codec = _codec(attributes & CODEC_MASK, position)
-            magic = int(table.matrix[scan.MAGIC, row])
+        codec = _codec(attributes & CODEC_MASK, position) if count != 0 else Codec.NONE
+        magic = int(table.matrix[scan.MAGIC, row])
+        if codec is not Codec.NONE:
             self._outcome = decompress(codec, data[start:end].data, magic, DECOMPRESSED_SIZE_MAX)
-            if not self._outcome.opened and self._outcome.error is not None:
-                raise self._outcome.error
+            if self._outcome.error is not None:
+                self._outcome.error.position = position
             self.data = self._outcome.data
             start, end = 0, self._outcome.data.size
-        if count < 0:
+        if count < 0 and (self._outcome is None or self._outcome.error is None):
             raise InvalidRecordError(
-                f"Found invalid record count {count} in magic v{int(table.matrix[scan.MAGIC, row])} batch",
+                f"Found invalid record count {count} in magic v{magic} batch",
                 position=position,
                 offset=int(table.matrix[scan.BASE_OFFSET, row]),
             )
@@ -142,17 +143,19 @@ class BatchRecords:
         """Yield tables of at most the matrix's capacity, each overwriting the rows of the one before.
 
         Raises what Kafka raises for a damaged batch: after the good records of an uncompressed batch, before the first
-        record of a compressed one.
+        record of a compressed one. A stream that does not decompress raises after the records before the damage.
         """
         if matrix is None:
             matrix = np.empty((fields.COLUMN_COUNT, CHUNK_ROW_COUNT), np.int64)
         if self._outcome is None:
             yield from self._decode(matrix)
             return
+        if self._outcome.error is not None:
+            yield from self._decode(matrix)
+            raise self._outcome.error
         # a first pass over a compressed batch checks it to its end; one chunk needs no second pass
         start = int(self.state[fields.NEXT_POSITION])
         chunk_count = sum(1 for _ in self._decode(matrix))
-        self._check_end()
         if chunk_count == 1:
             yield RecordTable(self.data, matrix, int(self.state[fields.ROW_COUNT]))
         elif chunk_count > 1:
@@ -168,18 +171,10 @@ class BatchRecords:
                 raise self.decode_error(status)
 
     def decode_error(self, status: int) -> LogstoreError:
-        """Return the error of a failed decode, in Kafka's words."""
-        stream_error = None if self._outcome is None else self._outcome.error
-        refusal = array_refusal(int(self.state[fields.DETAIL])) if status == fields.SIZE_BEYOND_STREAM else None
-        if refusal is not None:
-            return InvalidRecordError(refusal, java_class="java.lang.OutOfMemoryError")
-        if stream_error is not None and status in (fields.PREMATURE_END, fields.SIZE_BEYOND_STREAM):
-            return stream_error
+        """Return the error of a failed decode, in Kafka's words; the stream's, if it is damaged."""
+        if self._outcome is not None and self._outcome.error is not None:
+            return self._outcome.error
         return record_error(status, self.state)
-
-    def _check_end(self) -> None:
-        if self._outcome is not None and self._outcome.error_at_end is not None and self.state[fields.RECORD_COUNT]:
-            raise self._outcome.error_at_end
 
 
 def record_error(status: int, state: Int64Array) -> LogstoreError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 
+from ..layout.batch import HEADER_SIZE
 from . import batch_table
 from .batch_table import BatchTable, ByteArray, compute_is_valid, scan_chunk
 from .in_order import in_order
@@ -20,7 +21,12 @@ RELEASED_WINDOW_SIZE, RELEASED_ROW_COUNT = 32 * 1024 * 1024, 16_384
 
 
 def scan_windows(
-    data: ByteArray, position: int, end: int, *, release: Callable[[int, int], None] | None = None
+    data: ByteArray,
+    position: int,
+    end: int,
+    *,
+    load: Callable[[int, int], None] | None = None,
+    release: Callable[[int, int], None] | None = None,
 ) -> Generator[BatchTable]:
     """Scan from `position` with checksums until the scan ends; the status of the last table says why.
 
@@ -28,6 +34,7 @@ def scan_windows(
         data: uint8, 1-D, contiguous, may be read-only: the whole file.
         position: byte where a batch starts.
         end: byte that no batch may reach past, at most len(data).
+        load: called with each range before it is read, in order, as `LoadedFile.load`.
         release: called with the range of a window that was read, as `MappedFile.release`, by the thread that checked
             it; for a reader that needs little but the tables. Windows are larger then.
     """
@@ -40,7 +47,7 @@ def scan_windows(
 
     window_size = max((end - position) // WINDOW_COUNT_MIN, WINDOW_SIZE_MIN)
     if release is None:
-        walk = walker(data, position, end, min(window_size, batch_table.WINDOW_SIZE))
+        walk = walker(data, position, end, min(window_size, batch_table.WINDOW_SIZE), load=load)
     else:
         walk = walker(data, position, end, min(window_size, RELEASED_WINDOW_SIZE), RELEASED_ROW_COUNT)
     if end - position >= PARALLEL_SIZE_MIN:
@@ -56,6 +63,8 @@ def walker(
     end: int,
     window_size: int | None = None,
     capacity: int = batch_table.CHUNK_ROW_COUNT,
+    *,
+    load: Callable[[int, int], None] | None = None,
 ) -> Callable[[], BatchTable | None]:
     """Return a function that returns the next table, without checksums, each time; None after the last."""
     place: int | None = position
@@ -64,7 +73,11 @@ def walker(
         nonlocal place
         if place is None:
             return None
+        if load is not None:
+            load(place, min(end, place + (window_size or batch_table.WINDOW_SIZE) + HEADER_SIZE))
         table = scan_chunk(data, place, end, capacity=capacity, window_size=window_size)
+        if load is not None:
+            load(place, table.next_position)  # the last batch of a window may be longer
         place = table.next_position if table.has_more else None
         return table
 

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from ..layout import clean_shutdown, leader_epoch_checkpoint, meta_properties, offset_checkpoint
+from ..layout import clean_shutdown, leader_epoch_checkpoint, meta_properties, offset_checkpoint, partition_metadata
 from ..layout.java_properties import escaped_value
 from ..layout.kafka_uuid import ZERO_UUID, format_uuid
 from ..layout.meta_properties import MetaProperties
@@ -43,6 +43,11 @@ def clean_shutdown_bytes(broker_epoch: int) -> bytes:
     """Return a `.kafka_cleanshutdown`."""
     content = {"version": clean_shutdown.CURRENT_VERSION, "brokerEpoch": broker_epoch}
     return json.dumps(content, separators=(",", ":")).encode()
+
+
+def partition_metadata_bytes(topic_id: str) -> bytes:
+    """Return a `partition.metadata` of the topic with this id."""
+    return f"version: {partition_metadata.CURRENT_VERSION}\ntopic_id: {topic_id}".encode()
 
 
 def meta_properties_bytes(properties: MetaProperties, now_ms: int) -> bytes:

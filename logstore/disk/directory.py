@@ -17,6 +17,9 @@ from ..layout.file_names import (
     BOOTSTRAP_SNAPSHOT_NAME,
     KRAFT_SNAPSHOT_SUFFIX,
     LOCK_FILE_NAME,
+    LOG_SUFFIX,
+    METADATA_TOPIC,
+    OFFSET_DIGIT_COUNT,
     PRODUCER_SNAPSHOT_SUFFIX,
     REMOTE_INDEX_CACHE_NAME,
     SEGMENT_SUFFIXES,
@@ -103,6 +106,24 @@ class DataDirectoryFiles:
     left_overs: tuple[str, ...]
     errors: tuple[LogstoreError, ...]
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether there is something in it, and nothing of Kafka: a few directories of the system end in -1 too."""
+        has_content = any(
+            part.segments or part.files or part.producer_snapshots or part.kraft_snapshots for part in self.partitions
+        )
+        return not self.files and not has_content and bool(self.errors or self.left_overs)
+
+    def require_no_partition(self) -> None:
+        """Raise DataDirectoryError if this is the directory of one partition."""
+        names = [file_name(left_over) for left_over in self.left_overs]
+        if any(name == partition_metadata.FILE_NAME or name.endswith(LOG_SUFFIX) for name in names):
+            raise DataDirectoryError(
+                f"This is a partition of the data directory around it, {file_name(self.path)}",
+                path=self.path,
+                advice=f"open its parent, {parent(self.path)}",
+            )
+
 
 @dataclass(slots=True)
 class _Listing:
@@ -152,8 +173,9 @@ def list_partition_directory(
     name = name or partition_name(path)
     listing = _list(path, root=root or parent(os.path.abspath(path)))
     files, others = _known(listing.files, PARTITION_FILE_NAMES)
-    sorter = _Sorter(listing.errors)
-    left_overs = [file for file in others if not sorter.accept(file)]
+    sorter = _Sorter(listing.errors, has_kraft_snapshots=name.topic in (METADATA_TOPIC, ""))
+    in_order = sorted(others, key=lambda file: len(file_name(file).partition(".")[0]) != OFFSET_DIGIT_COUNT)
+    left_overs = [file for file in in_order if not sorter.accept(file)]
     segments, orphans = sorter.segments()
     return PartitionFiles(
         topic=name.topic,
@@ -182,6 +204,27 @@ def partition_name(path: str) -> PartitionDirectory:
     return name
 
 
+def offset_in_name(path: str) -> int:
+    """Return the offset in the name of a partition's file at `path` (`LogFileUtils.offsetFromFile`).
+
+    Raises:
+        InvalidNameError: the name holds none; in Java's words, with the path.
+    """
+    try:
+        return base_offset_of(file_name(path))
+    except InvalidNameError as error:
+        raise _foreign_file(path, error) from None
+
+
+def _foreign_file(path: str, error: InvalidNameError) -> InvalidNameError:
+    return InvalidNameError(
+        error.message,
+        path=path,
+        advice="a broker does not start beside a file of this name: move the file out of the directory",
+        java_class=error.java_class,
+    )
+
+
 def partition_directories(path: str) -> list[tuple[PartitionDirectory, str]]:
     """Return names and paths of all partitions in the data directory at `path`, of every kind; reads none of them.
 
@@ -198,31 +241,42 @@ def partition_directories(path: str) -> list[tuple[PartitionDirectory, str]]:
 
 
 class _Sorter:
-    """Sorts the files of a partition by name; of two files with one meaning the first is taken."""
+    """Sorts the files of a partition by name: of two files of one offset the first is taken, the other is an error."""
 
-    def __init__(self, errors: list[LogstoreError]) -> None:
+    def __init__(self, errors: list[LogstoreError], *, has_kraft_snapshots: bool) -> None:
         self.producer_snapshots: dict[int, str] = {}
         self.kraft_snapshots: dict[tuple[int, int], str] = {}
         self._segment_files: dict[str, dict[int, str]] = {suffix: {} for suffix in SEGMENT_SUFFIXES}
         self._errors = errors
+        self._has_kraft_snapshots = has_kraft_snapshots
 
     def accept(self, path: str) -> bool:
         """Take the file if its name has a meaning; return whether it has."""
         name = file_name(path)
         try:
             if name.endswith(KRAFT_SNAPSHOT_SUFFIX):
+                if not self._has_kraft_snapshots:
+                    return False
                 snapshot = parse_kraft_snapshot_name(name)
                 if snapshot is None:
                     return False
                 return self.kraft_snapshots.setdefault((snapshot.end_offset, snapshot.epoch), path) == path
             for suffix, files in self._segment_files.items():
                 if name.endswith(suffix):
-                    return files.setdefault(base_offset_of(name), path) == path
+                    return self._take(files, base_offset_of(name), path)
             if name.endswith(PRODUCER_SNAPSHOT_SUFFIX):
-                return self.producer_snapshots.setdefault(base_offset_of(name), path) == path
+                return self._take(self.producer_snapshots, base_offset_of(name), path)
         except InvalidNameError as error:
-            self._errors.append(InvalidNameError(error.message, path=path, java_class=error.java_class))
+            self._errors.append(_foreign_file(path, error))
         return False
+
+    def _take(self, files: dict[int, str], offset: int, path: str) -> bool:
+        taken = files.setdefault(offset, path)
+        if taken != path:
+            text = "Two files have names of one offset, and this one is not read"
+            advice = f"{taken} is read; move this one out of the directory"
+            self._errors.append(InvalidNameError(text, path=path, offset=offset, advice=advice))
+        return taken == path
 
     def segments(self) -> tuple[tuple[SegmentFiles, ...], list[str]]:
         """Return the segments, and the indexes without a `.log`."""

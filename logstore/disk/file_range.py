@@ -56,7 +56,7 @@ class FileRange:
                 position += len(piece)
                 size -= len(piece)
         except OSError as error:
-            raise io_error(error) from error
+            raise io_error(error, self._descriptor) from error
         return np.frombuffer(b"".join(pieces) if len(pieces) != 1 else pieces[0], np.uint8)
 
     def read_exactly(self, position: int, size: int) -> npt.NDArray[np.uint8]:
@@ -65,6 +65,22 @@ class FileRange:
         if data.size < size:
             raise became_shorter(self.path, position + size, position + data.size)
         return data
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        """Read bytes from `position` into the buffer; return how many, 0 at the end; raise DataDirectoryError."""
+        try:
+            return os.preadv(self._descriptor, [buffer], position)
+        except OSError as error:
+            raise io_error(error) from error
+
+    def seek_data(self, position: int) -> int:
+        """Return the position of the next byte that is in no hole; raises OSError, as `lseek`."""
+        return os.lseek(self._descriptor, position, os.SEEK_DATA)
+
+    @property
+    def current_size(self) -> int:
+        """The size now, in bytes."""
+        return os.fstat(self._descriptor).st_size
 
     def close(self) -> None:
         """Close the file."""

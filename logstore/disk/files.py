@@ -84,5 +84,5 @@ def _read_all(descriptor: int, path: str) -> bytes:
                 break
             size = max(size - len(piece), 0)
     except OSError as error:
-        raise io_error(error) from error
+        raise io_error(error, descriptor) from error
     return b"".join(pieces)

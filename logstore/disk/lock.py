@@ -48,13 +48,13 @@ class DataDirectoryLock:
     _guard: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, path: str) -> None:
-        """Take the lock; raise DataDirectoryError, in Kafka's words, if any process holds it, a broker or this one."""
+        """Take the lock; raise DataDirectoryError, in Kafka's words, if a broker or any process holds it."""
         self.on_fork: weakref.WeakMethod[Callable[[], None]] | None = None
         lock_path = child(path, LOCK_FILE_NAME)
         with alone(SHORT), self._guard:
             # checked before opening: closing any descriptor of the file would drop this process's lock (POSIX)
-            if os.path.exists(lock_path) and _identity(os.stat(lock_path)) in self._held:
-                raise _is_held(path)
+            if os.path.exists(lock_path) and (holder := self._held.get(_identity(os.stat(lock_path)))) is not None:
+                raise _is_held(path, holder)
             try:
                 descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             except OSError as error:
@@ -124,11 +124,30 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _is_held(path: str) -> DataDirectoryError:
+def is_lock_held(error: DataDirectoryError) -> bool:
+    """Return whether the error says that another process, or this one, holds the lock of a directory."""
+    return error.path is not None and error.message == _held_message(str(error.path))
+
+
+def _is_held(path: str, holder: DataDirectoryLock | None = None) -> DataDirectoryError:
+    """Return the error; `holder` is the lock of this very process, so that no other one can be stopped."""
+    advice = "stop that process first; or open the directory read_only"
+    found = None
+    if holder is not None:
+        owner = None if holder.on_fork is None else getattr(holder.on_fork(), "__self__", None)
+        found = f"this process itself, by {owner!r}" if owner is not None else "this process itself"
+        advice = "go on with that store, or close it first, as before a notebook cell runs again"
     return DataDirectoryError(
-        f"Failed to acquire lock on file {LOCK_FILE_NAME} in {path}. A Kafka instance in another process or thread "
-        "is using this directory.",
+        _held_message(path),
         path=path,
-        advice="stop that process first; or open the directory read_only",
+        found=found,
+        advice=advice,
         java_class="org.apache.kafka.common.KafkaException",
+    )
+
+
+def _held_message(path: str) -> str:
+    return (
+        f"Failed to acquire lock on file {LOCK_FILE_NAME} in {path}. A Kafka instance in another process or thread "
+        "is using this directory."
     )

@@ -21,6 +21,7 @@ from .names import java_file
 from .system_errors import nio_error
 
 SEGMENT_SIZE_MAX = 2**31 - 1  # bytes; positions in a segment are 31-bit
+_TOO_LARGE = "org.apache.kafka.common.KafkaException"
 
 
 class MappedFile:
@@ -33,9 +34,14 @@ class MappedFile:
         identity: of the file, independent of its name.
     """
 
-    def __init__(self, path: str) -> None:
-        """Open and map `path`; raise DataDirectoryError (missing, a directory, unreadable, larger than a segment)."""
+    def __init__(self, path: str, *, is_bounded: bool = True) -> None:
+        """Open and map `path`; raise DataDirectoryError (missing, a directory, unreadable, larger than a segment).
+
+        Args:
+            is_bounded: refuse a file that is larger than a segment, as a broker does.
+        """
         self.path = java_file(path)
+        self._is_bounded = is_bounded
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
@@ -49,7 +55,7 @@ class MappedFile:
 
     def _open(self, descriptor: int) -> mmap.mmap | None:
         status = os.fstat(descriptor)
-        self.size = _checked_size(status, self.path)
+        self.size = _checked_size(status, self.path) if self._is_bounded else status.st_size
         self.identity = FileIdentity(status.st_dev, status.st_ino)
         if self.size == 0:
             return None
@@ -59,6 +65,9 @@ class MappedFile:
             raise became_shorter(self.path, self.size, os.fstat(descriptor).st_size) from error
         except OSError as error:
             raise _map_error(error, self.path, self.size) from error
+
+    def load(self, start: int, end: int) -> None:
+        """Do nothing: the system loads pages when they are touched."""
 
     def release(self, start: int, end: int) -> None:
         """Release the pages of data[start:end]: they stay in the page cache, but not in this process's memory."""
@@ -96,6 +105,9 @@ class CopiedFile:
             self.path, self.data = java_file(path), file.read(0, file.size)
         self.size = self.data.size
 
+    def load(self, start: int, end: int) -> None:
+        """Do nothing: all is loaded."""
+
     def release(self, start: int, end: int) -> None:
         """Do nothing: no pages of a file are mapped."""
 
@@ -112,6 +124,19 @@ def _map_error(error: OSError, path: str, size: int) -> DataDirectoryError:
         advice=advice,
         java_class="java.io.IOException",
     )
+
+
+def is_too_large(error: BaseException) -> bool:
+    """Return whether the error is that of a file which is larger than a segment may be."""
+    return isinstance(error, DataDirectoryError) and error.java_class == _TOO_LARGE
+
+
+def exceeds_segment(path: str) -> bool:
+    """Return whether the file at `path` is larger than a segment may be; raise DataDirectoryError if stat fails."""
+    try:
+        return os.stat(path).st_size > SEGMENT_SIZE_MAX
+    except OSError as error:
+        raise nio_error(error, java_file(path)) from error
 
 
 def segment_size(path: str) -> int:
@@ -132,6 +157,9 @@ def _checked_size(status: os.stat_result, path: str) -> int:
             f"The size of segment {path} ({status.st_size}) is larger than the maximum allowed segment size of "
             f"{SEGMENT_SIZE_MAX}",
             path=path,
-            java_class="org.apache.kafka.common.KafkaException",
+            expected=f"at most {SEGMENT_SIZE_MAX} bytes",
+            found=status.st_size,
+            advice="`logstore salvage` copies its batches into segments that a broker opens",
+            java_class=_TOO_LARGE,
         )
     return status.st_size

@@ -51,7 +51,7 @@ class Seam:
             while written < size:
                 written += os.write(descriptor, memoryview(data)[written : written + _WRITE_SIZE_MAX])
         except OSError as error:
-            raise io_error(error) from error
+            raise io_error(error, descriptor) from error
 
     def write_address(self) -> int:
         """Return the address of a C function `ssize_t (int, const void *, size_t)` that writes as `write` does.
@@ -85,14 +85,14 @@ class Seam:
         try:
             os.ftruncate(descriptor, size)
         except OSError as error:
-            raise io_error(error) from error
+            raise io_error(error, descriptor) from error
 
     def sync(self, descriptor: int) -> None:
         """Wait until content and size are durable."""
         try:
             os.fsync(descriptor)
         except OSError as error:
-            raise io_error(error) from error
+            raise io_error(error, descriptor) from error
 
     def close(self, descriptor: int) -> None:
         """Close the descriptor; says nothing about durability."""

@@ -41,7 +41,11 @@ def read_transaction_index(path: str) -> TransactionIndex:
 
 def read_producer_snapshot(path: str) -> ProducerSnapshot:
     """Read the `.snapshot` at `path`, and verify its checksum."""
-    data = read_file(path)
+    return checked_producer_snapshot(read_file(path))
+
+
+def checked_producer_snapshot(data: bytes) -> ProducerSnapshot:
+    """Parse the content of a `.snapshot`, and verify its checksum."""
     snapshot = parse_producer_snapshot(data)
     snapshot.check_crc(crc32c(data[CRC_START_POSITION:]))
     return snapshot

@@ -33,9 +33,13 @@ def random_access_error(error: OSError, path: str) -> DataDirectoryError:
     return DataDirectoryError(f"{path} ({_reason(error)})", java_class="java.io.FileNotFoundException")
 
 
-def io_error(error: OSError) -> DataDirectoryError:
-    """Convert the error of a call on an open file."""
-    return DataDirectoryError(_reason(error), java_class="java.io.IOException")
+def io_error(error: OSError, descriptor: int = -1) -> DataDirectoryError:
+    """Convert the error of a call on an open file, such as that of a full disk; names the file where the system can."""
+    try:
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:  # not Linux, or not open
+        path = None
+    return DataDirectoryError(_reason(error), path=path, java_class="java.io.IOException")
 
 
 def is_missing(error: DataDirectoryError) -> bool:

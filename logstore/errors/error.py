@@ -6,6 +6,8 @@ from enum import Enum
 from os import PathLike
 from typing import ClassVar, NamedTuple
 
+from .advice import ADVICE
+
 
 class Recovery(Enum):
     """What the user of a producer does after an error, as the Java client classifies it (KIP-1050).
@@ -39,7 +41,7 @@ class LogstoreError(Exception):
         position: byte position in `path`.
         offset: Kafka offset of the batch or record.
         expected, found: the two sides of the check that failed.
-        advice: what to do now.
+        advice: what to do now; without it `advice` says what is usual, and the text of the error nothing.
         java_class: full name of the exception that ends Kafka's tool, if it is another than the class attribute.
     """
 
@@ -73,9 +75,20 @@ class LogstoreError(Exception):
         self.offset = offset
         self.expected = expected
         self.found = found
-        self.advice = advice
+        self.given_advice = advice
         if java_class is not None:
             self.java_class = java_class
+
+    @property
+    def advice(self) -> str | None:
+        """What to do: given with this error, else what is usual for its kind."""
+        usual = None if self.recovery is None else self.recovery.value
+        return self.given_advice or ADVICE.get(type(self).__name__, usual)
+
+    @advice.setter
+    def advice(self, advice: str | None) -> None:
+        """Give advice that fits this error."""
+        self.given_advice = advice
 
     def __str__(self) -> str:
         parts = [self.message or type(self).__name__]
@@ -91,6 +104,6 @@ class LogstoreError(Exception):
         sides = {"expected": self.expected, "found": self.found}
         if told := [f"{side} {value}" for side, value in sides.items() if value is not None]:
             parts.append(", ".join(told))
-        if self.advice is not None:
-            parts.append(self.advice)
+        if self.given_advice is not None:
+            parts.append(self.given_advice)
         return "; ".join(parts)

@@ -144,3 +144,7 @@ class InvalidNameError(LogstoreError, ValueError):
     """A file or directory whose name is not of Kafka's form."""
 
     java_class = "java.lang.NumberFormatException"
+
+
+class RecoveryLossError(LogstoreError, RuntimeError):
+    """A recovery that would remove readable batches, and was not allowed to; nothing has changed."""

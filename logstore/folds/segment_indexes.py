@@ -149,12 +149,15 @@ class SegmentIndexes:
             self._set_largest_timestamp(int(table.max_timestamp[row]), int(table.last_offset[row]))
 
     def to_offset_index(self, path: str) -> offset_index.OffsetIndex:
-        """Return the entries as an index of the file at `path`, which need not exist."""
-        return offset_index.OffsetIndex(path, self.base_offset, 0, *np.ascontiguousarray(self.offset_entries.T))
+        """Return the entries as an index of the file at `path`, which need not exist.
+
+        Not copied: a writer's lock is held meanwhile, and entries are only added behind these.
+        """
+        return offset_index.OffsetIndex(path, self.base_offset, 0, *self.offset_entries.T)
 
     def to_time_index(self, path: str) -> time_index.TimeIndex:
         """Return the time index as `to_offset_index` does; without the entry that `finish` adds."""
-        return time_index.TimeIndex(path, self.base_offset, 0, *np.ascontiguousarray(self.time_entries.T))
+        return time_index.TimeIndex(path, self.base_offset, 0, *self.time_entries.T)
 
     def offset_index_bytes(self, first_entry: int = 0) -> bytes:
         """Return the bytes of the `.index` from entry `first_entry` on."""

@@ -100,3 +100,15 @@ def _searched(keys: NDArray[np.int64], target: int, warm_entry_count: int) -> tu
         else:
             return middle, True
     return low, False
+
+
+def entry_count_before_zeros(offsets: NDArray[np.int64], base_offset: int) -> int:
+    """Return how many entries precede the zeros behind those of a preallocated index (`DumpLogSegments`).
+
+    A zero entry reads as the base offset, which no entry but the first can have.
+
+    >>> entry_count_before_zeros(np.array([100, 107, 100, 100]), 100)
+    2
+    """
+    zeros = np.flatnonzero(offsets[1:] == base_offset)
+    return int(zeros[0]) + 1 if zeros.size else offsets.size

@@ -34,6 +34,7 @@ from ..errors import CorruptIndexError
 from .index_search import (
     NO_SLOT,
     WARM_BYTES,
+    entry_count_before_zeros,
     largest_lower_bound_slot,
     largest_lower_bound_slots,
     smallest_upper_bound_slot,
@@ -66,6 +67,13 @@ class OffsetIndex:
     def entry_count(self) -> int:
         """Number of entries."""
         return self.offsets.size
+
+    @property
+    def written_count(self) -> int:
+        """Number of entries before the zeros of a preallocated file."""
+        if self.entry_count and self.offsets[0] == self.base_offset and self.positions[0] == 0:
+            return 0
+        return entry_count_before_zeros(self.offsets, self.base_offset)
 
     def lookup(self, target_offset: int) -> tuple[int, int]:
         """Return (offset, position) of the largest entry ≤ the target; (base offset, 0) if there is none."""

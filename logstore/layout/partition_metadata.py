@@ -4,7 +4,8 @@ r"""`partition.metadata`, in a partition's directory: the topic's id (`Partition
     topic_id: <22 characters>        no newline at the end
 
 UTF-8. Lines are split at a colon and the whitespace behind it; the words before the colon are ignored, as is any third
-line. The id must not be all zeros. A broker renames a directory whose id is not the topic's to `-stray`.
+line. The id must not be all zeros. A broker renames a directory without the file, or whose id no topic has, to
+`-stray`; it does not start beside a file that does not parse.
 
 >>> data = bytes.fromhex("76657273696f6e3a20300a"
 ...     "746f7069635f69643a206471456e642d7837536b4b636b7655305f6b4a674c51")

@@ -20,9 +20,9 @@ baseSequence + offsetDelta, where 0 follows 2147483647. Deltas may be negative a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 from ..errors import UsageError
 
@@ -66,16 +66,53 @@ _SMALL = [_varint(value) for value in range(_SMALL_END)]
 _SMALL.append(_varint(-1))  # at the end, where the index -1 finds it
 
 
+def bytes_of(data: Any) -> bytes:
+    """Return bytes-like data as bytes that nobody can change; a memoryview of wider items gives all their bytes.
+
+    Everything that becomes part of a record comes through here: the `len` of another buffer need not be its size.
+
+    Raises:
+        UsageError: it is something else, such as text or an array, whose bytes are the program's to choose.
+    """
+    if type(data) is bytes:
+        return data
+    if isinstance(data, bytes | bytearray | memoryview):
+        try:
+            return memoryview(data).tobytes()  # `bytes(data)` would ask a subclass
+        except ValueError as error:  # it was released
+            raise UsageError("A memoryview cannot be read", found=str(error)) from error
+    advice = "encode the text" if isinstance(data, str) else "give the bytes of an array with its `tobytes()`"
+    raise UsageError(
+        "Keys, values and headers are bytes",
+        expected="bytes, bytearray or memoryview",
+        found=type(data).__name__,
+        advice=advice,
+    )
+
+
+def bytes_column(values: Iterable[Any]) -> tuple[bytes | None, ...]:
+    """Return keys or values as a tuple of exact bytes and None, which no other thread can change; see `bytes_of`."""
+    column = tuple(values)
+    if len(column) == 1 and type(column[0]) is bytes:  # the usual call; the next line would take it half a microsecond
+        return column
+    if list(map(type, column)).count(bytes) == len(column):
+        return column
+    return tuple([None if data is None else bytes_of(data) for data in column])
+
+
 def header_key_bytes(key: str | bytes) -> bytes:
     """Return the bytes of a header's key.
 
     Raises:
-        UsageError: text with half of a surrogate pair, which Java would write as a question mark.
+        UsageError: text with half of a surrogate pair, which Java would write as a question mark; neither text nor
+            bytes.
     """
     try:
-        return key.encode() if isinstance(key, str) else key
+        return str.encode(key) if isinstance(key, str) else bytes_of(key)
     except UnicodeEncodeError as error:
         raise UsageError("A header key is not Unicode text", found=repr(key)) from error
+    except UsageError as error:
+        raise UsageError("A header key is text", expected="str or bytes", found=repr(key)) from error
 
 
 def _field(data: bytes) -> bytes:
@@ -99,12 +136,15 @@ def encode_headers(headers: Headers) -> bytes:
     """Encode headers with their count; keys are text, or bytes that are written unchanged.
 
     Raises:
-        UsageError: a key with half of a surrogate pair; a header that is no pair of a key and bytes.
+        UsageError: a header that is no pair of a key and bytes; as `header_key_bytes`.
     """
     try:
-        parts = [varint(len(headers))]
-        for key, value in headers:
+        pairs = tuple(headers)  # nobody can change it
+        parts = [varint(len(pairs))]
+        for key, value in pairs:
             parts.append(_text_field(key) if type(key) is str else _field(header_key_bytes(key)))
+            if value is not None and type(value) is not bytes:
+                value = bytes_of(value)
             size = -1 if value is None else len(value)
             parts.append(_SMALL[size] if size < _SMALL_END else _varint(size))
             if value:
@@ -127,10 +167,8 @@ def record_bytes(
             b"\x00",
             varint(timestamp_delta),
             varint(offset_delta),
-            _SMALL[-1] if key is None else varint(len(key)),
-            key or b"",
-            _SMALL[-1] if value is None else varint(len(value)),
-            value or b"",
+            _SMALL[-1] if key is None else _field(bytes_of(key)),
+            _SMALL[-1] if value is None else _field(bytes_of(value)),
             headers_bytes(headers),
         )
     )

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ..errors import CorruptIndexError
 from .batch import NO_TIMESTAMP
-from .index_search import NO_SLOT, WARM_BYTES, largest_lower_bound_slot
+from .index_search import NO_SLOT, WARM_BYTES, entry_count_before_zeros, largest_lower_bound_slot
 
 ENTRY_SIZE = 12
 ENTRY_DTYPE = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
@@ -57,6 +57,13 @@ class TimeIndex:
     def entry_count(self) -> int:
         """Number of entries."""
         return self.timestamps.size
+
+    @property
+    def written_count(self) -> int:
+        """Number of entries before the zeros of a preallocated file. A lone entry may have the timestamp 0."""
+        if self.entry_count > 1 and self.offsets[0] == self.base_offset and self.timestamps[0] == 0:
+            return 0
+        return entry_count_before_zeros(self.offsets, self.base_offset)
 
     def lookup(self, target_timestamp: int) -> tuple[int, int]:
         """Return (timestamp, offset) of the largest entry ≤ the target; (-1, base offset) if there is none."""

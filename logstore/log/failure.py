@@ -72,7 +72,7 @@ class Failure:
                 f"The log dir {parent(self._path)} is already offline due to a previous IO exception.",
                 path=self._path,
                 found=self.error.found,
-                advice=self.error.advice,
+                advice=self.error.given_advice,
             ) from self.error
         if self.is_closed:
             raise KafkaStorageError(

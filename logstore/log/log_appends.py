@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING, Unpack, cast
+from weakref import ref
 
 import numpy as np
 
@@ -14,10 +15,11 @@ from ..calls import alone_in_log
 from ..columns.batch_fields import SentFieldArguments
 from ..columns.batch_table import ByteArray
 from ..columns.record_columns import RecordColumns
+from ..errors import UsageError
 from ..folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ..folds.verification import VerificationGuard
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE
-from ..layout.record import EncodedHeaders, Headers, encode_headers
+from ..layout.record import EncodedHeaders, Headers, bytes_column, encode_headers
 from .append.appender import Appender
 from .append.columns import COLUMNS_BATCH_SIZE, append_each, column_requests
 from .append.records import CLIENTS, new_records_request
@@ -42,13 +44,19 @@ class LogAppends:
     def watch(self, watcher: Callable[[], object]) -> bool:
         """Call `watcher` once, after the next append; return False if it is registered already.
 
-        The watcher runs under the log's lock and must not block. An interrupted append may drop it without a call.
+        The watcher runs under the log's lock and must not block; the caller keeps it alive. An interrupted append may
+        drop it without a call.
         """
         with alone_in_log(), self.lock:
-            if watcher in self.appender.watchers:
-                return False
-            self.appender.watchers += (watcher,)
-            return True
+            alive = tuple(known for known in self.appender.watchers if known() is not None)
+            is_new = ref(watcher) not in alive
+            self.appender.watchers = (*alive, ref(watcher)) if is_new else alive
+            return is_new
+
+    def unwatch(self, watcher: Callable[[], object]) -> None:
+        """Forget a watcher that nobody waits for any more."""
+        with alone_in_log(), self.lock:
+            self.appender.watchers = tuple(known for known in self.appender.watchers if known() is not watcher)
 
     def append(self, request: AppendRequest) -> AppendInfo:
         """Append a request; raises as `append_as_leader`."""
@@ -79,7 +87,10 @@ class LogAppends:
             RecordBatchTooLargeError: the batch is larger than a segment may be.
             LogstoreError: the batch is refused; see `analyze`, `validate`, `ProducerUpdate.step`.
         """
-        batch = np.frombuffer(data, np.uint8)
+        try:
+            batch = np.frombuffer(data, np.uint8)
+        except (TypeError, ValueError, BufferError) as error:
+            raise UsageError("A batch is one piece of bytes, without gaps", found=repr(error)) from error
         return self.append(BatchRequest(batch, index(leader_epoch), origin, guard, index(transaction_version)))
 
     def append_records(
@@ -114,6 +125,10 @@ class LogAppends:
             base_sequence, leader_epoch = index(base_sequence), index(leader_epoch)
         if headers is not None and not isinstance(headers, EncodedHeaders):
             headers = EncodedHeaders(map(encode_headers, headers))
+        try:
+            values, keys = bytes_column(values), None if keys is None else bytes_column(keys)
+        except TypeError as error:
+            raise UsageError("Keys and values are lists of bytes", found=repr(error)) from error
         producer = producer_id, producer_epoch, base_sequence, bool(is_transactional)
         request = new_records_request((values, keys, timestamps, headers, *producer, leader_epoch, guard, *CLIENTS))
         with alone_in_log(), self.lock:

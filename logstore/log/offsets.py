@@ -55,8 +55,12 @@ class Offsets:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where `read_committed` ends; exclusive (`UnifiedLog.lastStableOffset`)."""
-        offset, high_watermark = self.struct.first_unstable_offset, self.struct.high_watermark
+        """Where `read_committed` ends; exclusive (`UnifiedLog.lastStableOffset`). The caller holds the lock.
+
+        The kernel that moves the two offsets runs without the GIL, and a compiler or a processor may reorder stores.
+        """
+        # the high watermark first: an append between the two reads must not move the end behind its transaction
+        high_watermark, offset = self.struct.high_watermark, self.struct.first_unstable_offset
         return int(high_watermark if offset == NO_OFFSET or offset >= high_watermark else offset)
 
     def written(self, end_offset: int) -> None:
@@ -77,8 +81,7 @@ class Offsets:
     def follow_end(self) -> None:
         """Set the high watermark to the log's end (`Partition.maybeIncrementLeaderHW` with one replica)."""
         struct = self.struct
-        # before the high watermark: readers without the lock must not pass an open transaction
-        self.refresh_first_unstable_offset()
+        self.refresh_first_unstable_offset()  # first: see `last_stable_offset`
         struct.high_watermark = struct.log_end_offset
 
     def may_start_at(self, offset: int) -> bool:

@@ -138,7 +138,8 @@ class PartitionLog(LogAppends, ReadableLog):
     @property
     def last_stable_offset(self) -> int:
         """Where `read_committed` ends, exclusive."""
-        return self.offsets.last_stable_offset
+        with self.lock:
+            return self.offsets.last_stable_offset
 
     @property
     def is_writable(self) -> bool:

@@ -125,7 +125,9 @@ def topic_defaults(config: Mapping[str, Any]) -> dict[str, str]:
         name, factor = next(((name, factor) for name, factor in names if name in config), (None, 1))
         if name is not None:
             value = config[name]
-            defaults[topic_name] = (
-                str(value_of(name, Definition(as_long, None), value) * factor) if factor > 1 else value
-            )
+            if factor > 1:
+                scaled = value_of(name, Definition(as_long, None), value) * factor
+                # as `AbstractKafkaConfig.logRetentionTimeMillis`: -1 hours are for ever
+                value = str(max(scaled, -1) if topic_name == "retention.ms" else scaled)
+            defaults[topic_name] = value
     return defaults

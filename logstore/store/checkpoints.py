@@ -1,7 +1,8 @@
 """Offset checkpoints in the root of a data directory (`LogManager`), and `.kafka_cleanshutdown` beside them.
 
-A checkpoint that cannot be read counts as empty, as in Kafka: more is recovered then, nothing is lost. The mark of a
-clean shutdown says that the logs need no recovery (`CleanShutdownFileHandler`).
+A checkpoint that does not parse is refused, as a broker ends at one. One that is missing or empty tells nothing:
+without recovery points more is recovered, without log starts deleted records come back. The mark of a clean shutdown
+says that the logs need no recovery (`CleanShutdownFileHandler`).
 """
 
 from __future__ import annotations
@@ -39,11 +40,25 @@ _OFFSET_OF: dict[str, Callable[[PartitionLog], int | None]] = {
 }
 
 
+#: what follows if a file is missing
+_WITHOUT = {
+    RECOVERY_POINT_FILE_NAME: "logs are recovered whole after a crash",
+    LOG_START_OFFSET_FILE_NAME: "records that were deleted come back, up to the start of their segment",
+    HIGH_WATERMARK_FILE_NAME: "it is written anew",
+    CLEANER_OFFSET_FILE_NAME: "logs are cleaned from their start on",
+}
+
+
 class Checkpoints:
     """The four files of one data directory, each written by one thread at a time."""
 
     def __init__(self, root: str, seam: Seam) -> None:
-        """Read the files that exist."""
+        """Read the files that exist.
+
+        Raises:
+            CheckpointFormatError: one does not parse.
+            DataDirectoryError: one cannot be read.
+        """
         self._root, self._seam, self._lock = root, seam, threading.Lock()
         # the cleaner's offsets are kept current, the others stay as at the opening
         self._offsets = {name: self._read(name) for name in FILE_NAMES}
@@ -55,9 +70,15 @@ class Checkpoints:
         """
         return self._offsets[name].get(key)
 
-    def write(self, name: str, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
-        """Write one of the files for open logs; a log that is not open yet keeps its entry."""
+    def write(self, name: str, partitions: Callable[[], tuple[Logs, Iterable[TopicPartition]]]) -> None:
+        """Write one of the files for open logs; a log that is not open yet keeps its entry.
+
+        Args:
+            partitions: returns the open logs, and the partitions that are not open.
+        """
         with alone(CHECKPOINTS), self._lock:
+            # asked under the lock: the next topic of a deleted one's name must not get the offsets of the old log
+            logs, waiting = partitions()
             offsets = {key: self.get(name, key) for key in waiting}
             offsets |= {key: _OFFSET_OF[name](log) for key, log in logs.items()}
             self._replace(name, {key: offset for key, offset in offsets.items() if offset is not None})
@@ -99,8 +120,10 @@ class Checkpoints:
             return {}
         try:
             return {TopicPartition(*key): offset for key, offset in read_offset_checkpoint(path).items()}
-        except CheckpointFormatError:
-            return {}
+        except CheckpointFormatError as error:
+            error.path = path
+            error.advice = f"no broker starts on it: put it back from a copy, or delete it, and then {_WITHOUT[name]}"
+            raise
 
 
 def take_clean_shutdown(seam: Seam, root: str) -> bool:

@@ -9,6 +9,10 @@ from typing import Self
 class ClosedInWith:
     """An object that a `with` block closes; an error of `close` does not hide the error of the block."""
 
+    def _close_block(self, *, in_order: bool) -> None:
+        """Close at the end of a block; not in order if an exception leaves it."""
+        self.close()
+
     def close(self) -> None:
         """Close; a second call does nothing."""
         raise NotImplementedError
@@ -20,7 +24,7 @@ class ClosedInWith:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            self.close()
+            self._close_block(in_order=error is None)
         except Exception as close_error:
             if error is None:
                 raise

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import clock
@@ -27,6 +27,7 @@ from ..layout.offset_checkpoint import (
     LOG_START_OFFSET_FILE_NAME,
     RECOVERY_POINT_FILE_NAME,
 )
+from ..log.load.removals import Removal
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
 from ..topics import INTERNAL_TOPICS
@@ -103,11 +104,16 @@ class DataDirectory(ClosedInWith):
         """Paths of directories whose partition the metadata does not know; they are left alone."""
         return tuple(self._partitions.directories.strays)
 
+    @property
+    def removals(self) -> Mapping[str, Sequence[Removal]]:
+        """What the recoveries of this opening removed from logs, by the directory of the partition."""
+        return {self._metadata.path: self._metadata.removals, **self._partitions.removals}
+
     def log(self, topic: str, partition: int) -> PartitionLog:
         """Return the log of a partition; raises UnknownTopicOrPartitionError."""
         log = self._partitions.get(TopicPartition(topic, partition))
         if log is None:
-            self.require_same_process()
+            self._require_open()
             raise unknown_topic(f"{topic}-{partition}")
         return log
 
@@ -309,9 +315,9 @@ class DataDirectory(ClosedInWith):
         except LogstoreError as error:
             errors.append(error)
         written = {key: log for key, log in logs.items() if log.failure.error is None}
-        self._checkpoints.write(RECOVERY_POINT_FILE_NAME, written, waiting)
-        self._checkpoints.write(LOG_START_OFFSET_FILE_NAME, logs, waiting)
-        self._checkpoints.write(HIGH_WATERMARK_FILE_NAME, logs, waiting)
+        self._checkpoints.write(RECOVERY_POINT_FILE_NAME, lambda: (written, waiting))
+        self._checkpoints.write(LOG_START_OFFSET_FILE_NAME, lambda: (logs, waiting))
+        self._checkpoints.write(HIGH_WATERMARK_FILE_NAME, lambda: (logs, waiting))
         if errors:
             raise errors[0]
         if is_settled and self.is_reconciled and len(written) == len(logs) and self._metadata.log.failure.error is None:

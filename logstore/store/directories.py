@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from ..disk.atomic import replace_file
+from ..disk.checkpoint_writing import partition_metadata_bytes
 from ..disk.directory import list_partition_directory, partition_directories
-from ..disk.names import child
+from ..disk.names import child, file_name
 from ..disk.seam import Seam
-from ..disk.side_files import topic_id_of
-from ..layout.file_names import DirectoryKind, directory_name, set_aside_name
+from ..disk.system_errors import is_missing, nio_error
+from ..errors import DataDirectoryError
+from ..layout import partition_metadata
+from ..layout.file_names import DirectoryKind, PartitionDirectory, directory_name, set_aside_name
 from ..model import TopicPartition
-from ..view.metadata_image import MetadataImage, TopicImage
-from .metadata.log import DIRECTORY_NAME
+from ..view.directory_fates import Fate, FoundDirectory, directory_fates
+from ..view.metadata_image import MetadataImage
 
 
 class PartitionDirectories:
@@ -24,6 +30,7 @@ class PartitionDirectories:
     def __init__(self, root: str, seam: Seam) -> None:
         self._root, self._seam = root, seam
         self.strays: list[str] = []
+        self._unfinished: list[FoundDirectory] = []
         self._deleted: dict[str, int] = {}  # path to the time of its removal, ms since 1970
 
     def sort(self, image: MetadataImage, due_ms: int) -> None:
@@ -31,17 +38,38 @@ class PartitionDirectories:
 
         Raises:
             InvalidNameError: a directory that is no partition's.
-            DataDirectoryError, CheckpointFormatError: something cannot be read.
+            DataDirectoryError: something cannot be read, or as `require_kafkas_name`.
         """
-        for name, path in partition_directories(self._root):
-            if name.kind is DirectoryKind.DELETE:
-                self._deleted[path] = due_ms
-            elif name.kind is DirectoryKind.LIVE and path != child(self._root, DIRECTORY_NAME):
-                topic_id = topic_id_of(path)
-                if topic_id in image.removed_topic_ids:
-                    self.delete(TopicPartition(name.topic, name.partition), due_ms)
-                elif not _is_known(image.topics.get(name.topic), name.partition, topic_id):
-                    self.strays.append(path)
+        for found in directory_fates(partition_directories(self._root), image):
+            require_kafkas_name(found.name, found.path)
+            if found.name.kind is DirectoryKind.DELETE:
+                self._deleted[found.path] = due_ms
+            elif found.fate is Fate.DELETED and found.name.kind is DirectoryKind.LIVE:
+                self.delete(TopicPartition(*found.key), due_ms)
+            elif found.lacks_id or found.fate is Fate.MOVED:
+                self._unfinished.append(found)
+            elif found.is_left_alone and found.name.kind is DirectoryKind.LIVE:
+                self.strays.append(found.path)
+
+    def finish(self) -> None:
+        """Write missing topic ids, and give directories that were moving here the name of their partition.
+
+        A broker takes the latter for the partition too (`LogManager.recoverAbandonedFutureLogs`); the former it sets
+        aside.
+
+        Raises:
+            DataDirectoryError: the disk refuses it.
+        """
+        for found in self._unfinished:
+            if found.fate is Fate.MOVED:
+                self._seam.rename(found.path, self.path(TopicPartition(*found.key)))
+            else:
+                assert found.known is not None
+                file = child(found.path, partition_metadata.FILE_NAME)
+                replace_file(self._seam, file, partition_metadata_bytes(found.known.topic_id))
+        if any(found.fate is Fate.MOVED for found in self._unfinished):
+            self.sync()
+        self._unfinished.clear()
 
     def path(self, partition: TopicPartition) -> str:
         """Return the path of the partition's directory, present or future."""
@@ -62,7 +90,7 @@ class PartitionDirectories:
             DataDirectoryError: the directory cannot be read.
         """
         segments = list_partition_directory(self.path(partition)).segments
-        return len(segments) == 1 and not (deletes and os.path.getsize(segments[0].log))
+        return len(segments) == 1 and not (deletes and _size(segments[0].log))
 
     def delete(self, partition: TopicPartition, due_ms: int) -> None:
         """Set the directory aside, to be removed at `due_ms`; raises DataDirectoryError."""
@@ -96,18 +124,35 @@ class PartitionDirectories:
             self.strays.append(self.path(partition))
 
     def remove_deleted(self, now_ms: int) -> None:
-        """Remove directories that are due.
+        """Remove directories that are due; forget those that are gone already.
 
         Raises:
-            DataDirectoryError: a file cannot be removed; its directory stays due.
+            DataDirectoryError: of the first that cannot be removed; it stays due, and all were tried.
         """
+        failure = None
         for path, due_ms in list(self._deleted.items()):
             if due_ms <= now_ms:
-                for name in sorted(os.listdir(path)):
-                    self._seam.unlink(child(path, name))
-                self._seam.remove_directory(path)
-                self._seam.sync_directory(self._root)
-                del self._deleted[path]
+                try:
+                    self._remove(path)
+                    del self._deleted[path]
+                except DataDirectoryError as error:
+                    failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def _remove(self, path: str) -> None:
+        try:
+            names = sorted(os.listdir(path))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise nio_error(error, path) from error
+        for name in names:
+            with _missing_ignored():
+                self._seam.unlink(child(path, name))
+        with _missing_ignored():
+            self._seam.remove_directory(path)
+        self._seam.sync_directory(self._root)
 
     def _set_aside(self, partition: TopicPartition, kind: DirectoryKind) -> str:
         """Rename the directory; return its new path."""
@@ -117,6 +162,31 @@ class PartitionDirectories:
         return path
 
 
-def _is_known(topic: TopicImage | None, partition: int, topic_id: str | None) -> bool:
-    """Return whether the metadata has the partition of a directory; an unfinished one has no topic id."""
-    return topic is not None and partition in topic.partitions and topic_id in (None, topic.topic_id)
+def require_kafkas_name(name: PartitionDirectory, path: str) -> None:
+    """Raise DataDirectoryError for a name such as `orders-00`, which a broker takes for `orders-0`."""
+    wanted = directory_name(name.topic, name.partition)
+    if name.kind is DirectoryKind.LIVE and file_name(path) != wanted:
+        raise DataDirectoryError(
+            "The number of a partition is written in another way than Kafka writes it",
+            path=path,
+            expected=wanted,
+            found=file_name(path),
+            advice=f"rename it to {wanted}; beside a directory of that name move it away: no broker starts beside both",
+        )
+
+
+@contextmanager
+def _missing_ignored() -> Iterator[None]:
+    """`with` block that removes a name; another process may have done so before."""
+    try:
+        yield
+    except DataDirectoryError as error:
+        if not is_missing(error):
+            raise
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError as error:
+        raise nio_error(error, path) from error

@@ -9,7 +9,7 @@ It works like a fetch that Kafka parks until there is enough data (`DelayedFetch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -25,6 +25,7 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._watchers: dict[TopicPartition, Callable[[], None]] = {}
+        self._logs: dict[TopicPartition, PartitionLog] = {}  # with which the watchers are registered
         # a single C call to wait and one to wake: an interrupt leaves no lock behind
         self._ready: SimpleQueue[TopicPartition | None] = SimpleQueue()
 
@@ -33,7 +34,15 @@ class Arrivals:
         watcher = self._watchers.get(partition)
         if watcher is None:
             watcher = self._watchers[partition] = partial(self._ready.put, partition)
+        if (former := self._logs.get(partition)) is not None and former is not log:
+            former.unwatch(watcher)  # of a topic that was made anew
+        self._logs[partition] = log
         return log.watch(watcher)
+
+    def keep(self, partitions: Collection[TopicPartition]) -> None:
+        """Expect nothing any more from partitions that are not among these: their logs forget the watchers."""
+        for partition in self._logs.keys() - set(partitions):
+            self._logs.pop(partition).unwatch(self._watchers.pop(partition))
 
     def wake(self) -> None:
         """End the present or next wait of another thread."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from ..errors import LogCleaningAbortedError, LogstoreError
+from ..errors import LogCleaningAbortedError
 from ..layout.file_names import directory_name
 from ..layout.offset_checkpoint import (
     CLEANER_OFFSET_FILE_NAME,
@@ -77,7 +77,7 @@ class Housekeeping:
 
     def checkpoint(self, name: str) -> None:
         """Write the checkpoint of this name."""
-        self._checkpoints.write(name, self._partitions.logs, self._partitions.waiting)
+        self._checkpoints.write(name, self._partitions.all)
 
     def delete_old_segments(self, *, is_compacted: bool = False) -> None:
         """Apply retention to logs that are not compacted; or to compacted ones, which `clean` asks for."""
@@ -94,8 +94,8 @@ class Housekeeping:
 
     def _keys(self, *, compacted: bool) -> list[TopicPartition]:
         """Return the partitions that are compacted, or those that are not, open or closed."""
-        keys = [*self._partitions.logs, *self._partitions.waiting]
-        configs = {key: self._partitions.config(key) for key in keys}
+        logs, waiting = self._partitions.all()
+        configs = {key: self._partitions.config(key) for key in [*logs, *waiting]}
         return [key for key, config in configs.items() if config is not None and is_compacted(config) == compacted]
 
     def drop_expired_producers(self) -> None:
@@ -154,7 +154,7 @@ class Housekeeping:
             yield
         except LogCleaningAbortedError:
             return
-        except LogstoreError as error:
+        except Exception as error:
             if self._partitions.config(partition) is None:
                 return  # deleted meanwhile
             self.failures[name] = error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..calls import GROUPS, TOPICS, alone
 from ..coordinator.transactions.outcomes import MarkerEntry
-from ..errors import LogstoreError, UnknownTopicOrPartitionError
+from ..errors import UnknownTopicOrPartitionError
 from ..layout.record import RECORD_OVERHEAD_SIZE
 from ..log.append.request import AppendInfo
 from ..log.partition_log import PartitionLog
@@ -151,13 +151,13 @@ def for_each_then_raise(things: Iterable[T], act: Callable[[T], object]) -> None
     """Call `act` with every item, whatever happens with the others.
 
     Raises:
-        LogstoreError: the first one that `act` raised, after all calls.
+        Exception: the first one that `act` raised, after all calls.
     """
-    failure: LogstoreError | None = None
+    failure: Exception | None = None
     for thing in things:
         try:
             act(thing)
-        except LogstoreError as error:
+        except Exception as error:
             failure = failure or error
     if failure is not None:
         raise failure

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import NamedTuple
 
 from ..calls import PARTITIONS, alone
@@ -14,7 +14,8 @@ from ..layout.file_names import directory_name
 from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
 from ..log.config import LogConfig, parse_config
 from ..log.load.loader import LoadSettings
-from ..log.load.opening import open_log
+from ..log.load.opening import PlannedLog
+from ..log.load.removals import Removal, require_accepted
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
 from ..view.metadata_image import MetadataImage
@@ -34,10 +35,28 @@ class WantedPartition(NamedTuple):
     """
 
     key: TopicPartition
-    topic_id: str
+    topic_id: str | None
     config: LogConfig
     leader_epoch: int
     was_clean: bool = False
+
+
+class _Counted:
+    """Partitions that are ready, counted for `progress`."""
+
+    def __init__(self, progress: Progress | None, ready_count: int, count: int) -> None:
+        self._progress, self._ready_count, self._count = progress, ready_count, count
+        if ready_count:
+            self._tell()
+
+    def add(self) -> None:
+        """Count one more."""
+        self._ready_count += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            self._progress(self._ready_count, self._count)
 
 
 class Partitions:
@@ -45,6 +64,7 @@ class Partitions:
 
     Attributes:
         was_clean: the directory was closed in order, so its logs need no recovery.
+        removals: what their openings removed from logs, by the directory of the partition.
         directories: of these and other partitions.
         checkpoints, timers: of the whole data directory.
     """
@@ -57,6 +77,8 @@ class Partitions:
         checkpoints: Checkpoints,
         config: BrokerConfig,
         timers: Timers,
+        *,
+        accepts_loss: bool = True,
     ) -> None:
         self._seam, self._now_ms = seam, now_ms
         self.directories = PartitionDirectories(root, seam)
@@ -65,6 +87,8 @@ class Partitions:
         self._thread_count = config["num.recovery.threads.per.data.dir"]
         self._delay_ms = parse_config(topic_defaults(config))["file.delete.delay.ms"]
         self.was_clean = False
+        self.removals: dict[str, Sequence[Removal]] = {}
+        self._accepts_loss = accepts_loss
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._waiting: dict[TopicPartition, WantedPartition] = {}
         self._leaving: dict[TopicPartition, PartitionLog | None] = {}  # of deleted topics, until they are set aside
@@ -84,6 +108,16 @@ class Partitions:
     def waiting(self) -> Collection[TopicPartition]:
         """The partitions that are not open yet."""
         return list(self._waiting)
+
+    def all(self) -> tuple[dict[TopicPartition, PartitionLog], Collection[TopicPartition]]:
+        """Return the logs that are open, and the partitions that are not; takes no lock."""
+        waiting = list(self._waiting)  # first: a partition that is opened meanwhile must be in one of the two
+        logs = dict(self._logs)
+        return logs, [key for key in waiting if key not in logs]
+
+    def changing(self) -> AbstractContextManager[object]:
+        """Return a `with` block in which partitions are made: others that ask for one wait until its end."""
+        return self._lock
 
     @property
     def has_half_open(self) -> bool:
@@ -107,15 +141,19 @@ class Partitions:
             LogstoreError: it cannot be opened.
         """
         log = self._logs.get(key)
-        if log is not None or key not in self._waiting:
+        if log is not None:
             return log
+        # another thread may be opening it: only under the lock is a partition missing
         with alone(PARTITIONS), self._lock:
             wanted = self._waiting.get(key)
             if wanted is not None and key not in self._logs:
-                self._waiting[key] = wanted._replace(was_clean=False)  # first: an interrupt leaves it to be recovered
                 self._make_directories([key])
-                with _named(key):
-                    self._open(wanted)
+                with naming(key):
+                    planned = self._plan(wanted)
+                    planned.require_accepted()
+                    # before anything changes: an interrupt leaves it to be recovered
+                    self._waiting[key] = wanted._replace(was_clean=False)
+                    self._open(wanted, planned)
             self._waiting.pop(key, None)
             return self._logs.get(key)
 
@@ -144,25 +182,32 @@ class Partitions:
     ) -> None:
         """Open partitions, and create missing ones.
 
+        All are read before one is changed: where readable batches would go, or one cannot be read, none is changed.
+
         Args:
-            progress: called with the number of ready partitions and the number of all.
+            progress: called with the number of partitions that were read, and the number of all.
             ready_count: partitions that are ready before, counted too.
 
         Raises:
+            RecoveryLossError: readable batches would go, and that is not accepted.
             LogstoreError: of the first that cannot be opened; the others are closed again.
         """
         wanted = list(wanted)
+        counted = _Counted(progress, ready_count, ready_count + len(wanted))
+        planned = self._plan_all([one for one in wanted if self.directories.has(one.key)], counted)
         self._make_directories([one.key for one in wanted])
+
+        def open_one(one: WantedPartition) -> None:
+            self._open(one, planned[one.key] if one.key in planned else self._plan(one))
+
         try:
-            if progress is not None and ready_count:
-                progress(ready_count, ready_count + len(wanted))
-            with closing(each_done(self._open, wanted, self._thread_count)) as opened:
-                for done_count, (one, error) in enumerate(opened, ready_count + 1):
-                    with _named(one.key):
+            with closing(each_done(open_one, wanted, self._thread_count)) as opened:
+                for one, error in opened:
+                    with naming(one.key):
                         if error is not None:
                             raise error
-                    if progress is not None:
-                        progress(done_count, ready_count + len(wanted))
+                    if one.key not in planned:
+                        counted.add()
         except BaseException:
             for one in wanted:
                 log = self._logs.pop(one.key, None)
@@ -237,13 +282,30 @@ class Partitions:
         made_count = 0
         try:
             for key in keys:
-                with _named(key):
+                with naming(key):
                     made_count += self.directories.make(key)
         finally:
             if made_count:
                 self.directories.sync()
 
-    def _open(self, wanted: WantedPartition) -> None:
+    def _plan_all(self, wanted: Collection[WantedPartition], counted: _Counted) -> dict[TopicPartition, PlannedLog]:
+        """Plan the opening of partitions; raises as `open_all`, and nothing has changed then."""
+        planned: dict[TopicPartition, PlannedLog] = {}
+
+        def plan(one: WantedPartition) -> None:
+            planned[one.key] = self._plan(one)
+
+        with closing(each_done(plan, wanted, self._thread_count)) as read:
+            for one, error in read:
+                with naming(one.key):
+                    if error is not None:
+                        raise error
+                counted.add()
+        if not self._accepts_loss:
+            require_accepted({planned[one.key].path: planned[one.key].removals for one in wanted})
+        return planned
+
+    def _plan(self, wanted: WantedPartition) -> PlannedLog:
         key = wanted.key
         settings = LoadSettings(
             wanted.was_clean,
@@ -251,18 +313,20 @@ class Partitions:
             self.checkpoints.get(LOG_START_OFFSET_FILE_NAME, key) or 0,
             self._now_ms(),
             wanted.config,
+            self._accepts_loss,
         )
-        log = open_log(
-            self.directories.path(key),
-            settings,
-            seam=self._seam,
+        return PlannedLog(self.directories.path(key), settings, seam=self._seam, topic_id=wanted.topic_id)
+
+    def _open(self, wanted: WantedPartition, planned: PlannedLog) -> None:
+        log = planned.open(
             now_ms=self._now_ms,
-            topic_id=wanted.topic_id,
             requires_verification=self._requires_verification,
             flush_later=self.timers.run_soon,
         )
         log.leader_epoch = wanted.leader_epoch
-        self._logs[key] = log  # last: from now on other threads append to it
+        if planned.removals:
+            self.removals[planned.path] = planned.removals
+        self._logs[wanted.key] = log  # last: from now on other threads append to it
 
     def _put_aside(self, key: TopicPartition, log: PartitionLog | None, due_ms: int) -> LogstoreError | None:
         """Close a log and have its directory removed later; a directory that cannot be renamed becomes stray."""
@@ -283,8 +347,8 @@ class Partitions:
 
 
 @contextmanager
-def _named(key: TopicPartition) -> Iterator[None]:
-    """Add the partition and advice to an error."""
+def naming(key: TopicPartition) -> Iterator[None]:
+    """Add the partition and advice to an error that the block raises."""
     try:
         yield
     except LogstoreError as error:

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from ..calls import TOPICS, alone
-from ..disk.directory import list_partition_directory, partition_directories
+from ..disk.directory import list_data_directory, list_partition_directory, partition_directories
 from ..disk.names import absolute_path, child
 from ..disk.side_files import read_meta_properties, topic_id_of
 from ..disk.system_errors import is_missing
@@ -30,11 +30,28 @@ from .closing import ClosedInWith
 from .metadata.log import DIRECTORY_NAME
 from .metadata.topics import TopicDescription, describe, topic_of, unknown_topic
 
+
+def _require_data_directory(path: str) -> None:
+    """Raise DataDirectoryError for a directory that would look like an empty store."""
+    if any(os.path.exists(child(path, name)) for name in (meta_properties.FILE_NAME, DIRECTORY_NAME)):
+        return
+    if not os.path.isdir(path):  # the first `refresh` says so
+        return
+    found = list_data_directory(path)
+    found.require_no_partition()
+    if found.is_foreign:
+        if found.errors:
+            raise found.errors[0]
+        raise DataDirectoryError(
+            "This is not a Kafka data directory: no meta.properties, no partition", path=path, found=found.left_overs[0]
+        )
+
+
 _UNKNOWN_PARTITION = PartitionImage((), (), (), -1, -1)
 
 
-class ReadOnlyStore(ClosedInWith):
-    """A data directory as of the last `refresh`; opened by `logstore.open`. All methods may be called from any thread.
+class ReadOnlyDirectory(ClosedInWith):
+    """A data directory as of the last `refresh`. All methods may be called from any thread.
 
     Attributes:
         path: of the data directory, absolute.
@@ -43,8 +60,14 @@ class ReadOnlyStore(ClosedInWith):
     """
 
     def __init__(self, path: str, now_ms: Callable[[], int]) -> None:
-        """Read the directory for the first time; raises as `refresh`."""
+        """Read the directory for the first time.
+
+        Raises:
+            DataDirectoryError: it is a partition, or holds files and nothing of Kafka; or as `refresh`.
+            LogstoreError: as `refresh`.
+        """
         self.path, self.now_ms = absolute_path(path), now_ms
+        _require_data_directory(self.path)
         self._lock = threading.RLock()
         self._state = MetadataState()
         self._metadata: PartitionReader | None = None
@@ -112,7 +135,7 @@ class ReadOnlyStore(ClosedInWith):
         """Do nothing, as nothing is held; for symmetry with a store that is written."""
 
     def __repr__(self) -> str:
-        return f"<ReadOnlyStore {self.path}: {len(self._topics)} topics>"
+        return f"<{type(self).__name__} {self.path}: {len(self._topics)} topics>"
 
     @property
     def _image(self) -> MetadataImage:

@@ -11,11 +11,14 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 from queue import Empty, SimpleQueue
 
 IDLE_WAIT_MS = 60_000
+CLOCK_WAIT_MS = 1000
+_CLOCK = "clock"  # its name in `failures`
 _LOOK_AGAIN_S = 1.0
 _LOGGER = logging.getLogger("logstore")
 
@@ -168,9 +171,18 @@ class Timers:
 
     def _run(self) -> None:
         while not self.is_stopped:
-            timer = self._next_due(self._ticks_ms())
+            try:
+                now_ms = self._ticks_ms()
+                self.failures.pop(_CLOCK, None)
+            except Exception as error:  # the program's clock; it may work again
+                if _CLOCK not in self.failures:
+                    _LOGGER.warning("The clock failed, so nothing is done in the background until it works: %r", error)
+                self.failures[_CLOCK] = error
+                self._wake_after(CLOCK_WAIT_MS)
+                continue
+            timer = self._next_due(now_ms)
             if timer is None:
-                self._wait()
+                self._wait(now_ms)
             elif timer.is_long:
                 self._call_beside(timer)
             else:
@@ -188,13 +200,14 @@ class Timers:
         else:
             timer.worker = worker
 
-    def _wait(self) -> None:
+    def _wait(self, now_ms: int) -> None:
         """Wait until a timer is due, one is added, or the timers are stopped."""
         with self._lock:
             due_ms = self._heap[0][0] if self._heap else None
-        wait_ms = IDLE_WAIT_MS if due_ms is None else min(due_ms - self._ticks_ms(), IDLE_WAIT_MS)
+        wait_ms = IDLE_WAIT_MS if due_ms is None else min(due_ms - now_ms, IDLE_WAIT_MS)
         if wait_ms > 0:
-            try:
-                self._wakes.get(timeout=wait_ms / 1000)
-            except Empty:
-                return
+            self._wake_after(wait_ms)
+
+    def _wake_after(self, wait_ms: int) -> None:
+        with suppress(Empty):
+            self._wakes.get(timeout=wait_ms / 1000)

@@ -112,7 +112,7 @@ def _short_text(size: int) -> str:
 def located(error: LogstoreError, fetched: Fetched, position: int, offset: int) -> LogstoreError:
     """Add its place to an error; `position` counts in the data of `fetched`."""
     error.path, error.position, error.offset = fetched.path, fetched.position + position, offset
-    error.advice = error.advice or _ADVICE
+    error.advice = error.given_advice or _ADVICE
     return error
 
 

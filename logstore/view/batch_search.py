@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..columns.batch_table import CHUNK_ROW_COUNT, WINDOW_SIZE, BatchTable, ByteArray, scan_chunk
 from ..columns.legacy import legacy_entry, read_legacy_records
-from ..errors import InvalidRecordError
+from ..errors import InvalidRecordError, LogstoreError
 from ..kernels.scan import batches as fields
 from ..layout import legacy
 from ..layout.batch import BATCH_LENGTH, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
@@ -199,6 +199,20 @@ def _is_wrapper(table: BatchTable) -> npt.NDArray[np.bool_]:
         (table.column(fields.ATTRIBUTES) & legacy.CODEC_MASK) != 0
     )
     return is_wrapper
+
+
+def unreadable_wrappers(data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> dict[int, str]:
+    """Return the rows of compressed message sets whose first offset cannot be found, ascending, and why.
+
+    A broker fails at such a set when it looks for an offset there, as it does for the log's end when it starts.
+    """
+    problems = {}
+    for row in (np.flatnonzero(_is_wrapper(table)[first_row:row_end]) + first_row).tolist():
+        try:
+            _base_offset(data, table, row)
+        except LogstoreError as error:
+            problems[row] = f"expected messages that can be read, found {error.message or type(error).__name__}"
+    return problems
 
 
 def _base_offset(data: ByteArray, table: BatchTable, row: int) -> int:

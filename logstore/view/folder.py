@@ -49,11 +49,17 @@ class PartitionFolder:
             raise nio_error(error, self.file(name)) from error
 
     def modified_ms(self, name: str) -> int:
-        """Return the modification time of the file, ms since 1970; 0 without the file (`File.lastModified`)."""
+        """Return the modification time of the file, ms since 1970; 0 without the file (`File.lastModified`).
+
+        Raises:
+            DataDirectoryError: the file is there and cannot be looked at.
+        """
         try:
             return os.stat(self.file(name)).st_mtime_ns // 1_000_000
         except FileNotFoundError:
             return 0
+        except OSError as error:
+            raise nio_error(error, self.file(name)) from error
 
     def _listed(self) -> dict[str, bool]:
         """Return a dict from name to "is a plain file"."""

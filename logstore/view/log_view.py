@@ -33,7 +33,7 @@ class ReadableLog(ABC):
         self,
         start_offset: int,
         max_size: int,
-        isolation: FetchIsolation = FetchIsolation.READ_UNCOMMITTED,
+        isolation: FetchIsolation | str = FetchIsolation.READ_UNCOMMITTED,
         *,
         min_one_message: bool = True,
     ) -> Fetched:
@@ -43,31 +43,44 @@ class ReadableLog(ABC):
         """
         view = self.view()
         size = min(max_size, view.read_size_max)
-        return read(view.segments, view.bounds, start_offset, size, isolation, min_one_message=min_one_message)
+        return read(
+            view.segments,
+            view.bounds,
+            start_offset,
+            size,
+            FetchIsolation.of(isolation),
+            min_one_message=min_one_message,
+        )
 
     def offset_for_timestamp(
-        self, timestamp: int, isolation: FetchIsolation = FetchIsolation.READ_UNCOMMITTED
+        self, timestamp: int, isolation: FetchIsolation | str = FetchIsolation.READ_UNCOMMITTED
     ) -> TimestampAndOffset | None:
         """Return the first record at or after a time, or a special offset, see `offset_for_timestamp`."""
         view = self.view()
-        return fetchable_offset_for_timestamp(view.segments, view.bounds, view.epochs, timestamp, isolation)
+        return fetchable_offset_for_timestamp(
+            view.segments, view.bounds, view.epochs, timestamp, FetchIsolation.of(isolation)
+        )
 
     def records(
         self,
         start_offset: int | None = None,
         *,
         end_offset: int | None = None,
-        isolation: FetchIsolation = FetchIsolation.READ_UNCOMMITTED,
+        isolation: FetchIsolation | str = FetchIsolation.READ_UNCOMMITTED,
         check_crc: bool = True,
         fetch_size: int = INT_MAX,
     ) -> RecordReader:
-        """Return a reader of the view's records, by default from the log's start; see `RecordReader`."""
+        """Return a reader of the view's records, by default from the log's start; see `RecordReader`.
+
+        Args:
+            isolation: a `FetchIsolation` or Kafka's name, such as "read_committed".
+        """
         view = self.view()
         return RecordReader(
             view.segments,
             view.bounds,
             view.bounds.log_start_offset if start_offset is None else start_offset,
-            isolation,
+            FetchIsolation.of(isolation),
             end_offset=end_offset,
             check_crc=check_crc,
             fetch_size=min(fetch_size, view.read_size_max),

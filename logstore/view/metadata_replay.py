@@ -32,6 +32,8 @@ class MetadataState:
         kraft_version: 0 if the voters are configured, 1 if they are in the log.
         voters: fields of the last VotersRecord.
         voters_offset: its offset; -1 without one, and in a snapshot of an empty log.
+        bootstrap: metadata records in a snapshot of an empty log, as Kafka 4.4 formats a directory. They are not state
+            before a controller has written them to the log.
     """
 
     def __init__(self) -> None:
@@ -41,6 +43,7 @@ class MetadataState:
         self.kraft_version = 0
         self.voters: list[Value] = []
         self.voters_offset = NO_OFFSET
+        self.bootstrap: list[bytes] = []
 
     def read_snapshots(self, files: PartitionFiles) -> None:
         """Load the newest complete snapshot of the directory, if there is one.
@@ -55,11 +58,13 @@ class MetadataState:
         offset = self.next_offset - 1
         with MappedFile(path) as snapshot:
             for item in replayed_file(snapshot.data, path):
-                if isinstance(item, ReplayedRecord):
-                    self.image.replay(item.value, offset)
-                else:
+                if not isinstance(item, ReplayedRecord):
                     for record in item.records():
                         self._take_control(record, offset)
+                elif self.next_offset > 0:
+                    self.image.replay(item.value, offset)
+                elif item.value is not None:
+                    self.bootstrap.append(item.value)
 
     def read_log(self, log: LogView) -> None:
         """Read the log from `next_offset` on.

@@ -74,6 +74,26 @@ class PartitionReader(ReadableLog):
         return self._view.bounds
 
     @property
+    def log_start_offset(self) -> int:
+        """The earliest offset that can be read."""
+        return self._view.bounds.log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset behind the last batch."""
+        return self._view.bounds.log_end_offset
+
+    @property
+    def high_watermark(self) -> int:
+        """The log's end, see the module."""
+        return self._view.bounds.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The first offset of an open transaction; without one the log's end."""
+        return self._view.bounds.last_stable_offset
+
+    @property
     def producers(self) -> ProducerState | None:
         """The producers at the log's end; None without segments. Valid until the next `refresh`."""
         return self._follower.producers
@@ -110,6 +130,14 @@ class PartitionReader(ReadableLog):
     def view(self) -> LogView:
         """Return the log as it was at the last `refresh`."""
         return self._view
+
+    def watch(self, _: object) -> bool:
+        """Refresh, and return False: a writer in another process calls no watcher, so the caller has to look again."""
+        self.refresh()
+        return False
+
+    def unwatch(self, _: object) -> None:
+        """Do nothing, as there is no watcher."""
 
     def _look(self, log_start_offset: int) -> LogView:
         """Return a view of what the follower knows."""

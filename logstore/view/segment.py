@@ -236,19 +236,29 @@ class Segment:
 
     def end(self) -> tuple[int, int]:
         """Return `next_offset`, and the size of the batches up to there; raises as that does."""
+        next_offset, position, _ = self.highest_end()
+        return next_offset, position
+
+    def highest_end(self) -> tuple[int, int, int]:
+        """Return `end`, and the offset behind the highest one, which differs where the last batch goes back.
+
+        The highest one from the last index entry on; raises as `next_offset`.
+        """
         index = self.offset_index
         last_indexed_offset = int(index.offsets[-1]) if index.entry_count else self.base_offset
         quick = self._quick_end(last_indexed_offset)
         if quick is not None:
-            return quick, self.size
+            return quick, self.size, quick
         place = self.place_of(last_indexed_offset)
-        next_offset, position = self.base_offset, 0
+        next_offset = highest = self.base_offset
+        position = 0
         if place is not None:
             for start, _, table in self.batches(place.position, capacity=SEARCH_COUNT):
                 position = start + table.next_position
                 if len(table):
                     next_offset = int((table.last_offset[-1:] + np.int64(1))[0])  # wraps around as in Java
-        return next_offset, position
+                    highest = max(highest, int(table.last_offset.max()) + 1)
+        return next_offset, position, highest
 
     def _quick_end(self, offset: int) -> int | None:
         """Compute it with `quick_end`: little lies behind the last index entry, and is read faster than mapped."""

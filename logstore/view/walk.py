@@ -11,15 +11,23 @@ good one follows there, else it searches byte by byte for the next good one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ..columns.batch_table import BatchTable, ByteArray, scan_chunk
+from ..columns.batch_table import (
+    CHUNK_ROW_COUNT,
+    WINDOW_SIZE,
+    BatchTable,
+    ByteArray,
+    compute_is_valid,
+    scan_chunk,
+)
 from ..columns.legacy import fill_legacy_is_valid
 from ..columns.window_scan import scan_windows
-from ..disk.mapped import CopiedFile, MappedFile
+from ..disk.loaded import LoadedFile
+from ..disk.mapped import MappedFile
 from ..kernels.rules import RELATIVE_OFFSET_MAX
 from ..kernels.scan import batches as fields
 from ..layout.batch import HEADER_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
@@ -30,6 +38,18 @@ OFFSET_SPAN = RELATIVE_OFFSET_MAX + 1  # of a segment: exclusive bound above its
 
 
 Advance = Callable[[int], None]  # told of how many more bytes of a log have been read
+
+
+class LogBytes(Protocol):
+    """Bytes of a `.log`: a `MappedFile`, a `CopiedFile`, a `LoadedFile`, or a part of one."""
+
+    data: ByteArray
+
+    def load(self, start: int, end: int) -> None:
+        """Load data[start:end] before it is read."""
+
+    def release(self, start: int, end: int) -> None:
+        """Release the pages of data[start:end]."""
 
 
 class Run(NamedTuple):
@@ -70,13 +90,15 @@ class Damage(NamedTuple):
         return self.is_batch or not self.is_tail
 
 
-def walk(log: MappedFile | CopiedFile, base_offset: int) -> Iterator[Run | Damage]:
+def walk(log: LogBytes, base_offset: int) -> Iterator[Run | Damage]:
     """Yield the pieces of the file, which cover all its bytes; pages are released behind each."""
     data, position = log.data, 0
     while position < data.size:
-        for table in scan_windows(data, position, data.size):
+        for table in scan_windows(data, position, data.size, load=log.load):
             position = table.next_position
             start = int(table.position[0]) if len(table) else position
+            if table.status != fields.MORE or not _is_good(data, table).all():
+                log.load(start, data.size)  # what follows damage is looked at, wherever it leads
             for piece in _pieces(data, table, base_offset):
                 yield piece
                 position = table.next_position if isinstance(piece, Run) else piece.end
@@ -95,7 +117,7 @@ def _pieces(data: ByteArray, table: BatchTable, base_offset: int) -> Iterator[Ru
         if bad_row > row:
             yield Run(data, table, row, bad_row)
         row = bad_row + 1
-        is_followed = row < len(table) and is_good[row] and _fits(int(table.base_offset[row]), base_offset)
+        is_followed = row < len(table) and bool(is_good[row])
         piece = _bad_batch(data, table, bad_row, base_offset, is_followed=is_followed)
         yield piece
         if piece.end != int(table.position[bad_row] + table.size[bad_row]):
@@ -121,7 +143,7 @@ def _bad_batch(data: ByteArray, table: BatchTable, row: int, base_offset: int, *
     offset = int(table.base_offset[row])
     if start + size == data.size:
         return Damage(start, data.size, True, offset, expected, found, is_tail=True)
-    if is_followed or _starts_batch(data, start + size, base_offset):
+    if is_followed or _starts_batch(data, start + size):
         return Damage(start, start + size, True, offset, expected, found)
     return _resume(data, start, base_offset, offset, expected, found)
 
@@ -137,27 +159,23 @@ def _bad_end(data: ByteArray, table: BatchTable, base_offset: int) -> Damage:
 
 def _resume(data: ByteArray, start: int, base_offset: int, offset: int | None, expected: str, found: str) -> Damage:
     end = find_batch(data, start + 1, base_offset)
+    if end is None:  # old cleaners joined offsets into a segment that it cannot hold
+        end = find_batch(data, start + 1, 0, offset_span=2**63)
     if end is None:
         return Damage(start, data.size, False, offset, expected, found, is_tail=True)
     return Damage(start, end, False, offset, expected, found)
 
 
-def _starts_batch(data: ByteArray, position: int, base_offset: int) -> bool:
-    """Return whether a good batch of this segment is at `position`."""
+def _starts_batch(data: ByteArray, position: int) -> bool:
+    """Return whether a good batch is at `position`."""
     if position >= data.size:
         return False
     table = scan_chunk(data, position, data.size, check_crc=True, capacity=1)
-    if not len(table) or not _is_good(data, table)[0]:
-        return False
-    return _fits(int(table.base_offset[0]), base_offset)
-
-
-def _fits(offset: int, base_offset: int) -> bool:
-    return 0 <= offset - base_offset < OFFSET_SPAN
+    return bool(len(table)) and bool(_is_good(data, table)[0])
 
 
 def tables_around_damage(
-    log: MappedFile, start: int, end: int, base_offset: int, *, check_crc: bool = False
+    log: MappedFile | LoadedFile, start: int, end: int, base_offset: int, *, check_crc: bool = False
 ) -> Iterator[BatchTable]:
     """Yield the headers of the batches in a part of a segment; pages are released behind each table.
 
@@ -169,32 +187,62 @@ def tables_around_damage(
         end: byte that no batch may reach past; at most the size of the file.
     """
     while start < end:
-        table = scan_chunk(log.data, start, end, check_crc=check_crc)
+        table = scan_loaded(log, start, end, check_crc=check_crc)
         yield table
         log.release(start, table.next_position)
         start = table.next_position
         if not table.has_more and start < end:
+            log.load(start, end)
             start = find_batch(log.data[:end], start + 1, base_offset) or end
 
 
-def find_batch(data: ByteArray, position: int, base_offset: int) -> int | None:
+def scan_loaded(
+    log: MappedFile | LoadedFile, start: int, end: int, *, check_crc: bool = False, capacity: int = CHUNK_ROW_COUNT
+) -> BatchTable:
+    """Scan the next batches of a file as `scan_chunk`, and load them."""
+    window_size = WINDOW_SIZE if capacity > 1 else HEADER_SIZE
+    log.load(start, min(end, start + window_size + HEADER_SIZE))
+    table = scan_chunk(log.data, start, end, capacity=capacity, window_size=window_size)
+    log.load(start, table.next_position)
+    if check_crc:
+        compute_is_valid(log.data, table)
+    return table
+
+
+def find_batch(data: ByteArray, position: int, base_offset: int, *, offset_span: int = OFFSET_SPAN) -> int | None:
     """Return where the next good v2 batch starts, at `position` or behind it; None if there is none.
 
     Args:
         data: uint8, 1-D: the whole file.
-        base_offset: of the segment; a batch whose offset does not fit it is part of a record.
+        base_offset: of the segment; a batch whose offset does not fit it is taken for a part of a record.
+        offset_span: exclusive bound of offsets that fit, above the base offset.
     """
     last = data.size - HEADER_SIZE
     while position <= last:
         end = min(position + _SEARCH_SIZE, last + 1)
-        for candidate in _candidates(data, position, end, base_offset):
-            if _starts_batch(data, candidate, base_offset):
+        for candidate in _candidates(data, position, end, base_offset, offset_span):
+            if _starts_batch(data, candidate):
                 return candidate
         position = end
     return None
 
 
-def _candidates(data: ByteArray, start: int, end: int, base_offset: int) -> list[int]:
+def batch_across(data: ByteArray, position: int, base_offset: int) -> int | None:
+    """Return where a good v2 batch starts in front of `position` and ends behind it; None if there is none.
+
+    One of at most 1 MiB in front of it; arguments as of `find_batch`.
+    """
+    start = max(0, position - _SEARCH_SIZE)
+    end = min(position, data.size - HEADER_SIZE + 1)
+    for candidate in _candidates(data, start, end, base_offset, OFFSET_SPAN) if start < end else ():
+        (length,) = data[candidate + 8 : candidate + LOG_OVERHEAD_SIZE].view(">i4")
+        is_across = candidate + LOG_OVERHEAD_SIZE + int(length) > position
+        if is_across and _starts_batch(data, candidate):
+            return candidate
+    return None
+
+
+def _candidates(data: ByteArray, start: int, end: int, base_offset: int, offset_span: int) -> list[int]:
     """Return positions in [start, end) whose magic, length and offset may be those of a batch."""
     is_two = data[start + _MAGIC_POSITION : end + _MAGIC_POSITION] == MAGIC_V2
     places = np.flatnonzero(is_two) + start
@@ -205,6 +253,6 @@ def _candidates(data: ByteArray, start: int, end: int, base_offset: int) -> list
     lengths = np.ascontiguousarray(head[:, 8:]).view(">i4")[:, 0].astype(np.int64)
     sizes = lengths + LOG_OVERHEAD_SIZE
     above = offsets.astype(np.uint64) - np.uint64(base_offset)  # wraps around: below the base becomes far above
-    fits = (sizes >= HEADER_SIZE) & (places + sizes <= data.size) & (above < np.uint64(OFFSET_SPAN))
+    fits = (sizes >= HEADER_SIZE) & (places + sizes <= data.size) & (above < np.uint64(offset_span))
     found: list[int] = places[fits].tolist()
     return found

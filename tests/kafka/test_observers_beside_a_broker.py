@@ -19,11 +19,11 @@ import pytest
 from click.testing import CliRunner
 
 import logstore
+from logstore import ReadOnlyStore
 from logstore.audit.directory_audit import AuditedDirectory, audit_directory
 from logstore.errors import DataDirectoryError, UnknownTopicOrPartitionError
 from logstore.layout.file_names import parse_partition_directory
 from logstore.model import FetchIsolation
-from logstore.store.read_only import ReadOnlyStore
 from logstore.view.partition_reader import PartitionReader
 from logstore.view.records import Record
 from logstore_tools.commands import logstore as command_line

@@ -16,6 +16,7 @@ from tests.kafka.judge import Asked
 from tests.kafka.make_recovered import ask
 from tests.recovery.cases import DAMAGED_ANSWERS, Case, damaged_cases
 from tests.recovery.comparison import answer, disagreement
+from tests.recovery.planning import plan_problem
 from tests.support.golden import Golden
 from tests.support.sampling import case_count, seed_of
 
@@ -60,6 +61,15 @@ def kafka(asked: Callable[..., Asked]) -> Asked:
 
 def test_damaged_partitions(kafka: Asked, golden: Golden, tmp_path: Path) -> None:
     assert check(kafka, damaged_cases(SEED, golden, 3 * CASE_COUNT), golden, tmp_path) == []
+
+
+def test_plans_are_what_kafka_does(kafka: Asked, golden: Golden, tmp_path: Path) -> None:
+    cases = damaged_cases(f"{SEED} planned", golden, CASE_COUNT)
+    problems = []
+    for case, expected in zip(cases, ask(kafka, cases, golden, tmp_path / "theirs"), strict=True):
+        problem = plan_problem(case, case.lay_out(golden(case.golden), tmp_path / "ours"), expected)
+        problems += [f"LOGSTORE_ORACLE_SEED={SEED} {case}\n{problem}"] if problem else []
+    assert problems == []
 
 
 def test_stored_answers_are_still_kafkas_answers(kafka: Asked, golden: Golden, tmp_path: Path) -> None:

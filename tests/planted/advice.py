@@ -87,8 +87,7 @@ def _emptied(directory: Path) -> Path:
 
 
 ADVICE: dict[str, Mend] = {
-    **dict.fromkeys(["log-crc", "log-length", "log-magic", "log-codec", "log-marker"], _copied("salvage")),
-    **dict.fromkeys(["log-offset-order", "log-offset-range", "log-record-count"], _copied("salvage")),
+    **dict.fromkeys(["log-crc", "log-length"], _copied("salvage")),
     **dict.fromkeys(["log-tail", "offset-index", "index-zeros", "transaction-index"], _copied("repair")),
     **dict.fromkeys(["time-index", "time-index-missing", "time-index-end", "leader-epochs"], _copied("repair")),
     **dict.fromkeys(["offset-index-missing", "orphan-index"], _started),

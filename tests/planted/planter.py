@@ -23,7 +23,7 @@ UNJUDGED = ("tombstones-dropped-0", "tombstones-kept-0", "deleted-0")
 OF_OFFSETS = frozenset(
     {
         *("offsets-lost", "log-offset-order", "log-offset-range", "log-record-count", "log-records"),
-        *("offset-index", "time-index", "time-index-end", "leader-epochs", "checkpoint-offset"),
+        *("offset-index", "time-index", "time-index-end", "leader-epochs", "checkpoint-offset", "timestamp-future"),
     }
 )
 OF_PRODUCERS = frozenset(

@@ -37,5 +37,5 @@ class Planned:
         return [row for batch in self.batches() for row in batch.to_pylist()]
 
     def offsets(self) -> list[int]:
-        """The column `offset`."""
-        return [row["offset"] for row in self.rows()]
+        """The column `offset`, without rows for damage."""
+        return [row["offset"] for row in self.rows() if row.get("_corrupt_record") is None]

@@ -18,11 +18,14 @@ SETTINGS = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_START
 
 
 @contextlib.contextmanager
-def cluster(directory: Path, worker_count: int, *, is_pinned: bool = False) -> Iterator[str]:
+def cluster(
+    directory: Path, worker_count: int, *, is_pinned: bool = False, hidden: Path | None = None
+) -> Iterator[str]:
     """The address of the master once all workers are there; logs and work lie in `directory`.
 
     Args:
         is_pinned: worker 0 and all that it starts run on the first processor alone, worker 1 on the second, and so on.
+        hidden: a directory that is empty for the workers, who have mounts of their own.
     """
     processors = sorted(os.sched_getaffinity(0)) if is_pinned else []
     port, web_port = _free_ports(2)
@@ -35,7 +38,7 @@ def cluster(directory: Path, worker_count: int, *, is_pinned: bool = False) -> I
         for number in range(worker_count):
             place = ["--work-dir", str(directory / f"work-{number}"), "--webui-port", "0", "--host", "127.0.0.1"]
             words = [f"{PACKAGE}.worker.Worker", "--cores", "1", "--memory", "1g", *place, address]
-            worker = stack.enter_context(_running(words, directory / f"worker-{number}.log"))
+            worker = stack.enter_context(_running(words, directory / f"worker-{number}.log", hidden))
             if is_pinned:
                 os.sched_setaffinity(worker.pid, {processors[number]})  # what it starts inherits that
         _wait_for(log, "Registering worker", worker_count, master)
@@ -43,12 +46,15 @@ def cluster(directory: Path, worker_count: int, *, is_pinned: bool = False) -> I
 
 
 @contextlib.contextmanager
-def _running(words: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _running(words: list[str], log: Path, hidden: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
     import pyspark
 
-    program = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    argv = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), *words]
+    if hidden is not None:
+        script = 'mount -t tmpfs none "$0" && exec "$@"'
+        argv = ["unshare", "--mount", "sh", "-c", script, str(hidden), *argv]
     with log.open("wb") as out:
-        process = subprocess.Popen([str(program), *words], stdout=out, stderr=out, env={**os.environ, **SETTINGS})
+        process = subprocess.Popen(argv, stdout=out, stderr=out, env={**os.environ, **SETTINGS})
         try:
             yield process
         finally:

@@ -68,3 +68,52 @@ def test_two_workers_share_the_work(master: object, tmp_path: Path) -> None:
     assert parent_count == 2
     assert executor_count == 2
     assert copied_count == 2000
+
+
+READS = """
+import sys
+import spark_dumps
+
+master, path, java_options = sys.argv[1:]
+settings = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "512m",
+    "spark.driver.extraJavaOptions": java_options,
+    "spark.executor.extraJavaOptions": java_options,
+    "spark.executor.memory": "512m",
+}
+spark = spark_dumps.session(master, settings)
+for table in ("records", "findings", "topics"):
+    try:
+        print(table, spark.read.format("kafka_segments").option("table", table).load(path).count())
+    except Exception as error:
+        print(table, next(line for line in str(error).splitlines() if "does not see" in line))
+try:
+    spark_dumps.session(master)
+    from spark_dumps.session import audit_with_spark
+    print("audit", audit_with_spark(master, path, 0).findings)
+except Exception as error:
+    print("audit", error)
+spark.stop()
+"""
+
+
+def test_workers_that_do_not_see_the_directory_fail_every_query(tmp_path: Path) -> None:
+    try:
+        check_java()
+    except UsageError as unavailable:
+        skip_without_judge(f"no Spark: {unavailable}")
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
+        skip_without_judge("no mounts of one's own: needs the rights of root")
+    path = tmp_path / "data"
+    write_partition(path, "orders-0")
+    with cluster(tmp_path, 1, hidden=path) as address:
+        argv = [sys.executable, "-c", READS, address, str(path), QUICK_START]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
+    assert set(told) >= {"records", "findings", "topics", "audit"}
+    for table in ("records", "findings", "topics", "audit"):
+        assert f"does not see {path}/orders-0" in told[table]
+        assert "(driver listed " in told[table]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from logstore.errors import CorruptRecordError, DataDirectoryError, DecompressionError, LogstoreError, UsageError
+from logstore.topics import consumer_offsets, transaction_state
+from logstore.topics.consumer_offsets import CommittedOffset, OffsetKey
+from logstore.topics.transaction_state import TransactionMetadata, TransactionState
+from spark_dumps.source import KafkaSegments
 from tests.spark.planned import Planned
 from tests.spark.segment_files import batch, write_partition, write_segment
-from tests.support.encoder import GZIP, Batch, Rec
+from tests.support.encoder import GZIP, SOME_TIME, Batch, Rec
 
 BATCH_SIZE = len(batch(0))
 CORRUPT = "offset long, topic string, partition int, _corrupt_record string"
@@ -137,6 +142,76 @@ def test_a_table_of_another_kind_tells_damage_behind_its_rows(tmp_path: Path) ->
     schema = "producer_id long, _corrupt_record string"
     (row,) = Planned(tmp_path, schema, table="transactions", mode="PERMISSIVE").rows()
     assert f"byte {BATCH_SIZE}, offset 10" in row["_corrupt_record"]
+
+
+@pytest.mark.parametrize("table", ["records", "batches", "transactions", "topics", "group_offsets"])
+def test_permissive_shows_a_column_for_damage(table: str, tmp_path: Path) -> None:
+    path = write_partition(tmp_path, "__consumer_offsets-0" if table == "group_offsets" else "orders-0", [3])[0]
+    flip(path, BATCH_SIZE + 100)
+    source = KafkaSegments({"path": str(tmp_path), "table": table, "mode": "PERMISSIVE"})
+    assert source.schema().names[-1] == "_corrupt_record"
+    rows = Planned(tmp_path, table=table, mode="PERMISSIVE").rows()
+    if table in ("records", "transactions", "group_offsets"):
+        (error, *_) = [row["_corrupt_record"] for row in rows if row["_corrupt_record"] is not None]
+        assert f"byte {BATCH_SIZE}, offset 10" in error
+    for mode in ("FAILFAST", "DROPMALFORMED"):
+        other = KafkaSegments({"path": str(tmp_path), "table": table, "mode": mode})
+        assert other.schema().names == source.schema().names[:-1]
+
+
+def test_a_stream_shows_a_column_for_damage(tmp_path: Path) -> None:
+    source = KafkaSegments({"path": str(tmp_path), "mode": "PERMISSIVE"})
+    assert source.schema().names[-1] == "_corrupt_record"
+    assert source.streamReader(source.schema()) is not None
+
+
+def commit_of(group: str, offset: int) -> Rec:
+    key = consumer_offsets.encode_key(OffsetKey(group, "orders", 0))
+    return Rec(key, consumer_offsets.encode_value(CommittedOffset(offset, -1, "", SOME_TIME, -1, None)))
+
+
+def state_of(transactional_id: str, producer_id: int) -> Rec:
+    state = TransactionMetadata(producer_id, 0, TransactionState.EMPTY, 60_000, (), -1, SOME_TIME, -1, -1, -1, 0)
+    return Rec(transaction_state.encode_key(transactional_id), transaction_state.encode_value(state))
+
+
+@pytest.mark.parametrize(
+    ("table", "topic", "make", "column"),
+    [
+        ("group_offsets", "__consumer_offsets", commit_of, "group_id"),
+        ("transaction_state", "__transaction_state", state_of, "transactional_id"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["key of nobody", "value of nobody", "no key", "checksum"])
+def test_one_bad_record_does_not_hide_a_coordinators_partition(
+    kind: str, table: str, topic: str, make: Callable[[str, int], Rec], column: str, tmp_path: Path
+) -> None:
+    good = make("bad", 0)
+    bad = {
+        "key of nobody": Rec(b"\x7f\xff", good.value),
+        "value of nobody": Rec(good.key, b"\x7f\xff"),
+        "no key": Rec(None, good.value),
+    }.get(kind, good)
+    batches = [Batch(number, [one]).to_bytes() for number, one in enumerate([make("a", 1), bad, make("b", 2)])]
+    path = write_segment(tmp_path / f"{topic}-0", 0, b"".join(batches))
+    if kind == "checksum":
+        flip(path, len(batches[0]) + 70)
+    with pytest.raises(LogstoreError):
+        Planned(tmp_path, table=table).rows()
+    rows = Planned(tmp_path, table=table, mode="PERMISSIVE").rows()
+    assert [row[column] for row in rows if row["_corrupt_record"] is None] == ["a", "b"]
+    (error,) = [row["_corrupt_record"] for row in rows if row["_corrupt_record"] is not None]
+    assert "offset 1" in error
+    assert [row[column] for row in Planned(tmp_path, table=table, mode="DROPMALFORMED").rows()] == ["a", "b"]
+
+
+def test_the_last_batch_is_damaged_and_not_being_written(tmp_path: Path) -> None:
+    path = write_partition(tmp_path, segments=[3])[0]
+    flip(path, 2 * BATCH_SIZE + 100)
+    rows = Planned(tmp_path, table="transactions", mode="PERMISSIVE").rows()
+    assert [row["offset"] for row in rows if "offset" in row] == []
+    (error,) = [row["_corrupt_record"] for row in rows]
+    assert f"byte {2 * BATCH_SIZE}" in error
 
 
 def test_an_unknown_mode_is_refused(tmp_path: Path) -> None:

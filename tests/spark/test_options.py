@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from logstore.errors import DataDirectoryError, UsageError
+from logstore.errors import DataDirectoryError, UnknownTopicOrPartitionError, UsageError
 from spark_dumps import planning
 from spark_dumps.options import parse_options
+from spark_dumps.tables import MODULES
 from tests.spark.planned import Planned
 from tests.spark.segment_files import write_partition
 from tests.support.encoder import SOME_TIME
@@ -39,7 +40,7 @@ def test_topics_and_partitions_are_chosen_as_for_the_kafka_source(data: Path) ->
     assert partitions_of(data) == {"orders-0", "orders-1", "payments-0"}
     assert partitions_of(data, subscribe="payments, __internal") == {"payments-0", "__internal-0"}
     assert partitions_of(data, subscribePattern="^o|rnal") == {"orders-0", "orders-1", "__internal-0"}
-    assert partitions_of(data, assign='{"orders": [1], "payments": [0, 7]}') == {"orders-1", "payments-0"}
+    assert partitions_of(data, assign='{"orders": [1], "payments": [0]}') == {"orders-1", "payments-0"}
 
 
 def test_paths_are_directories_partitions_lists_and_patterns(data: Path) -> None:
@@ -60,7 +61,6 @@ def test_a_data_directory_may_be_called_like_a_partition(tmp_path: Path) -> None
     ("starting", "ending", "expected"),
     [
         ("earliest", "latest", (0, 600)),
-        ("latest", "latest", (0, 0)),
         ({"0": -2}, {"0": -1}, (0, 600)),
         ({"0": 0}, {"0": 600}, (0, 600)),
         ({"0": 5}, {"0": 6}, (5, 6)),
@@ -69,7 +69,7 @@ def test_a_data_directory_may_be_called_like_a_partition(tmp_path: Path) -> None
         ({"0": 333}, {"0": 334}, (333, 334)),
         ({"0": 599}, {"0": 600}, (599, 600)),
         ({"0": 600}, {"0": 600}, (0, 0)),
-        ({"0": 50}, {"0": 20}, (0, 0)),
+        ({"0": 50}, {"0": 50}, (0, 0)),
     ],
 )
 def test_offsets(starting: object, ending: object, expected: tuple[int, int], data: Path) -> None:
@@ -79,6 +79,111 @@ def test_offsets(starting: object, ending: object, expected: tuple[int, int], da
     }
     planned = Planned(data, assign='{"orders": [0]}', **options)
     assert planned.offsets() == list(range(*expected))
+
+
+NOT_THERE = [
+    ({"subscribe": "ordres"}, "ordres.*did you mean orders"),
+    ({"subscribe": "orders,paymnets"}, "paymnets.*did you mean payments"),
+    ({"subscribePattern": "^ordr"}, r"\^ordr"),
+    ({"assign": '{"ordres": [0]}'}, "ordres-0"),
+    ({"assign": '{"orders": [0, 7]}'}, "orders-7"),
+]
+
+
+@pytest.mark.parametrize("table", [*MODULES])
+@pytest.mark.parametrize(("options", "words"), NOT_THERE)
+def test_what_is_chosen_and_not_there_is_named(options: dict[str, str], words: str, table: str, data: Path) -> None:
+    wanted = (UsageError, "alone") if table in ("group_offsets", "transaction_state") else (LookupError, words)
+    with pytest.raises(wanted[0], match=wanted[1]):
+        Planned(data, table=table, **options)
+
+
+def test_a_topic_that_a_broker_set_aside_is_not_there(tmp_path: Path) -> None:
+    write_partition(tmp_path)
+    write_partition(tmp_path, "payments-0.0123456789abcdef0123456789abcdef-delete")
+    with pytest.raises(UnknownTopicOrPartitionError, match="payments"):
+        Planned(tmp_path, subscribe="payments")
+    with pytest.raises(UsageError, match="set aside"):
+        Planned(tmp_path / "payments-0.0123456789abcdef0123456789abcdef-delete")
+
+
+def test_a_table_of_one_topic_needs_a_directory_that_may_have_it(data: Path) -> None:
+    assert Planned(data, table="group_offsets").rows() == []  # a broker makes the topic for the first group
+    with pytest.raises(UsageError, match="__consumer_offsets alone, and no path"):
+        Planned(data / "orders-0", table="group_offsets")
+
+
+@pytest.mark.parametrize("table", ["records", "batches"])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"startingOffsets": "latest"}, "startingOffsets cannot be latest in a batch"),
+        ({"startingOffsets": '{"orders": {"0": -1}}'}, "startingOffsets of orders-0 cannot be latest"),
+        ({"endingOffsets": "earliest"}, "endingOffsets cannot be earliest in a batch"),
+        ({"endingOffsets": '{"orders": {"0": -2}}'}, "endingOffsets of orders-0 cannot be earliest"),
+        (
+            {"startingOffsets": '{"orders": {"0": 50}}', "endingOffsets": '{"orders": {"0": 20}}'},
+            "start of orders-0 is above its end.*at most offset 20.*offset 50",
+        ),
+        ({"startingOffsets": '{"orders": {"0": 601}}'}, "does not hold offset 601"),
+        ({"startingTimestamp": SOME_TIME + 9, "endingTimestamp": SOME_TIME + 8}, "above the ending timestamp"),
+        (
+            {"startingTimestamp": SOME_TIME + 50, "endingOffsets": '{"orders": {"0": 20}}'},
+            "start of orders-0 is above its end",
+        ),
+        ({"startingOffsets": '{"orders": {"0": 1, "7": 1}}'}, "the bound names orders-7"),
+        ({"endingOffsets": '{"orders": {"0": 1}, "ordres": {"0": 1}}'}, "the bound names ordres-0"),
+        ({"startingOffsetsByTimestamp": f'{{"orders": {{"0": {SOME_TIME}, "3": 1}}}}'}, "the bound names orders-3"),
+    ],
+)
+def test_bounds_with_nothing_between_them_are_refused(
+    options: dict[str, object], words: str, table: str, data: Path
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        Planned(data, table=table, assign='{"orders": [0]}', **options)
+
+
+def test_a_table_that_does_not_heed_bounds_refuses_them(data: Path) -> None:
+    for name in ("startingOffsets", "endingTimestamp", "producerIds"):
+        with pytest.raises(UsageError, match=f"table transactions takes no {name}"):
+            Planned(data, table="transactions", **{name: "7"})
+
+
+@pytest.mark.parametrize("table", [*MODULES])
+def test_a_directory_that_is_no_brokers_is_refused(table: str, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "around" / "data").mkdir(parents=True)
+    (tmp_path / "around" / "data" / "meta.properties").write_text("version=1\n")
+    for path, words in ((tmp_path / "around", f"did you mean {tmp_path}/around/data"), (tmp_path / "empty", "")):
+        path.mkdir(exist_ok=True)
+        with pytest.raises(UsageError, match=f"not a Kafka data directory.*{words}"):
+            Planned(path, table=table)
+
+
+def test_options_of_a_network_are_refused_or_ignored_with_a_warning(
+    data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    of_kafka_source = {
+        "kafka.bootstrap.servers": "localhost:9092",
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.jaas.config": "x",
+        "kafka.ssl.truststore.location": "y",
+        "kafka.group.id": "g",
+        "kafka.max.poll.records": "7",
+        "groupIdPrefix": "p",
+        "kafkaConsumer.pollTimeoutMs": "1",
+        "fetchOffset.numRetries": "3",
+        "kafka.isolation.level": "read_committed",
+    }
+    with pytest.raises(UsageError, match=r"no option 'fetchOffset\.numRetries', .*set ignore_network_config to true"):
+        Planned(data, subscribe="orders", **of_kafka_source)
+    planned = Planned(data, subscribe="orders", ignore_network_config="true", **of_kafka_source)
+    assert len(planned.offsets()) == 2 * COUNT
+    assert "kafka.bootstrap.servers" in caplog.text
+    assert "kafka.isolation.level" not in caplog.text
+    with pytest.raises(UsageError, match=r"kafka\.isolation\.level cannot be that"):
+        parse_options({"path": "/d", "ignore_network_config": "true", "kafka.isolation.level": "serializable"})
+    with pytest.raises(UsageError, match=r"no option 'kafka\.isolaton\.level'"):
+        parse_options({"path": "/d", "ignore_network_config": "true", "kafka.isolaton.level": "read_committed"})
 
 
 def test_few_offsets_read_few_bytes(data: Path) -> None:
@@ -165,6 +270,9 @@ def test_the_schema_prunes_columns(data: Path) -> None:
         ({"path": "/d", "kafka.bootstrap.servers": "localhost:9092"}, r"no option 'kafka\.bootstrap\.servers'"),
         ({"path": "/d", "isolation_level": "serializable"}, "isolation_level"),
         ({"path": "/d", "subscribe": "a", "assign": "{}"}, "exclude each other"),
+        ({"path": "/d", "subscribe": " , "}, "subscribe is empty"),
+        ({"path": "/d", "subscribePattern": ""}, "subscribePattern is empty"),
+        ({"path": "/d", "assign": "{}"}, "assign is empty"),
         ({"path": "/d", "subscribePattern": "("}, "no pattern"),
         ({"path": "/d", "startingOffsets": "newest"}, "no JSON"),
         ({"path": "/d", "startingOffsets": "[]"}, "startingOffsets"),

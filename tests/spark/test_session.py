@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 import spark_dumps
+from logstore.audit.directory_audit import audit_directory
 from logstore.errors import UsageError
-from spark_dumps.session import UNIX_SOCKETS, check_java, check_pyspark, settings_of
+from spark_dumps.session import UNIX_SOCKETS, audit_with_spark, check_java, check_pyspark, settings_of
 from tests.support.golden import Golden
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.spark.conftest import Load
+
+
+NOW_MS = 1_900_000_000_000
 
 
 def java_that_says(directory: Path, text: str, code: int = 0) -> Path:
@@ -72,6 +76,21 @@ def test_an_old_pyspark_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pyspark, "__version__", "4.0.1")
     with pytest.raises(UsageError, match=r"expected 4\.2 or newer, found 4\.0\.1"):
         check_pyspark()
+
+
+def test_an_audit_leaves_a_session_that_is_there_alone(spark: SparkSession, golden: Golden) -> None:
+    path = str(golden("demo"))
+    audited = audit_with_spark("local[1]", path, NOW_MS)
+    assert audited.findings == audit_directory(path, NOW_MS).findings
+    assert len(audited.partitions) > 3
+    assert spark.range(3).count() == 3
+
+
+def test_an_audit_of_no_data_directory_is_refused(golden: Golden, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"This is a partition.*did you mean"):
+        audit_with_spark("local[1]", str(golden("demo") / "orders-0"), NOW_MS)
+    with pytest.raises(UsageError, match="not a Kafka data directory"):
+        audit_with_spark("local[1]", str(tmp_path), NOW_MS)
 
 
 def test_workers_run_with_the_same_python(spark: SparkSession) -> None:

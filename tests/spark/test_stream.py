@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pyspark.sql.types import StructType
 
 from logstore.errors import UsageError
 from spark_dumps.source import KafkaSegments
@@ -50,6 +51,98 @@ def test_offsets_are_those_of_the_kafka_source() -> None:
     offsets = {("b", 0): 1, ("a", 10): 2, ("a", 9): 3}
     assert json.dumps(as_json(offsets)) == '{"a": {"9": 3, "10": 2}, "b": {"0": 1}}'
     assert as_offsets(as_json(offsets)) == offsets
+
+
+def with_id(path: Path, topic_id: str) -> Path:
+    """Give the partition a topic id."""
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+    return path
+
+
+OLD_ID, NEW_ID = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
+
+
+def test_a_checkpoint_knows_topic_ids(tmp_path: Path) -> None:
+    write_partition(tmp_path)
+    with_id(tmp_path / "orders-0", OLD_ID)
+    write_partition(tmp_path, "bare-0")
+    start = stream(tmp_path, startingOffsets="earliest").initialOffset()
+    assert start == {"bare": {"0": 0}, "orders": {"0": 0, "topicId": OLD_ID}}
+    assert stream(tmp_path).latestOffset(start, EVERYTHING) == {
+        "bare": {"0": 600},
+        "orders": {"0": 600, "topicId": OLD_ID},
+    }
+    write_partition(tmp_path, "orders-1")
+    with_id(tmp_path / "orders-1", NEW_ID)
+    with pytest.raises(UsageError, match=f"orders-1 is of another topic.*{OLD_ID}.*{NEW_ID}"):
+        stream(tmp_path).latestOffset(start, EVERYTHING)
+
+
+@pytest.mark.parametrize("how", ["removed", "renamed"])
+def test_a_topic_that_is_deleted_ends_the_query(how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_partition(tmp_path)
+    write_partition(tmp_path, "payments-0")
+    strict, lax = stream(tmp_path, subscribe="orders"), stream(tmp_path, failOnDataLoss="false")
+    start = {"orders": {"0": 100}, "payments": {"0": 600}}
+    if how == "removed":
+        shutil.rmtree(tmp_path / "orders-0")
+    else:
+        (tmp_path / "orders-0").rename(tmp_path / "orders-0.0123456789abcdef0123456789abcdef-delete")
+    for available_now in (False, True):
+        if available_now:
+            strict.prepareForTriggerAvailableNow()
+        with pytest.raises(UsageError, match=r"orders-0 is gone.*offset 100"):
+            strict.latestOffset({"orders": start["orders"]}, EVERYTHING)
+    end = lax.latestOffset(start, EVERYTHING)
+    assert end == {"payments": {"0": 600}}
+    assert offsets_read(lax, start, end) == {}
+    assert "orders-0 is gone" in caplog.text
+    with pytest.raises(UsageError, match="orders-0 is gone"):
+        stream(tmp_path).partitions(start, end)  # a batch that is repeated after a restart
+
+
+@pytest.mark.parametrize("numbers", [range(5), range(100)])  # fewer and more records than were read
+def test_a_topic_that_is_made_anew_is_another(numbers: range, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_partition(tmp_path)
+    with_id(tmp_path / "orders-0", OLD_ID)
+    start = stream(tmp_path, startingOffsets='{"orders": {"0": 100}}').initialOffset()
+    old_end = stream(tmp_path).latestOffset(start, EVERYTHING)
+    shutil.rmtree(tmp_path / "orders-0")
+    write_segment(with_id(tmp_path / "orders-0", NEW_ID), 0, b"".join(map(batch, numbers)))
+    strict, lax = stream(tmp_path), stream(tmp_path, failOnDataLoss="false")
+    with pytest.raises(UsageError, match=r"orders-0 is of a new topic of the name.*offset 100"):
+        strict.latestOffset(start, EVERYTHING)
+    with pytest.raises(UsageError, match=r"orders-0 is of a new topic of the name"):
+        strict.partitions(start, old_end)  # a batch that is repeated after a restart
+    assert offsets_read(lax, start, old_end) == {}
+    end = lax.latestOffset(start, EVERYTHING)
+    count = 10 * len(numbers)
+    assert end == {"orders": {"0": count, "topicId": NEW_ID}}
+    assert offsets_read(lax, start, end) == {("orders", 0): list(range(count))}
+    assert lax.latestOffset(end, EVERYTHING) == end
+    assert "orders-0 is of a new topic of the name" in caplog.text
+
+
+def test_a_stream_needs_what_it_subscribes_to_but_a_pattern_may_match_later(tmp_path: Path) -> None:
+    write_partition(tmp_path)
+    with pytest.raises(LookupError, match=r"ordres.*did you mean orders"):
+        stream(tmp_path, subscribe="ordres").initialOffset()
+    with pytest.raises(LookupError, match="orders-7"):
+        stream(tmp_path, assign='{"orders": [0, 7]}').initialOffset()
+    with pytest.raises(UsageError, match="the bound names orders-7"):
+        stream(tmp_path, startingOffsets='{"orders": {"0": 1, "7": 1}}').initialOffset()
+    waiting = stream(tmp_path, subscribePattern="^pay")
+    assert waiting.initialOffset() == {}
+    write_partition(tmp_path, "payments-0")
+    end = waiting.latestOffset({}, EVERYTHING)
+    assert offsets_read(waiting, {}, end) == {("payments", 0): list(range(600))}
+
+
+def test_there_is_no_write_stream(tmp_path: Path) -> None:
+    source = KafkaSegments({"path": str(tmp_path), "topic": "orders"})
+    with pytest.raises(UsageError, match=r"has no writeStream.*foreachBatch"):
+        source.streamWriter(StructType(), overwrite=False)
 
 
 def test_a_stream_starts_at_the_latest_offsets_or_where_it_is_told(tmp_path: Path) -> None:

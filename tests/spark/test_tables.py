@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.golden.archive import answers, read_rows
+from tests.spark.planned import Planned
+from tests.spark.segment_files import batch, write_segment
 from tests.support.golden import Golden
 
 if TYPE_CHECKING:
@@ -95,6 +97,19 @@ def test_index_entries(golden: Golden, load: Load) -> None:
     assert rows_of(load, golden(NAME), "index_entries", "timestamp_ms, offset", "index = 'time'") == times
     assert len(offsets) > 10
     assert len(times) > 3
+
+
+def test_index_entries_end_at_the_zeros_of_a_preallocated_file(tmp_path: Path) -> None:
+    log = write_segment(tmp_path / "orders-0", 100, b"".join(map(batch, range(10, 20))))
+    before = Planned(tmp_path, table="index_entries").rows()
+    assert {row["index"] for row in before} == {"offset", "time"}
+    for suffix in (".index", ".timeindex"):
+        path = log.with_suffix(suffix)
+        path.write_bytes(path.read_bytes() + bytes(10 * 2**20 // 24 * 24))
+    assert Planned(tmp_path, table="index_entries").rows() == before
+    for suffix in (".index", ".timeindex"):
+        log.with_suffix(suffix).write_bytes(bytes(24 * 100))  # of a segment without entries
+    assert Planned(tmp_path, table="index_entries").rows() == []
 
 
 def test_producers(golden: Golden, load: Load) -> None:

@@ -71,3 +71,29 @@ def test_a_worker_leaves_out_what_its_first_task_imported(tmp_path: Path) -> Non
 def test_a_worker_imports_only_what_reading_needs(tmp_path: Path) -> None:
     write_partition(tmp_path, "orders-0", [2])
     assert printed(MODULES, tmp_path) == ["20"]
+
+
+PIPES = """
+import sys, traceback
+from tests.spark.planned import Planned
+next(Planned(sys.argv[1]).batches())
+for error in (BrokenPipeError("gone"), ValueError("wrong")):
+    try:
+        raise error
+    except Exception:
+        traceback.print_exc()  # as PySpark's daemon
+print("fine", file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("is_worker", [True, False])
+def test_a_worker_says_nothing_of_a_pipe_that_spark_closed(is_worker: bool, tmp_path: Path) -> None:
+    write_partition(tmp_path)
+    environment = {name: value for name, value in os.environ.items() if name != "SPARK_REUSE_WORKER"}
+    environment |= {"SPARK_REUSE_WORKER": "1"} if is_worker else {}
+    argv = [sys.executable, "-c", PIPES, str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
+    assert done.stderr.count("BrokenPipeError: gone") == (not is_worker)
+    assert done.stderr.count("Traceback") == 2 - is_worker
+    assert "ValueError: wrong" in done.stderr
+    assert "fine" in done.stderr

@@ -18,7 +18,7 @@ import logstore
 from logstore import clock
 from logstore.client.producer.queues import partition_for_key
 from logstore.columns.batch_table import scan
-from logstore.coordinator.transactions.transitions import COMPLETE_ABORT
+from logstore.coordinator.transactions.transitions import COMPLETE_ABORT, ONGOING
 from logstore.disk.lock import DataDirectoryLock
 from logstore.errors import (
     DataDirectoryError,
@@ -33,7 +33,7 @@ from logstore.layout.batch import CODEC_MASK
 from logstore.model import Codec, FetchIsolation
 from spark_dumps import writing
 from spark_dumps.sink import staged_schema
-from spark_dumps.write_options import DEFAULT_ID_PREFIX
+from spark_dumps.write_options import ID_PREFIX
 from tests.spark.written import ALL, Job, left_beside, make_topics, records, values
 
 SOME_TIME = datetime(2023, 11, 14, 22, 13, 20, 123456, UTC)
@@ -63,7 +63,7 @@ def test_rows_of_all_tasks_are_records_of_one_transaction(store: Path) -> None:
     with logstore.open(store) as opened:
         (transaction,) = opened.transactions
         assert transaction.state.name == "COMPLETE_COMMIT"
-        assert transaction.transactional_id.startswith(DEFAULT_ID_PREFIX)
+        assert transaction.transactional_id.startswith(ID_PREFIX)
         assert [opened.log("orders", one).log_end_offset for one in range(3)] == [len(found[one]) + 1 for one in found]
     assert left_beside(store) == []
 
@@ -335,7 +335,7 @@ Job(Path(sys.argv[1]), topic="payments").task([{"value": b"v"}] * 1000).commit()
 
 
 def test_a_transaction_of_a_driver_that_died_is_aborted_by_the_next_job(store: Path) -> None:
-    name = f"{DEFAULT_ID_PREFIX}dead"
+    name = f"{ID_PREFIX}dead"
     with logstore.open(store) as opened:
         identity = opened.transactions.init_producer_id(name, 900_000)
         guard = opened.transactions.begin_append(name, identity, ("payments", 0), sequence=0)
@@ -351,6 +351,31 @@ def test_a_transaction_of_a_driver_that_died_is_aborted_by_the_next_job(store: P
     assert values(store, "payments") == {0: [b"v"]}
     with logstore.open(store) as opened:
         assert opened.transactions.describe(name).state is COMPLETE_ABORT
+
+
+def test_a_dead_job_with_an_id_of_its_own_holds_back_nobody(store: Path) -> None:
+    dying = """
+import os, sys
+from pathlib import Path
+from logstore.client.producer import Producer
+from tests.spark.written import Job
+
+Producer.commit_transaction = lambda self: os._exit(7)
+Job(Path(sys.argv[1]), topic="payments", transactionalId="nightly").task([{"value": b"v"}]).commit()
+"""
+    done = subprocess.run([sys.executable, "-c", dying, str(store)], check=False)
+    assert done.returncode == 7
+    Job(store, topic="payments", transactionalId="hourly").task([{"value": b"later"}]).commit()
+    assert values(store, "payments") == {0: [b"later"]}
+
+
+def test_a_transaction_that_is_no_jobs_is_left_alone(store: Path) -> None:
+    with logstore.open(store) as opened:
+        identity = opened.transactions.init_producer_id("billing", 900_000)
+        opened.transactions.begin_append("billing", identity, ("payments", 0), sequence=0)
+    Job(store, topic="payments").task([{"value": b"v"}]).commit()
+    with logstore.open(store) as opened:
+        assert opened.transactions.describe("billing").state is ONGOING
 
 
 def test_the_driver_waits_for_the_directory_but_not_for_ever(store: Path) -> None:

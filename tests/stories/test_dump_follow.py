@@ -7,19 +7,23 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from logstore.errors import DataDirectoryError
+import logstore
+from logstore.errors import CorruptRecordError, DataDirectoryError
+from logstore.model import FetchIsolation
 from logstore_tools.dump import command, run
 from logstore_tools.dump.findings import Findings
 from logstore_tools.dump.options import DumpOptions
 from logstore_tools.dump.output import Output
 from tests.support.encoder import Batch, Rec
+from tests.support.stores import FEW_PARTITIONS
 
 LOGSTORE = Path(sys.executable).with_name("logstore")
+COMMITTED = FetchIsolation.READ_COMMITTED
 FIRST, SECOND = (f"{offset:020}.log" for offset in (0, 2))
 
 
@@ -74,7 +78,8 @@ def test_batches_segments_and_partitions_are_printed_as_they_come(
     assert lines_to(followed, "key-3")[0] == f"Dumping ./orders-0/{SECOND}"
     followed.send_signal(signal.SIGINT)
     _, told = followed.communicate(timeout=20)
-    assert (followed.returncode, told) == (130, "logstore: interrupted\n")
+    gap = f"Non-consecutive offsets in {tmp_path}/./orders-1/{FIRST}\n  -1 is followed by 7\n"
+    assert (followed.returncode, told) == (130, f"{gap}logstore: interrupted\n")
 
 
 def test_a_log_that_is_cut_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,3 +125,167 @@ def test_a_parquet_file_has_an_end() -> None:
     stderr = io.StringIO()
     assert run(["--follow", "--format", "parquet", "x.log"], io.BytesIO(), stderr) == 2
     assert stderr.getvalue() == "logstore: --follow has no end, which a Parquet file needs; --format arrow\n"
+
+
+class Looks:
+    """A follower whose looks are the steps of a test: no time passes in between."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *argv: str) -> None:
+        monkeypatch.setattr(command, "FOLLOW_INTERVAL_S", 0)
+        self.told: list[str] = []
+        self.findings = Findings(self.told.append)
+        self._options = DumpOptions(["--follow", *argv])
+        self._stdout = io.BytesIO()
+
+    def run(self, paths: Callable[[], list[str]], *steps: Callable[[], object]) -> list[list[str]]:
+        """Take a step before each look after the first; return the lines that each look printed."""
+        looks: list[bytes] = []
+        waiting = iter(steps)
+
+        def list_paths() -> list[str]:
+            if self._has_looked:
+                looks.append(self._stdout.getvalue())
+                self._stdout.seek(0)
+                self._stdout.truncate()
+                step = next(waiting, None)
+                if step is None:
+                    raise KeyboardInterrupt
+                step()
+            self._has_looked = True
+            return paths()
+
+        self._has_looked = False
+        with pytest.raises(KeyboardInterrupt):
+            command.follow(list_paths, self._options, Output.to_stream(self._stdout), self._stdout, self.findings)
+        return [look.decode().splitlines() for look in looks]
+
+
+def offsets_of(looks: list[list[str]]) -> list[list[int]]:
+    return [[int(line.split()[2]) for line in look if line.startswith("| offset: ")] for look in looks]
+
+
+def test_a_committed_dump_goes_on_when_transactions_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = Looks(monkeypatch, "--deep-iteration", "--isolation-level", "read_committed")
+    with logstore.open(tmp_path, config=FEW_PARTITIONS) as store:
+        store.create_topic("orders", 1)
+        log = store.log("orders", 0)
+        log.append_records([b"0"])
+        first, second = (store.producer(transactional_id=name) for name in ("first", "second"))
+
+        first.init_transactions()
+        second.init_transactions()
+
+        def begin() -> None:
+            for producer in (first, second):
+                producer.begin_transaction()
+                producer.send("orders", b"in a transaction")  # offsets 1, 2
+                producer.flush()
+            log.append_records([b"3"])
+
+        printed = looks.run(
+            lambda: sorted(map(str, (tmp_path / "orders-0").glob("*.log"))),
+            begin,
+            lambda: None,
+            log.roll,
+            first.abort_transaction,  # its marker, offset 4, is in another segment; the log of its batch does not grow
+            lambda: log.append_records([b"5"]),
+            second.commit_transaction,
+            lambda: log.append_records([b"7"]),
+        )
+        assert offsets_of(printed) == [[0], [], [], [], [], [], [2, 3, 5], [7]]
+        assert not any(printed[1] + printed[2] + printed[4])
+        assert [line for line in printed[6] if line.startswith("Dumping")] == [
+            f"Dumping {tmp_path / 'orders-0' / name}.log" for name in (f"{0:020}", f"{4:020}")
+        ]
+        chunks = log.records(isolation=COMMITTED).chunks()
+        expected = [int(offset) for chunk in chunks for offset in chunk.records.offset]
+        assert [offset for look in offsets_of(printed) for offset in look] == expected
+        assert looks.told == []
+
+
+def test_a_dump_of_a_transactional_id_sees_its_next_producer_ids(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = Looks(monkeypatch, "--deep-iteration", "--transactional-id", "mine")
+    with logstore.open(tmp_path, config=FEW_PARTITIONS) as store:
+        store.create_topic("orders", 1)
+        owner = store.producer(transactional_id="mine")
+        owner.init_transactions()
+
+        def write(value: bytes) -> None:
+            owner.begin_transaction()
+            owner.send("orders", value)
+            owner.commit_transaction()
+
+        def take_a_new_id() -> None:
+            """As a coordinator does when the epochs of an id are used up."""
+            state = next(iter(store.transactions))
+            producer_id = store.next_producer_id()
+            changed = state._replace(producer_id=producer_id, producer_epoch=0)
+            store.transactions._state_of("mine").replace(changed)
+            log = store.log("orders", 0)
+            log.append_records([b"new id"], producer_id=producer_id, producer_epoch=0, base_sequence=0)
+
+        write(b"0")
+        printed = looks.run(
+            lambda: [str(tmp_path / "orders-0" / FIRST)],
+            lambda: store.log("orders", 0).append_records([b"2"]),
+            take_a_new_id,
+        )
+    assert offsets_of(printed) == [[0, 1], [], [3]]
+
+
+def test_what_is_found_in_a_look_is_told_once_and_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look compared its first record with -1 and kept a finding that nobody ever printed."""
+    path = tmp_path / FIRST
+    path.write_bytes(batch(0))
+
+    def append(offset: int) -> Callable[[], object]:
+        return lambda: path.write_bytes(path.read_bytes() + batch(offset))
+
+    for kind in ("text", "json"):
+        looks = Looks(monkeypatch, "--deep-iteration", "--format", kind)
+        looks.run(lambda: [str(path)], append(1), append(2), append(5), append(6))
+        assert looks.told == [f"Non-consecutive offsets in {path}", "  2 is followed by 5"]
+        assert not list(looks.findings.lines())
+        path.write_bytes(batch(0))
+
+
+def test_logs_that_are_deleted_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    lexists = os.path.lexists
+    monkeypatch.setattr(os.path, "lexists", lambda path: looked.append(str(path)) or lexists(path))
+    (tmp_path / FIRST).write_bytes(batch(0))
+    looks = Looks(monkeypatch)
+    looks.run(
+        lambda: sorted(map(str, tmp_path.glob("*.log"))),
+        lambda: (tmp_path / FIRST).rename(tmp_path / SECOND),
+        looked.clear,
+        lambda: None,
+    )
+    assert str(tmp_path / FIRST) not in looked
+
+
+def test_a_log_that_begins_with_half_a_batch_has_one_first_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / FIRST
+    path.write_bytes(b"")
+    printed = Looks(monkeypatch).run(
+        lambda: [str(path)], lambda: path.write_bytes(batch(0)[:40]), lambda: path.write_bytes(batch(0))
+    )
+    assert [len(look) for look in printed] == [2, 0, 1]
+
+
+def test_a_committed_dump_of_a_damaged_log_says_where_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "orders-0" / FIRST
+    path.parent.mkdir()
+    damaged = bytearray(batch(1))
+    damaged[-1] ^= 1
+    path.write_bytes(batch(0) + damaged + batch(2))
+    looks = Looks(monkeypatch, "--deep-iteration", "--isolation-level", "read_committed")
+    stdout = io.BytesIO()
+    with pytest.raises(CorruptRecordError, match="cannot be read to its end"):
+        command.follow(lambda: [str(path)], looks._options, Output.to_stream(stdout), stdout, looks.findings)
+    assert stdout.getvalue().count(b"| offset: 0") == 1
+    assert stdout.getvalue().count(b"| offset") == 1

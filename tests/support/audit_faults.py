@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 from collections.abc import Callable
@@ -71,6 +72,11 @@ def remove(*names: str) -> Plant:
     return plant
 
 
+def lengthen(name: str, size: int) -> Plant:
+    """A file of `size` bytes, of which the disk has only those that were there."""
+    return lambda root: os.truncate(root / name, size)
+
+
 def copy(source: str, destination: str) -> Plant:
     def plant(root: Path) -> None:
         shutil.copytree(root / source, root / destination)
@@ -110,6 +116,16 @@ def in_later_epochs(root: Path) -> None:
     (root / "orders-1" / "leader-epoch-checkpoint").write_text("0\n1\n9 0\n")
 
 
+def forget_level(root: Path) -> None:
+    """The metadata log names another feature than `metadata.version`."""
+    path, name = root / "__cluster_metadata-0" / f"{FIRST}.log", b"metadata.version"
+    content = path.read_bytes()
+    position = content.index(name)
+    rows = scan(content, 0, len(content)).rows
+    number = max(number for number, row in enumerate(rows) if row.position <= position)
+    change_batch(path, number, position - rows[number].position, b"another.feature_")
+
+
 FAULTS: dict[str, list[Plant]] = {
     "log-crc": [
         in_log(SECOND, 1, RECORDS + 2, b"\xff", keeps_crc=True),
@@ -120,6 +136,7 @@ FAULTS: dict[str, list[Plant]] = {
         in_log(FIRST, 2, LENGTH, struct.pack(">i", 1 << 30), keeps_crc=True),
     ],
     "log-tail": [append(f"{ROLLED}/{LAST}.log", b"torn" * 9), append(f"{ROLLED}/{FIRST}.log", bytes(500))],
+    "log-size": [lengthen(f"{ROLLED}/{LAST}.log", 2**31)],
     "log-magic": [in_log(SECOND, 0, MAGIC, b"\x03", keeps_crc=True)],
     "log-codec": [in_log(SECOND, 0, ATTRIBUTES, b"\x00\x17")],
     "log-delete-horizon": [in_log(SECOND, 0, ATTRIBUTES, b"\x00\x50")],
@@ -174,6 +191,7 @@ FAULTS: dict[str, list[Plant]] = {
         write(f"{ROLLED}/partition.metadata", b"version: 0\n"),
         write("orders-1/partition.metadata", b"version: 0\ntopic_id: dqEnd-x7SkKckvU0_kJgLQ"),
     ],
+    "partition-twice": [copy("orders-1", f"orders-1.{'0f2a' * 8}-future")],
     "partition-unknown": [copy("orders-1", "orders-9")],
     "meta-properties": [
         remove("meta.properties"),
@@ -182,6 +200,7 @@ FAULTS: dict[str, list[Plant]] = {
         write("meta.properties", b"version=1\ncluster.id=c\nnode.id=1\ndirectory.id=dqEnd-x7SkKckvU0_kJgLQ\n"),
     ],
     "metadata-behind": [in_later_epochs],
+    "metadata-version": [forget_level],
     "metadata-snapshot": [write("__cluster_metadata-0/00000000000000000000-0000000000.checkpoint", b"")],
     "startup-file": [
         write("bootstrap.checkpoint", b"noise"),

@@ -97,7 +97,10 @@ class Story:
         self.append(OFFSETS, batch)
 
     def metadata(self, kind: str, **fields: object) -> None:
-        """A record of the controllers."""
+        """A record of the controllers, behind the level that their log begins with."""
+        if not self.batches[METADATA]:
+            level = encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 30})
+            self.append(METADATA, Batch(0, [Rec(value=level)]))
         self.append(METADATA, Batch(0, [Rec(value=encode_value(kind, fields))]))
 
     def make_topic(self, name: str, topic_id: str | None = None, *, policy: str | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tests.support.audit_story import (
     COMPLETE_ABORT,
@@ -365,6 +366,14 @@ def bad_records() -> Story:
     return story
 
 
+def microseconds() -> Story:
+    story = clean()
+    story.plain(A)
+    batch = story.batches[A][-1]
+    story.batches[A][-1] = replace(batch, base_timestamp=story.now_ms * 1000, max_timestamp=story.now_ms * 1000)
+    return story
+
+
 FAULTS: dict[str, list[Callable[[], Story]]] = {
     "sequence-gap": [gap, gap_after_bump],
     "sequence-duplicate": [duplicate],
@@ -397,4 +406,5 @@ FAULTS: dict[str, list[Callable[[], Story]]] = {
     "chain-ahead": [chain_ahead],
     "group-ahead": [group_ahead],
     "internal-record": [bad_records],
+    "timestamp-future": [microseconds],
 }

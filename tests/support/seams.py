@@ -98,5 +98,5 @@ class FullDisk(UnsyncedSeam):
         """As the system's, if there is room."""
         self.writes_left -= 1
         if self.is_full or self.writes_left < 0:
-            raise io_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+            raise io_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), descriptor)
         super().write(descriptor, data)

@@ -71,7 +71,10 @@ class ColumnRows:
     """Writes the rows of a log by columns; subclasses know how they are written.
 
     Args:
-        findings: told of offsets that do not follow each other; None: nobody is.
+        findings: collects offsets that do not follow each other; None skips the check.
+
+    Attributes:
+        previous_offset: see `LogPrinter`.
     """
 
     def __init__(self, path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> None:
@@ -79,7 +82,7 @@ class ColumnRows:
         self._options = options
         self.out = out
         self._findings = findings
-        self._previous_offset = np.array([-1], np.int64)
+        self.previous_offset = -1
 
     @abstractmethod
     def write_rows(self, rows: list[Row]) -> None:
@@ -116,12 +119,12 @@ class ColumnRows:
 
     def note_offsets(self, offsets: Int64Array) -> None:
         """Tell the findings which of the next offsets do not follow the one before; the first must be 0."""
-        previous = np.concatenate([self._previous_offset, offsets[:-1]])[: offsets.size]
+        previous = np.concatenate([np.array([self.previous_offset], np.int64), offsets[:-1]])[: offsets.size]
         rows = np.flatnonzero(offsets != previous + 1)
         if rows.size and self._findings is not None:
             self._findings.non_consecutive(self._path, previous[rows], offsets[rows])
         if offsets.size:
-            self._previous_offset = offsets[-1:].copy()
+            self.previous_offset = int(offsets[-1])
 
 
 def _batch_rows(table: BatchTable, rows: Int64Array) -> Rows:

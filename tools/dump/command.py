@@ -21,6 +21,7 @@ from .output import Output
 
 if TYPE_CHECKING:
     from .findings import Findings
+    from .log_printer import Place
 
 KAFKA_VERSION = "4.3.1"
 _ABOUT = (
@@ -32,6 +33,7 @@ FAILED, USAGE, UNREADABLE = 1, 2, 3
 PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes of input; for less, threads cost more than they save
 LINE_COUNT = 1024  # lines of findings in one write
 FOLLOW_INTERVAL_S = 0.2  # between two looks at the files
+_GONE = -1  # size of a log that was deleted
 
 
 def run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
@@ -110,8 +112,9 @@ def follow(
 ) -> NoReturn:
     """Dump the logs among the paths, then again and again what was added to them, and new logs.
 
-    A batch is printed once it is whole. Text names the path whenever another log than the last one goes on. A log that
-    was deleted is forgotten; if it comes back, it is dumped from its start.
+    A batch is printed once it is whole, and with `--isolation-level read_committed` once its transaction has ended.
+    Text names the path whenever another log than the last one goes on. What is found in a look is told behind it. A log
+    that was deleted is forgotten; if it comes back, it is dumped from its start.
 
     Args:
         list_paths: called for each look at the files.
@@ -122,32 +125,60 @@ def follow(
     """
     import threading
 
-    from .log_printer import dump_log
+    from .log_printer import Place
 
-    positions: dict[str, int] = {}
+    places: dict[str, Place] = {}
     sizes: dict[str, int] = {}
     last_path = None
     while True:
         paths = [path for path in map(java_file, list_paths()) if path.endswith(LOG_SUFFIX)]
         for path in dict.fromkeys([*paths, *sizes]):
-            size = os.stat(path).st_size if os.path.lexists(path) else -1  # dump_log raises for one that never was
-            if size < 0 and path in sizes:
-                sizes[path], positions[path] = size, 0
-            if size == sizes.get(path):
+            size = os.stat(path).st_size if os.path.lexists(path) else _GONE  # dump_log raises for one that never was
+            if size == _GONE and path in sizes:
+                places.pop(path, None)
+                if path in paths:
+                    sizes[path] = size
+                else:
+                    del sizes[path]
                 continue
-            if size < positions.get(path, 0):
+            place = places.get(path, Place())
+            if size == sizes.get(path) and not place.is_held:
+                continue
+            if size < place.position:
                 raise DataDirectoryError(
-                    "The log was cut while it was followed", path=path, expected=positions[path], found=size
+                    "The log was cut while it was followed", path=path, expected=place.position, found=size
                 )
-            if options.format == "text" and path != last_path:
-                out.print(f"Dumping {path}")
-            try:
-                positions[path] = dump_log(path, options, out, findings, start=positions.get(path, 0))
-            finally:
-                out.flush()
-                stdout.flush()
-            sizes[path], last_path = size, path
+            title = f"Dumping {path}\n" if options.format == "text" and path != last_path else ""
+            places[path], is_printed = _look(path, options, out, stdout, findings, places.get(path), title)
+            sizes[path], last_path = size, path if is_printed else last_path
         threading.Event().wait(FOLLOW_INTERVAL_S)
+
+
+def _look(
+    path: str, options: DumpOptions, out: Output, stdout: BinaryIO, findings: Findings, after: Place | None, title: str
+) -> tuple[Place, bool]:
+    """Dump what was added to a log, and tell what is found in it.
+
+    Args:
+        title: printed before the first batch.
+
+    Returns:
+        Where the log goes on, and whether anything was printed.
+    """
+    from .log_printer import dump_log
+
+    line = title.encode("utf-8", "replace")
+    out.write(line)
+    try:
+        place = dump_log(path, options, out, findings, after)
+        is_printed = out.array[: out.size] != line
+        if not is_printed:
+            out.size = 0
+    finally:
+        out.flush()
+        stdout.flush()
+    findings.print()
+    return place, is_printed
 
 
 def _table(options: DumpOptions, stdout: BinaryIO, out: Output) -> AbstractContextManager[object]:
@@ -230,7 +261,7 @@ def error_line(error: LogstoreError) -> str:
 
     An error that Kafka's tool has no words for is told in full.
     """
-    if error.java_class is None or error.advice is not None:
+    if error.java_class is None or error.given_advice is not None:
         return _own_line(error)
     text = f'Exception in thread "main" {error.java_class}'
     return text if error.message is None else f"{text}: {error.message}"

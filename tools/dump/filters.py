@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,10 +15,11 @@ import numpy.typing as npt
 from logstore.columns.batch_table import BatchTable, Int64Array
 from logstore.columns.legacy import LegacyRecord
 from logstore.columns.record_table import RecordTable
-from logstore.disk.names import absolute_path, parent
+from logstore.disk.names import absolute_path, file_name, parent
 from logstore.errors import UsageError
 from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, MAGIC_V2, NO_PRODUCER_ID
+from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
 from logstore.layout.java_integer import parse_long
 
 from .options import FILTER_OPTIONS, DumpOptions
@@ -45,6 +46,7 @@ class RecordFilter:
         producer_id: that of the batch; None for any.
         key: the exact bytes; None for any.
         transactional_id, isolation_level: the values of the options, from which `of_file` makes the next two.
+        follows: the logs grow, and the filter is made anew for each look at one of them.
         producer_ids: those of the transactional id; None for any.
         consumed: the batches that a consumer gets; None for all.
     """
@@ -55,6 +57,7 @@ class RecordFilter:
     key: bytes | None = None
     transactional_id: str | None = None
     isolation_level: str | None = None
+    follows: bool = False
     producer_ids: frozenset[int] | None = None
     consumed: ConsumedBatches | None = None
 
@@ -75,6 +78,7 @@ class RecordFilter:
             key=None if key is None else key.encode("utf-8", "surrogateescape"),
             transactional_id=transactional_id,
             isolation_level=isolation_level,
+            follows=options.has("follow"),
         )
 
     def of_file(self, path: str) -> RecordFilter:
@@ -86,12 +90,49 @@ class RecordFilter:
         """
         if self.transactional_id is None and self.isolation_level is None:
             return self
-        from .partition_filters import consumed_batches, producer_ids_of
+        from .partition_filters import (
+            OF_NO_PARTITION,
+            batches_consumed_now,
+            consumed_batches,
+            producer_ids_now,
+            producer_ids_of,
+        )
 
+        if file_name(path) == BOOTSTRAP_SNAPSHOT_NAME:  # it lies beside the partitions, and no producer wrote it
+            nobody = None if self.transactional_id is None else frozenset[int]()
+            return replace(
+                self, producer_ids=nobody, consumed=None if self.isolation_level is None else OF_NO_PARTITION
+            )
+        producers, batches = (
+            (producer_ids_now, batches_consumed_now) if self.follows else (producer_ids_of, consumed_batches)
+        )
         directory = parent(absolute_path(path))
-        ids = None if self.transactional_id is None else producer_ids_of(parent(directory), self.transactional_id)
-        consumed = None if self.isolation_level is None else consumed_batches(directory, self.isolation_level)
+        ids = None if self.transactional_id is None else producers(parent(directory), self.transactional_id)
+        consumed = None if self.isolation_level is None else batches(directory, self.isolation_level)
         return replace(self, producer_ids=ids, consumed=consumed)
+
+    def decided(self, tables: Iterable[BatchTable]) -> Iterator[BatchTable]:
+        """Yield the tables up to the first batch that consumers may get later."""
+        end_offset = None if self.consumed is None else self.consumed.end_offset
+        for table in tables:
+            undecided = np.flatnonzero(table.last_offset >= end_offset) if end_offset is not None else np.empty(0)
+            if undecided.size:
+                row = int(undecided[0])
+                yield BatchTable(table.matrix, row, scan.END, int(table.position[row]))
+                return
+            yield table
+
+    def holds(self, position: int, end: int) -> bool:
+        """Return whether a look that stopped at `position` of `end` bytes left batches for later.
+
+        Raises:
+            LogstoreError: nobody can tell which of them consumers get, because the log is damaged.
+        """
+        if self.consumed is None or self.consumed.end_offset is None or position >= end:
+            return False
+        if self.consumed.problem is not None:
+            raise self.consumed.problem
+        return True
 
     def rows(self, table: BatchTable, is_asking_records: bool) -> Int64Array:
         """Return the rows that may pass by their headers, int64, ascending.

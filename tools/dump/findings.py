@@ -55,6 +55,12 @@ class Findings:
         self.immediate = immediate
         self._sections: dict[Section, _HashMap[Any]] = {section: _HashMap() for section in Section}
 
+    def print(self) -> None:
+        """Print all sections at once, and forget them."""
+        for line in self.lines():
+            self.immediate(line)
+        self._sections = {section: _HashMap() for section in Section}
+
     def add(self, section: Section, path: str, first: int, second: int) -> None:
         """Add a pair to a section other than NON_CONSECUTIVE; of an offset in INDEX_MISMATCH the last pair counts."""
         self._sections[section].append(path, (first, second))

@@ -25,6 +25,7 @@ from logstore.errors import CorruptIndexError, CorruptSnapshotError, DataDirecto
 from logstore.kernels.rules import decrement_sequence
 from logstore.layout.batch import NO_TIMESTAMP
 from logstore.layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, base_offset_of
+from logstore.layout.index_search import entry_count_before_zeros
 from logstore.layout.transaction_index import parse_transaction_index
 
 from .batch_chains import ILLEGAL_ARGUMENT, SegmentRecords
@@ -80,7 +81,7 @@ def _offset_index_rows(path: str, options: DumpOptions, findings: Findings) -> I
         index.sanity_check()
         yield {"type": "message", "message": f"{path} passed sanity check."}
         return
-    entry_count = _written_entry_count(index.offsets, index.base_offset)
+    entry_count = entry_count_before_zeros(index.offsets, index.base_offset)
     is_printed = not options.has("verify-index-only")
     entries = zip(index.offsets[:entry_count].tolist(), index.positions[:entry_count].tolist(), strict=True)
     for offset, position in entries:
@@ -102,7 +103,7 @@ def _time_index_rows(path: str, options: DumpOptions, findings: Findings) -> Ite
         index.sanity_check()
         yield {"type": "message", "message": f"{path} passed sanity check."}
         return
-    entry_count = _written_entry_count(index.offsets, index.base_offset)
+    entry_count = entry_count_before_zeros(index.offsets, index.base_offset)
     offsets, timestamps = index.offsets[:entry_count], index.timestamps[:entry_count].tolist()
     is_printed = not options.has("verify-index-only")
     previous_timestamp = NO_TIMESTAMP
@@ -203,12 +204,3 @@ def _read_index(path: str, read: Callable[[str], _Index]) -> _Index:
     if not os.path.lexists(path):
         raise CorruptIndexError("Invalid max index size: -1", java_class=ILLEGAL_ARGUMENT)
     return read(path)
-
-
-def _written_entry_count(offsets: NDArray[np.int64], base_offset: int) -> int:
-    """Return how many entries precede the zero tail of a preallocated index.
-
-    The tail begins at the first entry with the base offset, but for the very first entry.
-    """
-    zeros = np.flatnonzero(offsets[1:] == base_offset)
-    return int(zeros[0]) + 1 if zeros.size else offsets.size

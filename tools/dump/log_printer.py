@@ -30,12 +30,27 @@ if TYPE_CHECKING:
     from logstore.columns.batch_table import BatchTable
     from logstore.disk.mapped import MappedFile
 
+    from .filters import RecordFilter
     from .findings import Findings
     from .slow_rows import SlowRows
     from .text_rows import LogTextRows
 
 SMALL_SIZE_MAX = 1024 * 1024  # bytes of a file that is read into memory; a larger one is mapped
 ROW_CAPACITY, RECORD_CAPACITY, GAP_CAPACITY = 1024, 2048, 4096
+
+
+class Place(NamedTuple):
+    """Where the dump of a log that grows stopped.
+
+    Attributes:
+        position: byte behind the last batch that is done.
+        previous_offset: of the last record that was compared with the one before; -1 before the first.
+        is_held: whole batches follow, whose transactions are not decided yet.
+    """
+
+    position: int = 0
+    previous_offset: int = -1
+    is_held: bool = False
 
 
 class SmallTable(NamedTuple):
@@ -49,30 +64,41 @@ class SmallTable(NamedTuple):
     bad_length: int
 
 
-def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, *, start: int = 0) -> int:
-    """Print the log file at `path`, and return the byte position behind its last whole batch.
+def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, after: Place | None = None) -> Place:
+    """Print the log file at `path`, and return the place behind its last whole batch.
 
-    An error is raised behind the output so far.
+    An error is raised behind the output so far. With `--follow` a dump of what consumers get stops at the first batch
+    whose transaction may still be aborted.
 
     Args:
-        start: byte position of the first batch to print; behind byte 0 no header is printed.
+        after: where an earlier dump stopped; this one goes on there, and prints no header.
     """
     options.check_log_options()
     header = _header(path)
-    if options.format == "text" and not start:
+    if options.format == "text" and after is None:
         out.print(header)
-    if options.format == "text" and options.filter is None and not start and _is_small(path):
+    place, is_held = after or _first_place(path, options), False
+    printer: LogPrinter | SlowRows
+    if options.format == "text" and options.filter is None and not place.position and _is_small(path):
         content = read_file(path)
         end = options.end_of(len(content), path)
         printer = LogPrinter(path, content, options, out, findings)
+        printer.previous_offset = place.previous_offset
         position = _print_tables(printer, _small_tables(content, end), 0, end, path)
     else:
         from logstore.disk.mapped import MappedFile
 
         with MappedFile(path) as file:
             end = options.end_of(file.size, path)
-            walk = _printer(path, file.data, options, out, findings)
-            position = _print_tables(walk, _mapped_tables(file, start, end), start, end, path)
+            # behind the size: what these batches need was written before them
+            record_filter = None if options.filter is None else options.filter.of_file(path)
+            printer = _printer(path, file.data, options, record_filter, out, findings)
+            printer.previous_offset = place.previous_offset
+            tables = _mapped_tables(file, place.position, end)
+            if record_filter is not None and options.has("follow"):
+                tables = record_filter.decided(tables)
+            position = _print_tables(printer, tables, place.position, end, path)
+            is_held = record_filter is not None and record_filter.holds(position, end)
     if position < end and options.max_bytes == MAX_BYTES_DEFAULT and not options.has("follow"):
         if options.format == "text":
             out.print(f"Found {end - position} invalid bytes at the end of {file_name(path)}")
@@ -80,16 +106,22 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, *
             from .column_rows import column_rows
 
             column_rows(path, options, out).write_rows([{"type": "trailer", "invalidBytes": end - position}])
-    return position
+    return Place(position, printer.previous_offset, is_held)
 
 
-def _printer(path: str, data: Any, options: DumpOptions, out: Output, findings: Findings) -> LogPrinter | SlowRows:
+def _first_place(path: str, options: DumpOptions) -> Place:
+    """Return the place at the start of a log; one that is followed may begin at its base offset without a gap."""
+    return Place(previous_offset=base_offset_of(file_name(path)) - 1) if options.has("follow") else Place()
+
+
+def _printer(
+    path: str, data: Any, options: DumpOptions, record_filter: RecordFilter | None, out: Output, findings: Findings
+) -> LogPrinter | SlowRows:
     """Return the printer of a mapped log."""
-    if options.format == "text" and options.filter is None:
+    if options.format == "text" and record_filter is None:
         return LogPrinter(path, data, options, out, findings)
     from .slow_rows import SlowRows
 
-    record_filter = None if options.filter is None else options.filter.of_file(path)
     if options.format == "text":
         return SlowRows(data, options, record_filter, LogPrinter(path, data, options, out, None).rows)
     from .column_rows import column_rows
@@ -205,7 +237,17 @@ class LogPrinter:
         )
         self.state[dump_state.RECORD_CAPACITY] = RECORD_CAPACITY
         self.state[dump_state.GAP_CAPACITY] = GAP_CAPACITY
-        self.state[dump_state.PREVIOUS_OFFSET] = -1  # as in Kafka's tool, so a log that begins above 0 has a gap
+        self.previous_offset = -1  # as in Kafka's tool, so a log that begins above 0 has a gap
+
+    @property
+    def previous_offset(self) -> int:
+        """The offset of the last record that was compared with the one before; -1 before the first."""
+        return self.state[dump_state.PREVIOUS_OFFSET]
+
+    @previous_offset.setter
+    def previous_offset(self, offset: int) -> None:
+        """Go on behind this offset."""
+        self.state[dump_state.PREVIOUS_OFFSET] = offset
 
     def print_table(self, table: SmallTable | BatchTable) -> None:
         """Print the batches of a table, and hand its gaps to the findings."""

@@ -49,6 +49,16 @@ class SlowRows:
         self._writer = writer
         self.out = writer.out
 
+    @property
+    def previous_offset(self) -> int:
+        """See `LogPrinter`."""
+        return self._writer.previous_offset
+
+    @previous_offset.setter
+    def previous_offset(self, offset: int) -> None:
+        """Go on behind this offset."""
+        self._writer.previous_offset = offset
+
     def print_table(self, table: Any) -> None:
         """Write the batches of a table that pass the filter, and in a deep dump the records that pass.
 

@@ -48,6 +48,16 @@ class LogTextRows(TextRows):
         self._printer = printer
         self._walk = SlowRows(np.frombuffer(printer.data, np.uint8), printer.options, None, self)
 
+    @property
+    def previous_offset(self) -> int:
+        """See `LogPrinter`."""
+        return self._printer.previous_offset
+
+    @previous_offset.setter
+    def previous_offset(self, offset: int) -> None:
+        """Go on behind this offset."""
+        self._printer.previous_offset = offset
+
     def write_batches(self, table: BatchTable, rows: Int64Array) -> None:
         """Print a line for each batch."""
         state = self._printer.state

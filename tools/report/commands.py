@@ -36,8 +36,8 @@ def shell_quoted(path: str) -> str:
 def next_command(finding: Finding, root: str) -> str:
     """Return the command to go on with for a finding in the data directory at `root`; it changes nothing."""
     from logstore.audit.groups import Groups
+    from logstore.audit.open_transactions import RULE_OF
     from logstore.audit.rules import BY_NAME
-    from logstore.audit.rules.transactions import VERDICTS
 
     directory = partition_directory_name(finding.where, root)
     if Groups in BY_NAME[finding.rule].needs:
@@ -47,7 +47,7 @@ def next_command(finding: Finding, root: str) -> str:
     if directory is None:
         return f"logstore audit --explain {finding.rule}"
     path = shell_quoted(os.path.join(root, directory))
-    if finding.rule in VERDICTS.values():
+    if finding.rule in RULE_OF.values():
         return f"logstore txns explain {path}"
     for verb in ("salvage", "repair"):
         if f"`logstore {verb}`" in finding.advice:

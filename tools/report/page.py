@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from logstore.audit.directory_audit import AuditedDirectory
     from logstore.audit.open_transactions import OpenTransaction
 
-DEFAULT_TIMEOUT_MS = 60_000  # transaction.timeout.ms of a producer, where no coordinator tells
 OPEN_COUNT_MAX = 12  # open transactions in their table, before the rest is folded
 FOLDED_COUNT_MAX = 500  # open transactions on the page at all
 _MINOR = (2, 3, 4, 5)  # their columns that a narrow window leaves out
@@ -89,7 +88,7 @@ def _state(audited: AuditedDirectory) -> str:
 def _verdict(audited: AuditedDirectory) -> str:
     """Return what is wrong, in two lines, and what was not asked; green only if no consumer waits for too long."""
     findings, opened = audited.findings, audited.transactions.open
-    stuck = [one for one in opened if _is_stuck(one)]
+    stuck = [one for one in opened if one.is_overdue]
     severity = min((finding.severity.value for finding in findings), default="warning" if stuck else "fine")
     words = "Nothing is wrong."
     if findings:
@@ -104,28 +103,18 @@ def _verdict(audited: AuditedDirectory) -> str:
     return f'<div class="verdict {severity}"><strong>{words}</strong><span>{more}</span></div>{unasked}'
 
 
-def _is_stuck(one: OpenTransaction) -> bool:
-    """Return whether an open transaction is older than its timeout, or has to be ended by hand."""
-    from logstore.audit.rules.transactions import VERDICTS
+def _waiting(opened: Sequence[OpenTransaction], overdue: Sequence[OpenTransaction]) -> str:
+    from logstore.audit.open_transactions import held_back
 
-    timeout_ms = DEFAULT_TIMEOUT_MS if one.coordinator is None else one.coordinator.metadata.transaction_timeout_ms
-    return one.verdict in VERDICTS or one.age_ms > timeout_ms
-
-
-def _waiting(opened: Sequence[OpenTransaction], stuck: Sequence[OpenTransaction]) -> str:
     if not opened:
         return "read_committed consumers get everything."
     oldest = max(opened, key=lambda one: one.age_ms)
-    return (
-        f"In {count_of(len({one.name for one in opened}), 'partition')} read_committed consumers wait for "
-        f"{count_of(len(opened), 'open transaction')} ({len(stuck) or 'none'} overdue); the oldest began "
-        f"{_ago(oldest.age_ms)}."
-    )
+    return f"{held_back(opened)}, {len(overdue) or 'none'} of them overdue; the oldest began {_ago(oldest)}."
 
 
-def _ago(age_ms: int) -> str:
-    """Return when something of this age began; timestamps are a producer's, whose clock may be ahead."""
-    return f"{duration(age_ms)} ago" if age_ms >= 0 else f"{duration(-age_ms)} ahead of now"
+def _ago(one: OpenTransaction) -> str:
+    """Return when a transaction began, and by which clock."""
+    return one.age.text(f"{duration(one.age_ms)} ago")
 
 
 def _contents(parts: Sequence[str]) -> str:
@@ -167,7 +156,7 @@ def _open_row(one: OpenTransaction) -> tuple[object, ...]:
     name = "not known" if one.transactional_id is None else name_text(one.transactional_id)
     ids = (transaction.producer_id, transaction.producer_epoch)
     counts = (transaction.first_offset, transaction.record_count)
-    began = Markup(f'<span data-key="{-one.age_ms}">{_ago(one.age_ms)}</span>')
+    began = Markup(f'<span data-key="{-one.age_ms}">{text(_ago(one))}</span>')
     return name_text(one.name), name, *ids, *counts, began, one.verdict.value
 
 

@@ -44,11 +44,11 @@ def offset_map(view: ReadableOffsets) -> str:
     span = view.end - view.start
     if span <= 0:
         return '<p class="note">No record is to be read.</p>'
+    runs = columns(view, COLUMN_COUNT)
     bars = "".join(
         f'<rect x="{percent(first, COLUMN_COUNT)}" y="18" width="{percent(end - first, COLUMN_COUNT)}" height="28" '
-        f'class="{label}"><title>{label}: offsets {view.start + first * span // COLUMN_COUNT:,} to '
-        f"{view.start + (end * span - 1) // COLUMN_COUNT:,}</title></rect>"
-        for first, end, label in columns(view, COLUMN_COUNT)
+        f'class="{label}"><title>{label}{shown}</title></rect>'
+        for (first, end, label), shown in zip(runs, _shown_offsets(view, runs), strict=True)
     )
     x = percent(view.stable_end - view.start, span)
     anchor = "end" if view.stable_end - view.start > span // 2 else "start"
@@ -144,6 +144,32 @@ def columns(view: ReadableOffsets, column_count: int) -> list[tuple[int, int, st
     return found
 
 
+def _shown_offsets(view: ReadableOffsets, runs: Sequence[tuple[int, int, str]]) -> list[str]:
+    """Return which offsets each run of columns stands for: those of the first and last range of its label.
+
+    They are exact, and without separators: people give them to `--start-offset`.
+    """
+    column_count, span = runs[-1][1], view.end - view.start
+    run_of = [number for number, (first, end, _) in enumerate(runs) for _ in range(first, end)]
+    found: list[list[tuple[int, int]]] = [[] for _ in runs]  # the first and the last range
+    counts = [0] * len(runs)
+    for one in view.ranges:
+        low, high = max(one.start, view.start), min(one.end, view.end)
+        if low >= high:
+            continue
+        first, last = ((low - view.start) * column_count // span, ((high - view.start) * column_count - 1) // span)
+        for number in range(run_of[first], run_of[last] + 1):
+            if runs[number][2] == one.label.value:
+                found[number] = [*found[number][:1], (low, high - 1)]
+                counts[number] += 1
+    texts = []
+    for count, ranges in zip(counts, found, strict=True):
+        each = [f"{start} to {end}" for start, end in ranges]
+        several = f": {count} ranges, the first of offsets {each[0]}, the last of {each[-1]}" if count > 1 else ""
+        texts.append(several or f": offsets {each[0]}" if each else "")
+    return texts
+
+
 def _order(one: PartitionTransaction) -> tuple[bool, int]:
     """Sort ended transactions by time, then open ones, the oldest last."""
     return one.is_open, -one.first_timestamp if one.is_open else one.end_timestamp
@@ -153,7 +179,7 @@ def _bar(placed: Placed, start: int, end: int) -> str:
     one, span = placed.transaction, end - start
     end_ms = one.end_timestamp
     about = (
-        f"<title>{one.outcome}: {text(placed.partition)}, offsets {one.first_offset:,} to {one.last_offset:,}, "
+        f"<title>{one.outcome}: {text(placed.partition)}, offsets {one.first_offset} to {one.last_offset}, "
         f"{count_of(one.record_count, 'record')}, {time_text(one.first_timestamp)} to {time_text(end_ms)}</title>"
     )
     first = min(max(one.first_timestamp, start), end)

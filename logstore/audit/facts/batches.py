@@ -9,6 +9,7 @@ import numpy as np
 
 from ...columns.batch_table import BatchTable, BoolArray, Int64Array
 from ...disk.directory import SegmentFiles
+from ...disk.mapped import is_too_large
 from ...disk.system_errors import is_refused
 from ...errors import LogstoreError
 from ...kernels.scan import batches as fields
@@ -43,7 +44,8 @@ class Breach(NamedTuple):
     def unreadable(cls, where: Where, error: LogstoreError) -> Breach:
         """Make a breach of a file or directory that cannot be read; the system may know its path."""
         path = getattr(error.__cause__, "filename", None) or where.path
-        return cls._of("log-unreadable", where._replace(path=path), error, "what can be read")
+        rule = "log-size" if is_too_large(error) else "log-unreadable"
+        return cls._of(rule, where._replace(path=path), error, "what can be read")
 
     @classmethod
     def _of(cls, rule: str, where: Where, error: LogstoreError, expected: object) -> Breach:

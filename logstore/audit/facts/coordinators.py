@@ -23,6 +23,7 @@ from ..evidence import Evidence
 from .batches import Ask, AuditedBatches, Breach, Follower
 from .state_changes import difference
 from .states import CoordinatorEntry, StateRecords
+from .times import Times
 
 
 class Misfit(NamedTuple):
@@ -45,6 +46,8 @@ class CoordinatorLog:
         is_complete: all partitions of the topic are here: no coordinator knows what they do not have.
         is_whole: complete, and no record was ever removed.
         bad_count: records that cannot be read, which may be decisions.
+        has_damage: bytes of the topic are no good batch, and may have been decisions.
+        times: of each partition that was read.
         born_ms: when the topic was made; earlier decisions are not in it.
     """
 
@@ -60,8 +63,9 @@ class CoordinatorLog:
         self.owners: dict[int, str] = {}
         self.decisions: dict[int, array[int]] = {}
         self.misfits: list[Misfit] = []
-        self.is_complete = self.is_whole = False
+        self.is_complete = self.is_whole = self.has_damage = False
         self.bad_count = self.born_ms = 0
+        self.times: dict[int, Times] = {}
         self._forgotten = set[int]()  # producer ids of transactional ids that were removed since
         last: dict[str, CoordinatorEntry] = {}
         known = defaultdict[str, set[int]](set)

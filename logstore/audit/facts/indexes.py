@@ -47,19 +47,13 @@ class IndexFacts(Follower):
         self.segment, self.is_in_use = segment, self.evidence.partition.will_be_recovered(segment)
         self.path, self.size_bytes = None, 0
         self.offsets = self.values = np.empty(0, np.int64)
-        is_zero = np.empty(0, np.bool_)
         self._is_refused = False
+        count = 0
         try:
-            is_zero = self._read(segment)
+            count = self._read(segment)
         except DataDirectoryError as error:
             self._is_refused = True
             self._ask(Breach.unreadable(self.evidence.partition.where(), error))
-        # zeros of a preallocated file read as the base offset, which is nowhere but at the beginning
-        is_base = self.offsets == segment.base_offset
-        later = np.flatnonzero(is_base[1:])
-        count = int(later[0]) + 1 if later.size else is_base.size
-        if (is_zero & is_base)[:1].any():
-            count = 0
         self.zero_count = self.offsets.size - count
         self.offsets, self.values = self.offsets[:count], self.values[:count]
         self.is_proven, self.wrong = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
@@ -69,8 +63,8 @@ class IndexFacts(Follower):
         if not self._is_refused:
             self._ask(self)
 
-    def _read(self, segment: SegmentFiles) -> BoolArray:
-        """Read the file; return which values of entries are zero."""
+    def _read(self, segment: SegmentFiles) -> int:
+        """Read the file; return how many of its entries a broker has written."""
         raise NotImplementedError
 
     def _prove(self, entries: Int64Array, offsets: Int64Array, values: Int64Array, is_wrong: BoolArray) -> None:
@@ -132,13 +126,13 @@ class OffsetIndexFacts(IndexFacts):
     def _may_be_of_before(self) -> bool:
         return bool((np.diff(self.offsets) > 0).all() and ((self.values == 0) | (self.values >= HEADER_SIZE)).all())
 
-    def _read(self, segment: SegmentFiles) -> BoolArray:
+    def _read(self, segment: SegmentFiles) -> int:
         index = unless_gone(read_offset_index, segment.offset_index)
-        if index is not None:
-            self.path, self.size_bytes = segment.offset_index, index.size_bytes
-            self.offsets, self.values = index.offsets, index.positions
-        is_zero: BoolArray = self.values == 0
-        return is_zero
+        if index is None:
+            return 0
+        self.path, self.size_bytes = segment.offset_index, index.size_bytes
+        self.offsets, self.values = index.offsets, index.positions
+        return index.written_count
 
 
 class TimeIndexFacts(IndexFacts):
@@ -170,13 +164,13 @@ class TimeIndexFacts(IndexFacts):
             is_right |= self.values[here] >= largest[rows]  # the batch may be among those that are lost
         self._prove(here, batches.last[rows], largest[rows], ~is_right)
 
-    def _read(self, segment: SegmentFiles) -> BoolArray:
+    def _read(self, segment: SegmentFiles) -> int:
         index = unless_gone(read_time_index, segment.time_index)
-        if index is not None:
-            self.path, self.size_bytes = segment.time_index, index.size_bytes
-            self.offsets, self.values = index.offsets, index.timestamps
-        is_zero: BoolArray = (self.values == 0) & (self.values.size > 1)
-        return is_zero
+        if index is None:
+            return 0
+        self.path, self.size_bytes = segment.time_index, index.size_bytes
+        self.offsets, self.values = index.offsets, index.timestamps
+        return index.written_count
 
 
 def _entries_in(values: Int64Array, start: int, end: int, *, is_sorted: bool) -> Int64Array:

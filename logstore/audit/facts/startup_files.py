@@ -21,7 +21,7 @@ RULE = "startup-file"
 
 
 def startup_breaches(directory: DataDirectoryFiles) -> Iterator[Breach]:
-    """Yield what is wrong with `quorum-state` and `bootstrap.checkpoint`, of those that are there."""
+    """Yield what is wrong with `quorum-state` and bootstrap records, of those that are there."""
     logs = [one for one in directory.partitions if one.topic == METADATA_TOPIC and one.kind is DirectoryKind.LIVE]
     for start, log in [(one.segments[0].base_offset, one) for one in logs if one.segments]:
         reached = max((offset for offset, _ in log.kraft_snapshots), default=0)
@@ -33,25 +33,29 @@ def startup_breaches(directory: DataDirectoryFiles) -> Iterator[Breach]:
             unless_gone(read_quorum_state, path)
         except LogstoreError as error:
             yield Breach.of(RULE, Where(path), error, "the state of an election")
-    bootstrap = directory.files.get(BOOTSTRAP_SNAPSHOT_NAME)
-    if bootstrap is not None:
+    # Kafka 4.4 formats a directory with the records in a snapshot of the empty log
+    snapshots = [log.kraft_snapshots[0, 0] for log in logs if (0, 0) in log.kraft_snapshots and not log.segments]
+    for path in [*filter(None, (directory.files.get(BOOTSTRAP_SNAPSHOT_NAME),)), *snapshots]:
         try:
-            yield from _of_bootstrap(bootstrap)
+            yield from _of_bootstrap(path, is_snapshot=path in snapshots)
         except LogstoreError as error:
-            yield Breach.of(RULE, Where(bootstrap), error, "metadata records")
+            yield Breach.of(RULE, Where(path), error, "metadata records")
 
 
-def _of_bootstrap(path: str) -> Iterator[Breach]:
-    image = MetadataImage()
+def _of_bootstrap(path: str, *, is_snapshot: bool) -> Iterator[Breach]:
+    """Yield what is wrong with bootstrap records; a snapshot need not have any, and its damage is told elsewhere."""
+    image, count = MetadataImage(), 0
     with MappedFile(path) as log:
         for piece in walk(log, 0):
             if isinstance(piece, Damage):
-                yield Breach(RULE, (Where(path, position=piece.start), piece.expected, piece.found))
+                if not is_snapshot:
+                    yield Breach(RULE, (Where(path, position=piece.start), piece.expected, piece.found))
                 return
             for item in replayed_rows(*piece):
                 if isinstance(item, LogstoreError):
                     raise item
                 if isinstance(item, ReplayedRecord):
                     image.replay(item.value, item.offset, item.timestamp)
-    if METADATA_VERSION not in image.features:
+                    count += 1
+    if METADATA_VERSION not in image.features and not (is_snapshot and not count):
         yield Breach(RULE, (Where(path), f"a record with the level of {METADATA_VERSION}", "none"))

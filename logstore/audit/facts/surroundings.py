@@ -10,8 +10,16 @@ from ...disk.names import child, file_name
 from ...disk.side_files import read_offset_checkpoint, read_partition_metadata
 from ...errors import CheckpointFormatError, DataDirectoryError, LogstoreError
 from ...layout import clean_shutdown, meta_properties, offset_checkpoint, partition_metadata
-from ...layout.file_names import METADATA_TOPIC, DirectoryKind, parse_partition_directory
+from ...layout.file_names import (
+    METADATA_TOPIC,
+    DirectoryKind,
+    PartitionDirectory,
+    directory_name,
+    parse_partition_directory,
+)
 from ...layout.meta_properties import MetaProperties
+from ...view.directory_fates import Fate, directory_fates
+from ...view.metadata_image import METADATA_VERSION, MetadataImage
 from ..cluster import Cluster, Known
 from ..finding import Broken, Where
 from ..log_pass import PassSize
@@ -29,12 +37,14 @@ class CheckpointEntry(NamedTuple):
         has_directory: the partition has a directory, or may have had one a moment ago.
         log: the partition's start and end offset, and whether a broker may be writing, so that the checkpoint may be
             older or newer than the log as it was read; None if the log could not be read to its end.
+        is_in_cluster: whether the cluster has the partition.
     """
 
     where: Where
     offset: int
     has_directory: bool
     log: tuple[int, int, bool] | None
+    is_in_cluster: Known
 
     @property
     def is_recovery_point(self) -> bool:
@@ -50,8 +60,10 @@ class Surrounding:
         ids: of each partition whose topic exists: the place, the topic's id there (None without
             `partition.metadata`), the right id, and the path that says so. An empty log may have no id: the file is
             written before the first record (`LogManager.isStrayReplica`).
+        twice: places of directories whose partition has another one, with what becomes of them.
         unknown: places of partitions that the cluster does not have.
         newer: closed logs with a producer id that the metadata log does not know yet.
+        is_without_level: the metadata log has records, and none of `metadata.version`.
         foreign_ids: ids in `meta.properties` that the cluster's metadata contradicts.
         unreadable: files that do not parse, or do not belong there.
     """
@@ -63,6 +75,8 @@ class Surrounding:
         self.unreadable: list[Breach] = []
         self.identity_path = child(path, meta_properties.FILE_NAME)
         self.foreign_ids = list(self._foreign_ids(cluster))
+        self.is_without_level = self._is_without_level(cluster.image)
+        self.metadata_path = child(path, directory_name(METADATA_TOPIC, 0))
         directory = list_data_directory(path)
         for error in directory.errors:
             where = Where(directory.path if error.path is None else str(error.path))
@@ -82,10 +96,11 @@ class Surrounding:
         for name in offset_checkpoint.FILE_NAMES:
             # this one is written every few seconds, the others before the directory of a deleted partition is removed
             is_behind = name == offset_checkpoint.HIGH_WATERMARK_FILE_NAME and not is_closed
-            self._read_checkpoint(directory.files.get(name), None if is_behind else known, logs)
+            self._read_checkpoint(directory.files.get(name), None if is_behind else known, logs, cluster)
             if is_closed and name in _WRITTEN_ON_CLOSE and name not in directory.files and is_brokers:
                 breach = Where(child(path, name)), "a checkpoint, which a clean shutdown writes", "none"
                 self.unreadable.append(Breach("checkpoint-format", breach))
+        self.twice = self._find_twice(directory.partitions, cluster.image)
         topics = cluster.image.topics
         ids = {name: (topic.topic_id, METADATA_TOPIC) for name, topic in topics.items()}
         live = [files for files in directory.partitions if files.kind is DirectoryKind.LIVE]
@@ -93,12 +108,15 @@ class Surrounding:
         # a topic that was made again a moment ago may still have the directories of the one before
         recent = {name for name, topic in topics.items() if topic.created_ms > cluster.settled_ms}
         for files in directory.partitions:
-            is_set_aside = files.kind in SET_ASIDE
-            if not is_set_aside and files.topic not in (METADATA_TOPIC, *recent):
+            if files.kind in SET_ASIDE or files.topic not in (METADATA_TOPIC, *recent):
                 self._read_topic_id(files, ids)
 
     def _read_checkpoint(
-        self, path: str | None, known: set[tuple[str, int]] | None, logs: dict[tuple[str, int], tuple[int, int, bool]]
+        self,
+        path: str | None,
+        known: set[tuple[str, int]] | None,
+        logs: dict[tuple[str, int], tuple[int, int, bool]],
+        cluster: Cluster,
     ) -> None:
         if path is None:
             return
@@ -108,9 +126,20 @@ class Surrounding:
             self.unreadable.append(Breach.of("checkpoint-format", Where(path), error, "topics, partitions and offsets"))
             return
         self.entries += [
-            CheckpointEntry(Where(path, *key, offset=offset), offset, known is None or key in known, logs.get(key))
+            CheckpointEntry(
+                Where(path, *key, offset=offset),
+                offset,
+                known is None or key in known,
+                logs.get(key),
+                cluster.has_partition(*key),
+            )
             for key, offset in offsets.items()
         ]
+
+    @staticmethod
+    def _is_without_level(image: MetadataImage) -> bool:
+        has_records = bool(image.topics or image.brokers or image.configs)
+        return has_records and not image.is_partial and METADATA_VERSION not in image.features
 
     def _foreign_ids(self, cluster: Cluster) -> Iterator[Broken]:
         """Compare the directory's identity with the broker's registration in the metadata log."""
@@ -126,6 +155,14 @@ class Surrounding:
         elif broker is not None and broker.directories and identity.directory_id not in broker.directories:
             yield where, f"a directory id of {', '.join(broker.directories)}", identity.directory_id
 
+    @staticmethod
+    def _find_twice(partitions: Iterable[PartitionFiles], image: MetadataImage) -> list[tuple[Where, Fate]]:
+        if image.is_partial:
+            return []
+        named = [(PartitionDirectory(one.topic, one.partition, one.kind), one.path) for one in partitions]
+        fates = [one for one in directory_fates(named, image) if one.fate in (Fate.TWICE, Fate.BESIDE_CURRENT)]
+        return [(Where(one.path, *one.key), one.fate) for one in fates]
+
     def _read_topic_id(self, files: PartitionFiles, ids: dict[str, tuple[str, str]]) -> None:
         """Compare ids: all partitions of a topic have one; a stray one may be of an earlier topic of the name."""
         path = files.files.get(partition_metadata.FILE_NAME)
@@ -136,7 +173,7 @@ class Surrounding:
             self.unreadable.append(Breach.of("partition-metadata", where, error, "a version and a topic id"))
             return
         topic_id = None if metadata is None else metadata.topic_id
-        if topic_id is None and files.path in self._empty:
+        if files.kind in SET_ASIDE or (topic_id is None and files.path in self._empty):
             return
         if topic_id is not None and path is not None:
             ids.setdefault(files.topic, (topic_id, path))

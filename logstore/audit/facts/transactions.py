@@ -9,14 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ...columns.batch_table import BoolArray, Int64Array
+from ...disk.directory import SegmentFiles
 from ...errors import LogstoreError
 from ...folds.transaction_marker import read_marker
 from ...layout.batch import CONTROL_FLAG, RECORDS, TRANSACTIONAL_FLAG
 from ...model import ControlRecordType
 from ...view.walk import Damage
-from ..cluster import NEVER
+from ..cluster import MINUTE_MS, NEVER
 from ..evidence import Evidence
 from .batches import AuditedBatches, Follower
+from .times import Times
 
 NONE = -1
 _BLOCK_SIZE = 100_000
@@ -84,13 +86,13 @@ class PartitionTransactions(Follower):
     Attributes:
         evidence, partition: those of the pass.
         empty_markers: of producers that had no data open, by offset; columns of TRANSACTIONS, first_offset -1.
-        smallest_timestamp, largest_timestamp: of all batches, ms; smallest 2^63 - 1 without batches.
+        times: those of the log.
     """
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence, self.partition = evidence, evidence.partition
         self.empty_markers: Table = np.empty(0, TRANSACTIONS)
-        self.smallest_timestamp, self.largest_timestamp = NEVER, -1
+        self.times = Times(evidence.partition)
         self._damage_offset = -1
         self._count = 0
         self._rows: Table = np.empty(16, TRANSACTIONS)
@@ -128,8 +130,25 @@ class PartitionTransactions(Follower):
 
     @property
     def born_ms(self) -> int:
-        """When this topic was made, or first written to; earlier events are of another topic of the name."""
-        return max(self.evidence.cluster.created_ms(self.partition.files.topic), self.smallest_timestamp)
+        """When this topic was made, or what is left of it was written; earlier events left no marker here.
+
+        A producer's clock may be behind or ahead of the brokers' that decide: it counts only where nothing else tells.
+        """
+        created_ms, times = self.evidence.cluster.created_ms(self.partition.files.topic), self.times
+        if self.evidence.is_whole:
+            return created_ms or min(times.smallest_timestamp, times.smallest_stamp)
+        return max(created_ms, times.smallest_stamp)
+
+    @property
+    def settled_ms(self) -> int:
+        """The time up to which this log and its coordinators' agree: those are read later, perhaps by many minutes."""
+        settled_ms = self.evidence.cluster.settled_ms
+        return settled_ms if settled_ms == NEVER else min(settled_ms, self.times.begun_ms - MINUTE_MS)
+
+    @property
+    def largest_timestamp(self) -> int:
+        """Of all batches, by whatever clock, ms; -1 without one."""
+        return max((one.largest_timestamp for one in self.times.segments), default=-1)
 
     def is_open(self, producer_id: int) -> bool:
         """Return whether the producer has an open transaction."""
@@ -149,6 +168,12 @@ class PartitionTransactions(Follower):
         """Return whether damaged bytes may have held a marker of the open `transaction`."""
         return self._damage_offset > transaction.first_offset
 
+    def begin(self, segment: SegmentFiles) -> None:
+        self.times.begin(segment)
+
+    def end(self) -> None:
+        self.times.end()
+
     def skip(self, piece: Damage) -> None:
         """Note damage, in which a marker may have been; data in it is in no transaction."""
         if self.evidence.may_hide_batches(piece):
@@ -157,8 +182,7 @@ class PartitionTransactions(Follower):
     def step(self, batches: AuditedBatches) -> None:
         """Add batches, and number the transaction of each that has data."""
         table = batches.table
-        self.smallest_timestamp = min(self.smallest_timestamp, int(table.max_timestamp.min()))
-        self.largest_timestamp = max(self.largest_timestamp, int(table.max_timestamp.max()))
+        self.times.step(batches)
         data_rows, (marker_rows, markers) = np.flatnonzero(batches.is_transactional), read_markers(batches)
         rows = np.concatenate([data_rows, marker_rows])
         if not rows.size:
@@ -180,6 +204,7 @@ class PartitionTransactions(Follower):
 
     def finish(self) -> None:
         """Free the unused rows."""
+        self.times.finish()
         self._resize(self._count)
 
     def _resize(self, count: int) -> None:

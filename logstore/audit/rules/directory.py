@@ -14,9 +14,10 @@ from ...layout.file_names import (
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
 )
+from ..cluster import Known
 from ..facts.epochs import EpochFacts
 from ..facts.surroundings import Surrounding
-from ..finding import Broken, Rule, rule
+from ..finding import Broken, Rule, Where, rule
 from ..partition import Partition
 from .log import ERROR, WARNING
 
@@ -24,7 +25,7 @@ directory_entry = Rule(
     "directory-entry",
     ERROR,
     "Something in the directory is not Kafka's, or must not be followed.",
-    "a broker does not start beside it: move it away",
+    "a broker does not start beside it, or follows a link out of the directory: move it away",
 )
 
 
@@ -68,7 +69,11 @@ def leader_epochs(epochs: EpochFacts) -> Iterator[Broken]:
         yield partition.where(epochs.path, offset=start), expected, found
 
 
-@rule(ERROR, "a broker sets such a directory aside as -stray: write the topic's id into it, see `logstore topics`")
+@rule(
+    ERROR,
+    "a broker sets the directory aside as -stray, and does not start if the file does not parse: `logstore promote` "
+    "writes an id that is known",
+)
 def partition_metadata(facts: Surrounding) -> Iterator[Broken]:
     """`partition.metadata` is missing, does not parse, or names another topic id."""
     for where, topic_id, right_id, right_path in facts.ids:
@@ -78,11 +83,22 @@ def partition_metadata(facts: Surrounding) -> Iterator[Broken]:
             yield where, f"{right_id}, as {right_path}", topic_id
 
 
-@rule(WARNING, "a broker sets it aside as -stray on its next start: was the topic deleted while it was down?")
+@rule(
+    WARNING,
+    "a broker sets it aside as -stray on its next start, or leaves it unused if it has the id of another topic: was "
+    "the topic deleted while it was down, or the directory copied?",
+)
 def partition_unknown(facts: Surrounding) -> Iterator[Broken]:
     """The cluster's metadata does not have the partition of a directory."""
     for where in facts.unknown:
         yield where, "a partition of the cluster", "none of this name and number"
+
+
+@rule(ERROR, "no broker starts beside both: compare them, `logstore diff`, and move one away")
+def partition_twice(facts: Surrounding) -> Iterator[Broken]:
+    """Two directories are of one partition, one of them left over by a move between directories, or copied."""
+    for where, fate in facts.twice:
+        yield where, "one directory of the partition", f"one that {fate.value}"
 
 
 @rule(ERROR, "was `__cluster_metadata` put back from an older copy, or this partition brought from another cluster?")
@@ -96,6 +112,17 @@ def metadata_behind(facts: Surrounding | EpochFacts) -> Iterator[Broken]:
 def meta_properties(facts: Surrounding) -> Iterator[Broken]:
     """`meta.properties` is missing, does not parse, or has ids that the cluster's metadata does not know."""
     yield from facts.foreign_ids
+
+
+@rule(
+    ERROR,
+    "no broker starts on it: put the log back from a copy; or `logstore import` writes the levels that the directory "
+    "was formatted with",
+)
+def metadata_version(facts: Surrounding) -> Iterator[Broken]:
+    """The metadata log has records, and none with the level of `metadata.version`."""
+    if facts.is_without_level:
+        yield Where(facts.metadata_path, METADATA_TOPIC, 0), "a record with the level of metadata.version", "none"
 
 
 metadata_snapshot = Rule(
@@ -116,11 +143,16 @@ checkpoint_format = Rule(
     "checkpoint-format",
     ERROR,
     "A checkpoint does not parse, or is missing after a clean shutdown.",
-    "a broker goes on as if it were empty: restore it, or let every log be recovered",
+    "no broker starts on one that does not parse, and without one deleted records come back or more is recovered: put "
+    "it back from a copy",
 )
 
 
-@rule(ERROR, "is one of the two of another time, or was data lost? compare with the other replicas, `logstore diff`")
+@rule(
+    ERROR,
+    "unless the checkpoint is of another time, what it tells of the log is so: compare with the other replicas, "
+    "`logstore diff`",
+)
 def checkpoint_offset(facts: Surrounding) -> Iterator[Broken]:
     """A checkpoint has an offset that the log cannot have.
 
@@ -130,15 +162,25 @@ def checkpoint_offset(facts: Surrounding) -> Iterator[Broken]:
     for entry in facts.entries:
         if entry.has_directory and entry.log is not None:
             start, end, is_open = entry.log  # one that is older than the last retention may be below the start
-            if entry.offset < 0 or (entry.offset > end and not is_open):
-                yield entry.where, f"an offset from {start} to {end}", entry.offset
+            expected = f"an offset from {start} to {end}"
+            if entry.offset < 0:
+                yield entry.where, expected, entry.offset
+            elif entry.offset > end and not is_open:
+                yield entry.where, expected, f"{entry.offset}: {_offsets(entry.offset - end)} gone from the log's end"
             elif entry.offset < end and entry.is_recovery_point and not is_open:
-                yield entry.where, f"offset {end}, where the log was closed", entry.offset
+                expected, found = f"offset {end}, where the log was closed", _offsets(end - entry.offset)
+                yield entry.where, expected, f"{entry.offset}: {found} behind what was flushed"
 
 
-@rule(WARNING, "did the directory get lost? a broker drops the entry")
+def _offsets(count: int) -> str:
+    return "1 offset is" if count == 1 else f"{count} offsets are"
+
+
+@rule(WARNING, "a broker drops the entry; where the cluster has the partition, put its directory back from a copy")
 def checkpoint_partition(facts: Surrounding) -> Iterator[Broken]:
     """A checkpoint tells of a partition that has no directory."""
+    about = {Known.YES: ", and the cluster has the partition", Known.NO: ", and the cluster has no such partition"}
     for entry in facts.entries:
         if not entry.has_directory:
-            yield entry.where, f"a directory {entry.where.topic}-{entry.where.partition}", "none"
+            found = f"none{about.get(entry.is_in_cluster, '')}"
+            yield entry.where, f"a directory {entry.where.topic}-{entry.where.partition}", found

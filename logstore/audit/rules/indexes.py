@@ -11,7 +11,11 @@ from ..facts.indexes import IndexFacts, OffsetIndexFacts, TimeIndexFacts
 from ..finding import Broken, rule
 from .log import ERROR, WARNING
 
-_REBUILD = "delete the file while the broker is down: it is made anew on the next start; or `logstore repair`"
+# without `.index` a broker reads the segment, and makes both; without `.timeindex` it makes an empty one
+_REBUILD = (
+    "`logstore repair`; or delete the segment's `.index` while the broker is down: both indexes are made anew on its "
+    "next start"
+)
 
 
 @rule(ERROR, _REBUILD)

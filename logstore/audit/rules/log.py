@@ -24,12 +24,16 @@ from ..cluster import Known
 from ..facts.batches import AuditedBatches, BadBytes
 from ..facts.epochs import EpochFacts
 from ..facts.offsets import Holes
+from ..facts.times import Retained
 from ..facts.transactions import read_markers
 from ..finding import Broken, Rule, Severity, rule
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
 _EACH_OFFSET = "a record at each offset"
 _SALVAGE = "`logstore salvage` copies all good batches to a new directory; a healthy replica is better still"
+_STOPS = (
+    "a broker loads it and consumers stop at it: seek behind it, or compare with a healthy replica, `logstore diff`"
+)
 
 
 @rule(ERROR, _SALVAGE)
@@ -64,28 +68,36 @@ def _is_torn(bad: BadBytes) -> bool:
     return piece.is_tail and not (piece.is_batch and piece.end - piece.start >= HEADER_SIZE)
 
 
-@rule(ERROR, _SALVAGE)
+@rule(ERROR, _STOPS)
 def log_magic(batches: AuditedBatches) -> Iterator[Broken]:
     """A batch of a magic that nobody knows."""
     magic = batches.table.magic
     return batches.broken(magic > MAGIC_V2, "magic 0 to 2", magic, magic)
 
 
-@rule(ERROR, _SALVAGE)
+@rule(ERROR, _STOPS)
 def log_codec(batches: AuditedBatches) -> Iterator[Broken]:
     """A batch is compressed with a codec that Kafka does not know."""
     codec = batches.table.attributes & CODEC_MASK
     return batches.broken(codec > max(Codec), "codec 0 to 4", codec, codec)
 
 
-@rule(ERROR, _SALVAGE)
+@rule(
+    ERROR,
+    "consumers pass over offsets below those that they have read, and a broker that recovers the segment may empty it: "
+    "compare with the other replicas, `logstore diff`; `logstore salvage` keeps all that a broker can load",
+)
 def log_offset_order(batches: AuditedBatches) -> Iterator[Broken]:
     """Offsets go back or come twice."""
     is_wrong = (batches.base < batches.before) | (batches.span < 1)
     return batches.broken(is_wrong, "an offset above {}", batches.before - 1, batches.base)
 
 
-@rule(ERROR, _SALVAGE)
+@rule(
+    ERROR,
+    "a broker that recovers the segment splits it or does not start: `logstore salvage` copies the batches into "
+    "segments that hold them",
+)
 def log_offset_range(batches: AuditedBatches) -> Iterator[Broken]:
     """A batch has offsets that its segment cannot hold."""
     low, high = batches.segment.base_offset, batches.offset_max
@@ -127,7 +139,7 @@ def log_delete_horizon(batches: AuditedBatches) -> Iterator[Broken]:
         )
 
 
-@rule(ERROR, _SALVAGE)
+@rule(ERROR, _STOPS)
 def log_record_count(batches: AuditedBatches) -> Iterator[Broken]:
     """A batch says it has more records than offsets."""
     count = batches.table.record_count
@@ -177,7 +189,10 @@ def _lost_in(batches: AuditedBatches) -> Iterator[Broken]:
         yield batches.where(row, start), _EACH_OFFSET, f"none at {end - start} offsets up to {end - 1}"
 
 
-@rule(ERROR, _SALVAGE)
+@rule(
+    ERROR,
+    "`logstore salvage` leaves out one that keeps a broker from starting; consumers pass over any other",
+)
 def log_marker(batches: AuditedBatches) -> Iterator[Broken]:
     """A control batch is no transaction marker: consumers pass over what is in it.
 
@@ -188,6 +203,22 @@ def log_marker(batches: AuditedBatches) -> Iterator[Broken]:
     is_wrong = is_control & (table.producer_id == NO_PRODUCER_ID) & (batches.partition.files.topic != METADATA_TOPIC)
     for row in np.flatnonzero(is_wrong).tolist():
         yield batches.where(row), "a marker with a producer id", "a control batch without"
+
+
+@rule(
+    WARNING,
+    "set the clock or the unit of its producer right; `kafka-delete-records.sh` removes the records before their time",
+)
+def timestamp_future(facts: Retained) -> Iterator[Broken]:
+    """A timestamp is ahead of the clock by more than an hour: till then `retention.ms` removes nothing from there on.
+
+    A broker logs "contains future timestamp(s), making it ineligible to be deleted" (`UnifiedLog`). Retention goes from
+    the oldest segment on by the largest timestamp of each, and `message.timestamp.after.max.ms` refuses such records.
+    """
+    found = facts.ahead
+    if found is not None:
+        where = facts.partition.where(found.path, offset=found.largest_offset)
+        yield where, "a timestamp up to an hour ahead of its file and of the clock", found.largest_timestamp
 
 
 log_records = Rule(
@@ -202,6 +233,13 @@ log_unreadable = Rule(
     ERROR,
     "The system refuses to read a file or a directory.",
     "look at the permissions and the disk; see the system's log",
+)
+
+log_size = Rule(
+    "log-size",
+    ERROR,
+    "A segment is larger than a broker opens.",
+    "`logstore salvage` copies its batches into segments that a broker opens",
 )
 
 internal_partition = Rule(

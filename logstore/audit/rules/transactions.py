@@ -14,13 +14,6 @@ from ..lives import Lives, Mismatch, has_data, is_of_one
 from ..open_transactions import Transactions, Verdict
 from .log import ERROR, WARNING
 
-VERDICTS = {  # the rules that open transactions break, by verdict
-    Verdict.HANGING: "transaction-hanging",
-    Verdict.TIMED_OUT: "transaction-timeout",
-    Verdict.LATE: "marker-late",
-    Verdict.MARKER_MISSING: "marker-missing",
-}
-
 
 @rule(
     ERROR,

@@ -17,22 +17,20 @@ them has polled.
 
 from __future__ import annotations
 
+import logging
 import re
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...calls import GROUPS, is_inside
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...coordinator.groups.offsets import OffsetAndMetadata
-from ...errors import IllegalStateError, InvalidGroupIdError, UnstableOffsetCommitError, UsageError
-from ...log.partition_log import PartitionLog
+from ...errors import IllegalStateError, LogstoreError, UnstableOffsetCommitError
 from ...model import FetchIsolation, TopicPartition
 from ...store.closing import ClosedInWith
 from ...store.data_directory import DataDirectory
 from ..arguments import (
-    ILLEGAL_ARGUMENT,
-    OffsetAndTimestamp,
     Offsets,
     offset_commits,
     topic_partition,
@@ -42,21 +40,17 @@ from ..arguments import (
 from ..serializers import Deserializer
 from .config import ConsumerConfig
 from .fetcher import Fetcher
-from .membership import Membership, RebalanceListener
+from .membership import Membership, RebalanceListener, required_member
 from .polling import Polling
 from .positions import EARLIEST, LATEST, Positions
+from .queries import Partition, PartitionQueries
 from .records import ConsumerRecord, Lag, Records
 from .subscription import SubscriptionState
 
-_NO_GROUP = (
-    "To use the group management or offset commit APIs, you must provide a valid group.id in the consumer "
-    "configuration."
-)
-
-Partition = tuple[str, int]
+_LOGGER = logging.getLogger("logstore")
 
 
-class Consumer(ClosedInWith):
+class Consumer(PartitionQueries, ClosedInWith):
     """Consumer that `Store.consumer` makes; one thread at a time may use it, any thread may call `wakeup`.
 
     Attributes:
@@ -74,8 +68,9 @@ class Consumer(ClosedInWith):
     ) -> None:
         """See `Store.consumer`; `parse_consumer_config` gives `config`."""
         self.config = config
-        self._store = store
-        self._positions = Positions(store, FetchIsolation(config["isolation.level"]), config["auto.offset.reset"])
+        isolation = FetchIsolation(config["isolation.level"])
+        super().__init__(store, isolation)
+        self._positions = Positions(store, isolation, config["auto.offset.reset"])
         self._member = None if config["group.id"] is None else Membership(store, config, self._positions)
         if self._member is not None:  # a consumer that is dropped without `close` frees its partitions
             weakref.finalize(self, self._member.abandon).atexit = False
@@ -111,7 +106,7 @@ class Consumer(ClosedInWith):
             UsageError: an empty name or pattern.
         """
         with self._use:
-            member, state = self._required_member(), self._positions.subscription
+            member, state = required_member(self._member), self._positions.subscription
             state = state.of_topics(topics) if pattern is None else state.of_pattern(pattern)
             if not state.is_shared:
                 self.unsubscribe()
@@ -145,7 +140,7 @@ class Consumer(ClosedInWith):
         with self._use:
             try:
                 if self._positions.subscription.is_shared:
-                    self._required_member().leave(self._polling.listener)
+                    required_member(self._member).leave(self._polling.listener)
             finally:
                 self._positions.subscription, self._polling.listener = SubscriptionState(), None
                 self._positions.assign([])
@@ -201,15 +196,23 @@ class Consumer(ClosedInWith):
         """
         self._polling.wakeup()
 
-    def close(self) -> None:
+    def close(self, *, autocommit: bool = True) -> None:
         """Commit if `enable.auto.commit`, and leave the group; a second call does nothing.
+
+        Nothing else that ends a consumer commits: an exception that leaves its `with` block or the store's, the end of
+        the program, a consumer that is dropped. What `poll` returned last may not have been processed then.
 
         From a signal handler in the middle of `poll` or an iteration, it makes that end, and close: the iteration ends,
         `poll` raises IllegalStateError, and no record is handed out any more. In the middle of another call of the
         library it leaves this to the next `poll` or iteration, or to the next `close`.
+
+        Args:
+            autocommit: False leaves the group without a commit.
         """
         if self._use.is_closed or self._store.is_after_fork:
             return
+        if self._member is not None and not autocommit:
+            self._member.stop_automatic_commits()
         if self._polling.is_interrupted or is_inside(GROUPS):
             self._polling.ask_to_close()
             return
@@ -221,6 +224,9 @@ class Consumer(ClosedInWith):
                     self._member.commit_automatically(is_due=True)
             finally:
                 self._polling.close()
+
+    def _close_block(self, *, in_order: bool) -> None:
+        self.close(autocommit=in_order)
 
     def invalidate_after_fork(self) -> None:
         """Refuse calls in the child of a fork, of an iteration too."""
@@ -275,6 +281,27 @@ class Consumer(ClosedInWith):
         with self._use:
             self._positions.seek_to(LATEST, topic_partitions(partitions) or list(self._positions))
 
+    def seek_to_committed(self, *partitions: Partition) -> None:
+        """Read on from the group's committed offsets; without arguments in all assigned partitions.
+
+        After the abort of a transaction that is where its inputs begin; without this they are skipped. A partition
+        without a committed offset is read from where the consumer began to read it.
+
+        Raises:
+            InvalidGroupIdError: the consumer has no `group.id`.
+            IllegalStateError: a partition is not read.
+            LogstoreError: as `committed`; nothing is, and `auto.offset.reset` is none.
+        """
+        with self._use:
+            wanted = topic_partitions(partitions) or list(self._positions)
+            for partition in wanted:
+                self._positions.require(partition)
+            for partition, committed in self.committed(*wanted).items():
+                if committed is None:
+                    self._positions.begin_again(partition)
+                else:
+                    self._positions.seek(partition, committed.offset)
+
     def pause(self, *partitions: Partition) -> None:
         """Let `poll` skip partitions; raises IllegalStateError for one that is not read."""
         with self._use:
@@ -306,10 +333,34 @@ class Consumer(ClosedInWith):
         """
         with self._use:
             commits = offset_commits(self._positions.known() if offsets is None else offsets)
-            member = self._required_member()
+            member = required_member(self._member)
             if commits:
                 self._polling.raise_if_woken()
             member.commit(commits)
+
+    def commit_async(
+        self,
+        offsets: Offsets | None = None,
+        callback: Callable[[dict[TopicPartition, OffsetAndMetadata], LogstoreError | None], object] | None = None,
+    ) -> None:
+        """Commit as `commit`, but tell the callback of an error instead of raising it; without one it is logged.
+
+        The coordinator is in this process, so the commit is done, and the callback has run, when this returns.
+
+        Args:
+            callback: called with the offsets, and None or the error; a wrong call is raised.
+        """
+        with self._use:
+            commits = offset_commits(self._positions.known() if offsets is None else offsets)
+            member, error = required_member(self._member), None
+            try:
+                member.commit(commits)
+            except LogstoreError as refusal:
+                error = refusal
+                if callback is None:
+                    _LOGGER.warning("Offsets were not committed: %s", error)
+        if callback is not None:
+            callback(commits, error)
 
     def committed(self, *partitions: Partition) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return the group's committed offsets; None for a partition without one.
@@ -320,7 +371,7 @@ class Consumer(ClosedInWith):
             WakeupError: `wakeup` was called.
         """
         with self._use:
-            member, wanted = self._required_member(), topic_partitions(partitions)
+            member, wanted = required_member(self._member), topic_partitions(partitions)
 
             def fetch() -> dict[TopicPartition, OffsetAndMetadata | None] | None:
                 try:
@@ -337,57 +388,10 @@ class Consumer(ClosedInWith):
     def group_metadata(self) -> ConsumerGroupMetadata:
         """Return what `Producer.send_offsets_to_transaction` takes with the offsets; raises InvalidGroupIdError."""
         with self._use:
-            return self._required_member().metadata
-
-    def beginning_offsets(self, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
-        """Return each log's start offset; raises UnknownTopicOrPartitionError."""
-        return {partition: self._log(partition).log_start_offset for partition in topic_partitions(partitions)}
-
-    def end_offsets(self, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
-        """Return the offset before which a consumer of this `isolation.level` reads.
-
-        Raises:
-            UnknownTopicOrPartitionError: there is no such partition.
-        """
-        isolation = self._positions.isolation
-        return {partition: isolation.end_offset(self._log(partition)) for partition in topic_partitions(partitions)}
-
-    def offsets_for_times(self, timestamps: Mapping[Partition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Return by partition the first record at or after a time (ms); None where there is none.
-
-        Raises:
-            UsageError: a negative time.
-            UnknownTopicOrPartitionError: there is no such partition.
-        """
-        found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
-        for given, timestamp in timestamps.items():
-            partition = topic_partition(given)
-            if whole_offset(timestamp) < 0:
-                raise UsageError(
-                    f"The target time for partition {partition} is {timestamp}. The target time cannot be negative.",
-                    java_class=ILLEGAL_ARGUMENT,
-                )
-            place = self._log(partition).offset_for_timestamp(timestamp, self._positions.isolation)
-            found[partition] = place and OffsetAndTimestamp(place.offset, place.timestamp, place.leader_epoch)
-        return found
+            return required_member(self._member).metadata
 
     def lag(self, partition: Partition) -> Lag:
         """Return the distance to the end, in offsets and in records; reads them to count. Raises as `position`."""
         with self._use:
             position, log = self.position(partition), self._log(topic_partition(partition))
-            isolation = self._positions.isolation
-            offset_count = isolation.end_offset(log) - position
-            if offset_count <= 0:
-                return Lag(offset_count, 0)
-            reader = log.records(max(position, log.log_start_offset), isolation=isolation, check_crc=False)
-            return Lag(offset_count, sum(map(len, reader.chunks())))
-
-    # -- steps ------------------------------------------------------------------------------------------------------
-
-    def _log(self, partition: TopicPartition) -> PartitionLog:
-        return self._store.log(*partition)
-
-    def _required_member(self) -> Membership:
-        if self._member is None:
-            raise InvalidGroupIdError(_NO_GROUP)
-        return self._member
+            return Lag.of(log, position, self._positions.isolation)

@@ -91,6 +91,10 @@ class Fetcher:
         self._turn.extend(self._arrivals.wait(timeout_s))
         self._turn_is_for = held_for
 
+    def close(self) -> None:
+        """Let the logs forget the consumer: without appends they would keep each one that has ever read to the end."""
+        self._arrivals.keep(())
+
     def wake(self) -> None:
         """Let `wait` return at once; any thread may call it."""
         self._arrivals.wake()
@@ -182,6 +186,7 @@ class Fetcher:
         # looks again from time to time, as an interrupted append wakes nobody
         if self._turn_is_for != positions.look_count or now_s >= self._next_look_s:
             self._turn, self._next_look_s = deque(positions), now_s + LOOK_AGAIN_S
+            self._arrivals.keep(self._turn)
         self._turn_is_for, self._collected_for = None, positions.look_count
         turn = self._turn
         left_count = len(turn)

@@ -22,6 +22,7 @@ from ...coordinator.groups.offsets import NO_LEADER_EPOCH, OffsetAndMetadata
 from ...errors import (
     CommitFailedError,
     IllegalGenerationError,
+    InvalidGroupIdError,
     LogstoreError,
     RebalanceInProgressError,
     UnknownMemberIdError,
@@ -48,6 +49,10 @@ _NO_MEMBER = (
 _REBALANCING = (
     "Offset commit cannot be completed since the consumer is undergoing a rebalance for auto partition assignment. You "
     "can try completing the rebalance by calling poll() and then retry the operation."
+)
+_NO_GROUP = (
+    "To use the group management or offset commit APIs, you must provide a valid group.id in the consumer "
+    "configuration."
 )
 _LOGGER = logging.getLogger("logstore")
 
@@ -83,6 +88,7 @@ class Membership:
         # state and the store's topics for which the pattern was last matched
         self._matched: tuple[SubscriptionState, Mapping[str, object]] = SubscriptionState(), {}
         self._next_commit_s = 0.0
+        self._commits_automatically: bool = config["enable.auto.commit"]
 
     @property
     def metadata(self) -> ConsumerGroupMetadata:
@@ -142,12 +148,16 @@ class Membership:
         """Start `auto.commit.interval.ms` anew."""
         self._next_commit_s = clock.monotonic_s() + self._config["auto.commit.interval.ms"] / 1000
 
+    def stop_automatic_commits(self) -> None:
+        """Commit nothing more by itself, as the consumer is closed after an error."""
+        self._commits_automatically = False
+
     def commit_automatically(self, *, is_due: bool = False) -> None:
         """Commit all positions if `enable.auto.commit` and the interval has passed, or `is_due`.
 
         A commit that fails is logged as a warning, and repeated after the next interval.
         """
-        if not self._config["enable.auto.commit"] or not (is_due or clock.monotonic_s() >= self._next_commit_s):
+        if not self._commits_automatically or not (is_due or clock.monotonic_s() >= self._next_commit_s):
             return
         positions = self._positions.known()
         if not positions:
@@ -281,3 +291,10 @@ class Membership:
     def _forget(self) -> None:
         self._partitions = None
         self._member_id, self._generation, self._is_joining, self._must_rejoin = "", NO_GENERATION, False, False
+
+
+def required_member(member: Membership | None) -> Membership:
+    """Return the member; raise InvalidGroupIdError for a consumer without one."""
+    if member is None:
+        raise InvalidGroupIdError(_NO_GROUP)
+    return member

@@ -196,6 +196,7 @@ class Polling:
     def close(self) -> None:
         """Hand out nothing more; the caller is inside `use`."""
         self._iteration = _NOTHING
+        self._fetcher.close()
         self.use.is_closed = True
         self.use.owner = 0  # an iteration that is interrupted before it takes a record looks at this last
 

@@ -47,6 +47,7 @@ class Positions:
         self._positions: dict[TopicPartition, int | None] = {}
         self._topics: Mapping[str, TopicDescription] = {}  # the store's, when `reset_recreated_topics` last looked
         self._topic_ids: dict[TopicPartition, str | None] = {}  # topic to which each position belongs
+        self._begun: dict[TopicPartition, int] = {}  # positions that `auto.offset.reset` has chosen last
 
     def __iter__(self) -> Iterator[TopicPartition]:
         return iter(self._positions)
@@ -60,6 +61,7 @@ class Positions:
         known = self._positions
         self._positions = {partition: known.get(partition) for partition in partitions}
         self.paused &= self._positions.keys()
+        self._begun = {partition: offset for partition, offset in self._begun.items() if partition in self._positions}
 
     def require_same_process(self) -> None:
         """Raise DataDirectoryError in the child of a fork."""
@@ -213,10 +215,18 @@ class Positions:
             self._note_topic_id(partition)
             self._changed()
             try:
-                self._advance(partition, self._bound(partition, self._reset_policy))
+                self._begun[partition] = self._bound(partition, self._reset_policy)
+                self._advance(partition, self._begun[partition])
             except UnknownTopicOrPartitionError:
                 if not self.subscription.is_shared:
                     raise
+
+    def begin_again(self, partition: TopicPartition) -> None:
+        """Read on from where `auto.offset.reset` has begun in this partition; raises as `reset`."""
+        if partition in self._begun:
+            self.seek(partition, self._begun[partition])
+        else:
+            self.reset([partition])
 
     def out_of_range(self, partition: TopicPartition, position: int) -> None:
         """Set the position anew, as the log does not reach from or to it.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ...model import TimestampType, TopicPartition
+from ...log.partition_log import PartitionLog
+from ...model import FetchIsolation, TimestampType, TopicPartition
 
 
 class ConsumerRecord(NamedTuple):
@@ -45,6 +46,15 @@ class Lag(NamedTuple):
 
     offsets: int
     records: int
+
+    @classmethod
+    def of(cls, log: PartitionLog, position: int, isolation: FetchIsolation) -> Lag:
+        """Return the distance from `position`, whose records are read to count them."""
+        offset_count = isolation.end_offset(log) - position
+        if offset_count <= 0:
+            return cls(offset_count, 0)
+        reader = log.records(max(position, log.log_start_offset), isolation=isolation, check_crc=False)
+        return cls(offset_count, sum(map(len, reader.chunks())))
 
 
 class Iteration:

@@ -180,6 +180,10 @@ class Batch:
         offset = NO_OFFSET if info.first_offset < 0 else info.first_offset + index - start
         return offset, self._timestamps[index] if info.log_append_time < 0 else info.log_append_time
 
+    def is_written(self, index: int) -> bool:
+        """Return whether a record is in the log; not a question of the program, as `error_of` is."""
+        return isinstance(self._outcome(index)[1], AppendInfo)
+
     def error_of(self, index: int) -> LogstoreError | None:
         """Return why a record is not in the log; None if it is (`Sender.failBatch`)."""
         start, error = self._outcome(index)
@@ -285,7 +289,7 @@ class RecordFuture:
 
     def add_callback(self, callback: Callable[[RecordMetadata], Any]) -> RecordFuture:
         """Have `callback` called with the metadata in the producer's thread; `Producer.flush` waits for it."""
-        self._batch.when_done(lambda: callback(self._metadata()) if self.succeeded() else None)
+        self._batch.when_done(lambda: callback(self._metadata()) if self._batch.is_written(self._index) else None)
         return self
 
     def add_errback(self, errback: Callable[[LogstoreError], Any]) -> RecordFuture:

@@ -101,6 +101,7 @@ class Buffer:
             with alone(SENDING), self.mutex:
                 queues = self._topics.get(topic)
                 if queues is None:
+                    self._forget_deleted_topics()
                     ignores_keys, now_s = self._config["partitioner.ignore.keys"], clock.monotonic_s()
                     queues = TopicQueues(
                         topic, self._store, batch_size=self._batch_size, ignores_keys=ignores_keys, now_s=now_s
@@ -109,6 +110,13 @@ class Buffer:
                 elif is_counted:
                     queues.count(clock.monotonic_s())
         return queues
+
+    def _forget_deleted_topics(self) -> None:
+        """Drop the queues of topics that are gone, which keep their closed logs, unless they have batches."""
+        known = self._store.topics.keys() | {queue.topic_partition.topic for queue in self._active}
+        for topic in self._topics.keys() - known:
+            self.fast.pop(topic, None)  # first: what is in `fast` is in `_topics`
+            del self._topics[topic]
 
     def append(self, topic: str, partition: int | None, record: Record, size: int) -> RecordFuture:
         """Add a record to the open batch of its queue; `size` is an upper bound of its bytes.
@@ -181,20 +189,24 @@ class Buffer:
         except RETRIABLE:
             raise
         except LogstoreError as error:
-            if self._transactions is not None:
-                self._transactions.batch_failed(error)
-            raise
+            if self._transactions is None:
+                raise
+            explained = self._transactions.explained(error)
+            self._transactions.batch_failed(explained)
+            raise explained from error
 
-    def fail_all(self, error: LogstoreError) -> None:
-        """Fail everything that is not written yet."""
+    def fail_all(self, error: LogstoreError, *, is_expected: bool) -> None:
+        """Fail everything that is not written yet; `is_expected` by the program, as after an abort."""
         self.require_outside()
         with alone(SENDING), self.mutex:
             for queue in list(self._active):
                 self._seal(queue)
                 while queue.batches:
                     batch = queue.batches[0]
-                    if batch.left_count:
+                    if batch.left_count and is_expected:
                         batch.settle(batch.left_count, error)
+                    elif batch.left_count:
+                        self._sender.give_up(batch, error)
                     self._finish(queue, batch)
                 self._active.pop(queue, None)
             self.fast.clear()

@@ -30,9 +30,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ... import clock
 from ...calls import CLOSING, alone
-from ...clock import time_ns
+from ...clock import now_ms, time_ns
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...errors import (
     IllegalStateError,
@@ -55,17 +54,12 @@ from .buffer import Buffer
 from .columns import ColumnsMetadata, ColumnsSender
 from .config import SIZES_OF_SIZES, ProducerConfig, record_size_max, require_record_size
 from .sender import Sender
-from .states import TransactionManagerState, transaction_of
+from .states import NOT_IDEMPOTENT, NOT_TRANSACTIONAL, TransactionManagerState, transaction_of
 from .transactions import CLOSED_FORCEFULLY, TransactionManager
 
 IN_TRANSACTION = TransactionManagerState.IN_TRANSACTION
 MS_MAX, PARTITION_MAX = (1 << 63) - 1, (1 << 31) - 1
 _HAS_FREE_THREADS = "t" in sys.abiflags  # no global lock keeps threads out of the one expression of `send`
-_NOT_TRANSACTIONAL = "Transactional method invoked on a non-transactional producer."
-_NOT_IDEMPOTENT = (
-    "Cannot use transactional methods without enabling transactions by setting the transactional.id configuration "
-    "property"
-)
 
 
 class Producer(ClosedInWith):
@@ -92,7 +86,7 @@ class Producer(ClosedInWith):
         self._transactions = TransactionManager(store, config) if is_transactional else None
         self._sender = Sender(store, config, self._transactions)
         fits = max(config["batch.size"], 1) + SIZES_OF_SIZES <= self._size_max
-        is_plain = key_serializer is None and value_serializer is None and store.now_ms is clock.now_ms
+        is_plain = key_serializer is None and value_serializer is None and store.now_ms is now_ms
         is_fast = fits and is_plain and not _HAS_FREE_THREADS
         self._buffer = Buffer(store, config, self._sender, self._transactions, owner=self, is_fast=is_fast)
         self._fast = self._buffer.fast
@@ -133,7 +127,7 @@ class Producer(ClosedInWith):
 
         Raises:
             UsageError: an invalid partition or timestamp.
-            UnknownTopicOrPartitionError, InvalidTopicError: there is no such topic or partition; an internal topic.
+            UnknownTopicOrPartitionError, InvalidTopicError: no such topic or partition; an internal topic.
             SerializationError, RecordTooLargeError, BufferExhaustedError: not bytes, too large, no room in time.
             IllegalStateError, ReentrantCallError: closed, no open transaction; a signal handler interrupts a call.
             LogstoreError: the transaction or the producer has failed; see `recovery`.
@@ -147,7 +141,7 @@ class Producer(ClosedInWith):
             size = RECORD_OVERHEAD_SIZE + value_size + len(encoded) + (key_size if key else 0)
             queues, queue, batch = self._fast.get(topic), None, None
             if queues is not None and (self._transactions is None or self._transactions.state is IN_TRANSACTION):
-                queue = queues.sticky if key is None else queues.by_key.get(key)
+                queue = queues.sticky if key is None or queues.ignores_keys else queues.by_key.get(key)
                 batch = None if queue is None else queue.open
             if queue is not None and batch is not None and size <= batch.room:
                 room = batch.room = batch.room - size
@@ -177,8 +171,7 @@ class Producer(ClosedInWith):
         """Write many records given as columns, in large batches; when it returns they are in the log.
 
         Args:
-            values, keys: lists of bytes, numpy or Arrow, see `columns.any_columns`; keys choose partitions as in
-                `send`.
+            values, keys: lists of bytes, numpy or Arrow, see `columns.any_columns`; keys choose partitions.
             timestamps: ms, or datetimes; None for the present time.
             headers: a list of (key, value) for each record, or Arrow's.
             partition: for all records; None sends those without key to one partition.
@@ -188,8 +181,7 @@ class Producer(ClosedInWith):
 
         Raises:
             UsageError: columns of different lengths, or an item that is not bytes.
-            LogstoreError: as `send`, or refused by a log: then the batches before the refused one are written, unless a
-                transaction takes them back.
+            LogstoreError: as `send`, or refused by a log: the batches before are written, but for an aborted transaction.
         """
         from ...columns.any_columns import record_columns
 
@@ -203,12 +195,18 @@ class Producer(ClosedInWith):
     def flush(self, timeout: float | None = None) -> bool:
         """Write everything sent before; return True when all futures are done and their callbacks have run.
 
-        Called by a callback, it does not wait for other callbacks.
+        Called by a callback, it does not wait for other callbacks, and raises nothing.
 
         Args:
             timeout: seconds; None waits as long as it takes, at most `delivery.timeout.ms`.
+
+        Raises:
+            LogstoreError: why the first record was refused, if the program has asked no future and given no errback.
         """
-        return self._buffer.flush(timeout)
+        is_done = self._buffer.flush(timeout)
+        if is_done and not self._buffer.background.is_current:
+            self._sender.raise_unreported()
+        return is_done
 
     def init_transactions(self) -> None:
         """Register as the only producer with this `transactional.id`; once, before the first transaction.
@@ -282,6 +280,8 @@ class Producer(ClosedInWith):
         except RequestTimedOutError as error:
             error.__cause__ = error.__cause__ or self._buffer.retried_error  # a full disk, say
             raise
+        finally:
+            self._sender.forget_unreported()  # an error is one of theirs, or says that none counts
 
     def abort_transaction(self) -> None:
         """Discard the transaction; also after an error.
@@ -295,6 +295,7 @@ class Producer(ClosedInWith):
         transactions = self._transactional()
         cause = transactions.error
         transactions.abort(lambda: self._drop(cause))
+        self._sender.forget_unreported()
 
     def close(self, timeout: float | None = None) -> None:
         """Write what was sent, and close; an open transaction is aborted. A second call does nothing.
@@ -307,8 +308,8 @@ class Producer(ClosedInWith):
                 get an error.
 
         Raises:
-            KafkaStorageError: records were lost whose futures nobody asked, or the end of a transaction.
-            LogstoreError: the transaction could not be ended.
+            LogstoreError: records were refused or given up, and the program has not seen that, as `flush`; or the
+                transaction could not be ended.
         """
         if self._store.is_after_fork:
             return
@@ -360,15 +361,16 @@ class Producer(ClosedInWith):
 
     def _transactional(self) -> TransactionManager:
         if not self.config["enable.idempotence"]:
-            raise IllegalStateError(_NOT_IDEMPOTENT)
+            raise IllegalStateError(NOT_IDEMPOTENT)
         self._buffer.require_outside()
         self._buffer.require_open()
         if self._transactions is None:
-            raise IllegalStateError(_NOT_TRANSACTIONAL)
+            raise IllegalStateError(NOT_TRANSACTIONAL)
         return self._transactions
 
     def _drop(self, cause: LogstoreError | None) -> None:
-        self._buffer.fail_all(cause or TransactionAbortedError("Failing batch since transaction was aborted"))
+        error = cause or TransactionAbortedError("Failing batch since transaction was aborted")
+        self._buffer.fail_all(error, is_expected=True)
 
     def _close(self, timeout: float | None) -> None:
         """Close once; the next call does what an interrupt left."""
@@ -381,8 +383,7 @@ class Producer(ClosedInWith):
             self._is_settled = True
             raise
         self._is_settled = True
-        if (error := self._sender.unreported_error) is not None:
-            raise error
+        self._sender.raise_unreported()
 
     def _end_transaction(self, timeout: float | None) -> None:
         """End the transaction and settle every future, whatever goes wrong."""
@@ -396,4 +397,4 @@ class Producer(ClosedInWith):
             try:
                 self._buffer.flush(timeout)
             finally:
-                self._buffer.fail_all(ProducerFailedError(CLOSED_FORCEFULLY))
+                self._buffer.fail_all(ProducerFailedError(CLOSED_FORCEFULLY), is_expected=False)

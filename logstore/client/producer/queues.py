@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from itertools import islice
 
 from ...columns.batch_table import Int64Array
 from ...columns.record_columns import BytesColumn
@@ -107,6 +108,7 @@ class TopicQueues:
     Attributes:
         sticky: the queue of records without key, until it got as many bytes as a batch; None to draw another.
         by_key: cached choices of the partitioner.
+        ignores_keys: records with a key go to `sticky` too.
         known_s: monotonic time at which the partitions were counted.
     """
 
@@ -115,7 +117,7 @@ class TopicQueues:
         refuse_internal(topic)
         self._topic, self._store = topic, store
         self._batch_size, self._sticky_size = batch_size, 0
-        self._ignores_keys = ignores_keys
+        self.ignores_keys = ignores_keys
         self._queues: list[PartitionQueue] = []
         self.by_key: dict[bytes, PartitionQueue] = {}
         self.sticky: PartitionQueue | None = None
@@ -155,7 +157,7 @@ class TopicQueues:
         """
         if partition is not None:
             return self.of_partition(partition)
-        if key is None or self._ignores_keys:
+        if key is None or self.ignores_keys:
             if self.sticky is None:
                 self._sticky_size = 0
                 self.sticky = random.choice(self._queues)
@@ -164,7 +166,9 @@ class TopicQueues:
         if queue is None:
             queue = self._queues[partition_for_key(key, len(self._queues))]
             if len(self.by_key) >= KEY_CACHE_COUNT:
-                self.by_key.clear()
+                # the oldest few: without any of them the next thousands of records would all be hashed
+                for old_key in list(islice(self.by_key, KEY_CACHE_COUNT // 8)):
+                    del self.by_key[old_key]
             if len(key) <= KEY_CACHE_SIZE_MAX:
                 self.by_key[key] = queue
         return queue

@@ -44,4 +44,4 @@ def raise_storage_error(error: LogstoreError) -> None:
     """Raise why a coordinator can never continue: a log it needs is closed until the store is reopened."""
     cause = error.__cause__
     if isinstance(cause, KafkaStorageError):
-        raise KafkaStorageError(cause.message, path=cause.path, found=cause.found, advice=cause.advice) from error
+        raise KafkaStorageError(cause.message, path=cause.path, found=cause.found, advice=cause.given_advice) from error

@@ -49,15 +49,30 @@ class Sender:
         self._backoff = Backoff(config)
         self._codec = Codec[config["compression.type"].upper()]
         self._level: int | None = config.get(f"compression.{config['compression.type']}.level")
-        self._lost: tuple[Batch, KafkaStorageError] | None = None
+        self._lost: tuple[Batch, LogstoreError] | None = None  # the first records whose error the program has not seen
+        self._lost_count = 0  # refused records since then
 
     @property
-    def unreported_error(self) -> KafkaStorageError | None:
-        """Error of records that are not in the log and whose futures nobody asked; a transaction reports its own.
-
-        `close` raises it, like that of a file.
-        """
+    def unreported_error(self) -> LogstoreError | None:
+        """Error of records that are not in the log and whose futures nobody asked."""
         return None if self._lost is None or self._lost[0].is_reported else self._lost[1]
+
+    def raise_unreported(self) -> None:
+        """Raise the error of the first refused record, once, unless the program has seen it."""
+        error, count = self.unreported_error, self._lost_count
+        self.forget_unreported()
+        if error is not None:
+            error.add_note(f"{count} record(s) were not written; this is why the first was not, as its future says")
+            raise error
+
+    def forget_unreported(self) -> None:
+        """Count all errors as seen, as the end of a transaction tells them."""
+        self._lost, self._lost_count = None, 0
+
+    def give_up(self, batch: Batch, error: LogstoreError) -> None:
+        """Settle what is left of a batch as not written, which the program has to hear of."""
+        self._note_lost(batch, batch.left_count, error)
+        batch.settle(batch.left_count, error)
 
     def try_append(self, queue: PartitionQueue, batch: Batch, now_s: float) -> None:
         """Append the rest of the batch; what remains is to be retried at `batch.retry_s`."""
@@ -152,13 +167,18 @@ class Sender:
         return False
 
     def _refuse(self, batch: Batch, count: int, error: LogstoreError) -> None:
+        error = error if self._transactions is None else self._transactions.explained(error)
+        self._note_lost(batch, count, error)
         batch.settle(count, error)
         if self._transactions is not None:
             self._transactions.batch_failed(error)
             return
         _LOGGER.warning("%d record(s) for %s were not written: %s", count, batch.topic_partition, error)
-        if isinstance(error, KafkaStorageError) and self.unreported_error is None:
-            self._lost = batch, error
+
+    def _note_lost(self, batch: Batch, count: int, error: LogstoreError) -> None:
+        if self.unreported_error is None:
+            self._lost, self._lost_count = (batch, error), 0
+        self._lost_count += count
 
     def _append(self, queue: PartitionQueue, batch: Batch, count: int) -> None:
         start = batch.settled_count

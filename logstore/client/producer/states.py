@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from .producer import Producer
 
 CLOSED = "Cannot perform operation after producer has been closed"
+NOT_TRANSACTIONAL = "Transactional method invoked on a non-transactional producer."
+NOT_IDEMPOTENT = (
+    "Cannot use transactional methods without enabling transactions by setting the transactional.id configuration "
+    "property"
+)
 
 #: messages for requests that were not answered in time
 UNANSWERED = {

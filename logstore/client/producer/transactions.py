@@ -39,6 +39,7 @@ from ..arguments import Offsets, offset_commits
 from .config import ProducerConfig
 from .retry import RETRIABLE, Backoff, raise_storage_error
 from .states import CLOSED, ERRORS, ONGOING, SOURCES, UNANSWERED, TransactionManagerState
+from .timeouts import timed_out
 
 T = TypeVar("T")
 
@@ -203,6 +204,10 @@ class TransactionManager:
                     self._needs_bump = True
                 self._fail(_S.ABORTABLE_ERROR, error)
 
+    def explained(self, error: LogstoreError) -> LogstoreError:
+        """Return the error, or one that names the timeout if that has ended the transaction, see `timeouts`."""
+        return timed_out(error, self._store.transactions, self._transactional_id, self.identity) or error
+
     # -- steps ------------------------------------------------------------------------------------------------------
 
     def _is_mine(self) -> bool:
@@ -285,7 +290,7 @@ class TransactionManager:
             f"Producer with transactionalId '{self._transactional_id}' and (producerId="
             f"{identity.producer_id}, epoch={identity.producer_epoch})"
         )
-        if isinstance(self.error, ProducerFencedError):
+        if isinstance(self.error, ProducerFencedError) and self.error.given_advice is None:  # else by the timeout
             raise ProducerFencedError(
                 f"{who} has been fenced by another producer with the same transactionalId"
             ) from self.error
@@ -362,8 +367,12 @@ class TransactionManager:
 
     def _refused(self, error: LogstoreError, *, is_abort: bool) -> LogstoreError:
         """Enter the state that a coordinator's error leads to; return the error to raise (`TxnRequestHandler`)."""
-        if isinstance(error, InvalidProducerEpochError | ProducerFencedError):
-            return self._fail(_S.FATAL_ERROR, ProducerFencedError())
+        explained = self.explained(error)
+        if isinstance(error, InvalidProducerEpochError | ProducerFencedError) and explained is error:
+            explained = ProducerFencedError()
+        error = explained
+        if isinstance(error, ProducerFencedError):
+            return self._fail(_S.FATAL_ERROR, error)
         if isinstance(error, TransactionAbortableError):
             if is_abort:
                 return self._fail(_S.FATAL_ERROR, ProducerFailedError("Failed to abort transaction"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from .fast import FastPath
 from .request import AppendInfo, AppendRequest
@@ -18,7 +19,8 @@ class Appender:
 
     Attributes:
         fast, slow: the two paths, which write the same bytes.
-        watchers: called once after the next append, under the log's lock; they must not block.
+        watchers: called once after the next append, under the log's lock; they must not block. The log does not keep
+            them alive: on an idle log those of dropped consumers would pile up.
     """
 
     __slots__ = ("fast", "slow", "watchers")
@@ -26,7 +28,7 @@ class Appender:
     def __init__(self, log: PartitionLog) -> None:
         self.fast = FastPath(log)
         self.slow = SlowPath(log)
-        self.watchers: tuple[Callable[[], object], ...] = ()
+        self.watchers: tuple[ref[Callable[[], object]], ...] = ()
 
     def append(self, request: AppendRequest) -> AppendInfo:
         """Append a request; the caller holds the log's lock.
@@ -43,6 +45,7 @@ class Appender:
         if self.watchers:
             # dropped before they are called: a watcher may register itself again
             watchers, self.watchers = self.watchers, ()
-            for watcher in watchers:
-                watcher()
+            for known in watchers:
+                if (watcher := known()) is not None:
+                    watcher()
         return info

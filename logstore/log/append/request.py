@@ -117,7 +117,7 @@ class BatchRequest(NamedTuple):
                 return None
             stream = decompress(Codec(codec), batch[HEADER_SIZE:size].data, MAGIC_V2, DECOMPRESSED_SIZE_MAX)
             # the slow path words the error
-            if stream.error is not None or stream.error_at_end is not None:
+            if stream.error is not None:
                 return None
             fast.put_decompressed(stream.data)
         producer_id = int.from_bytes(batch[PRODUCER_ID : PRODUCER_ID + 8].tobytes(), "big", signed=True)

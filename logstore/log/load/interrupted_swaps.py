@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...disk.directory import offset_in_name
 from ...errors import InvalidNameError
 from ...layout.file_names import (
     CLEANED_SUFFIX,
@@ -37,6 +38,7 @@ def finish_left_overs(directory: WritableFolder) -> None:
     # a `.log` without an index is recovered; an index without its `.log` would be deleted
     logs_first = sorted(swaps, key=lambda name: not name.endswith(LOG_SUFFIX + SWAP_SUFFIX))
     for name in logs_first:
+        directory.note_replaced(name.removesuffix(SWAP_SUFFIX))  # one without a batch replaces only its namesake
         directory.rename(name, name.removesuffix(SWAP_SUFFIX), "finished an interrupted swap")
     if swaps:
         directory.sync()
@@ -50,10 +52,10 @@ def _remove_unfinished(directory: WritableFolder) -> list[str]:
             directory.delete(name, "was to be deleted")
     cleaned = [name for name in names if name.endswith(CLEANED_SUFFIX)]
     swaps = [name for name in names if name.endswith(SWAP_SUFFIX)]
-    first_cleaned_offset = min(map(base_offset_of, cleaned), default=None)
+    first_cleaned_offset = min((offset_in_name(directory.file(name)) for name in cleaned), default=None)
     valid_swaps = []
     for name in swaps:
-        if first_cleaned_offset is not None and base_offset_of(name) >= first_cleaned_offset:
+        if first_cleaned_offset is not None and offset_in_name(directory.file(name)) >= first_cleaned_offset:
             directory.delete(name, f"belongs to an unfinished cleaning from offset {first_cleaned_offset}")
         else:
             valid_swaps.append(name)
@@ -68,7 +70,7 @@ def _remove_unfinished(directory: WritableFolder) -> list[str]:
 def _remove_replaced(directory: WritableFolder, swaps: Iterable[str]) -> None:
     """Delete the files of the segments that the swapped ones replace, producer snapshots included."""
     segments = [
-        LogSegment.open(directory, base_offset_of(name), suffix=SWAP_SUFFIX)
+        LogSegment.open(directory, offset_in_name(directory.file(name)), suffix=SWAP_SUFFIX)
         for name in swaps
         if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)
     ]
@@ -78,6 +80,7 @@ def _remove_replaced(directory: WritableFolder, swaps: Iterable[str]) -> None:
     end = max(segment.next_offset() for segment in segments)
     for name in directory.names():
         if not name.endswith(SWAP_SUFFIX) and _is_between(name, start, end):
+            directory.note_replaced(name)
             directory.delete(name, f"was replaced by cleaned segments of offsets {start} to {end}")
     directory.sync()
 

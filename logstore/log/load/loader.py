@@ -1,13 +1,19 @@
-"""Segments, epochs and producers of a partition, loaded from its files and repaired (`LogLoader`)."""
+"""Segments, epochs and producers of a partition, loaded from its files and repaired (`LogLoader`).
+
+A load plans its changes while it reads, and makes them when all is known: an error, or batches that may not go, leave
+everything as it was.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from ...disk.directory import offset_in_name
 from ...disk.side_files import leader_epochs_of
-from ...errors import CorruptIndexError, InvalidOffsetError, LogstoreError, OffsetOverflowError
+from ...errors import InvalidOffsetError, LogstoreError, OffsetOverflowError
 from ...folds.leader_epochs import LeaderEpochs
 from ...layout import leader_epoch_checkpoint
 from ...layout.file_names import (
@@ -16,17 +22,16 @@ from ...layout.file_names import (
     SEGMENT_SUFFIXES,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
-    base_offset_of,
     segment_file_name,
 )
-from ...layout.offset_index import ENTRY_SIZE as OFFSET_ENTRY_SIZE
-from ...layout.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
 from ...view.segments import Segments
-from ..config import PRODUCER_ID_EXPIRATION_MS, SEGMENT_INDEX_BYTES, LogConfig, is_tiered
+from ..config import PRODUCER_ID_EXPIRATION_MS, LogConfig, is_tiered
 from ..segment.log_segment import LogSegment
 from ..segment.writable_folder import WritableFolder
+from .index_files import has_sane_indexes, require_index_room, trim_indexes
 from .interrupted_swaps import finish_left_overs
 from .producers import PartitionProducers
+from .removals import Removal, hidden_removal, planned_removals, require_accepted
 from .segment_recovery import cut, empty_segment, recover_segment
 from .split import split_overflowed_segment
 
@@ -34,7 +39,6 @@ T = TypeVar("T")
 
 KEPT_PRODUCER_COUNT_MAX = 1000  # with more producers, a segment's recovery is repeated instead of kept in memory
 _INDEX_SUFFIXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
-_INDEX_ENTRY_SIZES = {OFFSET_INDEX_SUFFIX: OFFSET_ENTRY_SIZE, TIME_INDEX_SUFFIX: TIME_ENTRY_SIZE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class LoadSettings:
         log_start_offset: of `log-start-offset-checkpoint`; 0 without an entry.
         now_ms: the time, for producers that expire.
         config: of `config.parse_config`.
+        accepts_loss: readable batches may go, as in a broker; else such a load is refused, and nothing changes.
     """
 
     was_clean: bool
@@ -54,11 +59,7 @@ class LoadSettings:
     log_start_offset: int
     now_ms: int
     config: LogConfig
-
-
-def first_unflushed(base_offsets: Iterable[int], recovery_point: int) -> int:
-    """Return the base offset from which on recovery reads segments (`LogLoader.recoverLog`)."""
-    return max((base for base in base_offsets if base <= recovery_point), default=0)
+    accepts_loss: bool = True
 
 
 class _OverflowedError(Exception):
@@ -84,7 +85,7 @@ class _Recovered(NamedTuple):
 
 
 class LogLoader:
-    """One load; `load` is called once.
+    """One load; `load` is called once, or `plan` and then `apply`.
 
     Attributes:
         segments, epochs, producers: what was loaded.
@@ -93,6 +94,7 @@ class LogLoader:
         checkpointed_recovery_point: that of the settings; may be above the log's end.
         end_position: end of the last whole batch in the last segment.
         has_made_segment: the directory had no segment, so an empty one was made.
+        removals: bytes of logs that the plan removes.
     """
 
     def __init__(
@@ -101,37 +103,74 @@ class LogLoader:
         topic_partition: str,
         settings: LoadSettings,
         *,
-        recovers_lost_end: bool = False,
+        opens_for_appends: bool = False,
     ) -> None:
         """Read the epochs and list the snapshots.
 
         Args:
-            recovers_lost_end: recover the last segment even after a clean start if its index leads to no batch.
-                Kafka ends such a log at the segment's base offset, and writes its offsets again.
+            opens_for_appends: recover the last segment even after a clean start if its index leads to no batch: Kafka
+                ends such a log at the segment's base offset, and writes its offsets again. And cut what is behind its
+                last whole batch, which a clean start leaves; a broker would append behind it.
         """
         self.segments = Segments[LogSegment]()
         self._directory = directory
         self._topic_partition = topic_partition
         self._settings = settings
-        self._recovers_lost_end = recovers_lost_end
-        directory.remember_names()
+        self._opens_for_appends = opens_for_appends
+        directory.plan()
         self.epochs = LeaderEpochs(leader_epochs_of(self._directory.path))
-        self.producers = self._new_producers()
+        with self._naming_directory():
+            self.producers = self._new_producers()
         self.recovery_point = self.checkpointed_recovery_point = settings.recovery_point
-        self.end_offset = self.start_offset = self.end_position = 0
+        self.end_offset = self.start_offset = self.end_position = self._highest_end_offset = 0
         self.remote_start_offset: int | None = None
         self.has_made_segment = False
+        self.removals: list[Removal] = []
         self._recovered: dict[LogSegment, _Recovered] = {}
 
     def load(self) -> None:
         """Repair and load; raises as `recover.recover_partition`."""
+        self.plan()
+        self.require_accepted()
+        self.apply()
+
+    def require_accepted(self) -> None:
+        """Raise RecoveryLossError if readable batches would go, and the settings do not accept that."""
+        if not self._settings.accepts_loss:
+            require_accepted({self._directory.path: self.removals})
+
+    def apply(self) -> None:
+        """Make the planned changes; raises DataDirectoryError."""
+        self._directory.apply()
+
+    def plan(self) -> None:
+        """Load, and plan the repairs; raises as `recover.recover_partition`, and nothing has changed then."""
+        with self._naming_directory():
+            self._load()
+            if self._opens_for_appends:
+                self._cut_torn_tail()
+            is_compacted = "compact" in self._settings.config["cleanup.policy"]
+            self.removals = planned_removals(self._directory, is_compacted=is_compacted)
+            if self._opens_for_appends and (hidden := self._hidden()) is not None:
+                self.removals.append(hidden)
+
+    @contextmanager
+    def _naming_directory(self) -> Iterator[None]:
+        """Add the directory to an error without a path: a name without an offset, say."""
+        try:
+            yield
+        except LogstoreError as error:
+            error.path = error.path or self._directory.path
+            raise
+
+    def _load(self) -> None:
         finish_left_overs(self._directory)
         self._split_overflowed(self._load_segments)
         self.end_offset = self._split_overflowed(self._recover_log)
         first, active = self.segments.first, self.segments.last
         assert first is not None
         assert active is not None  # `_recover_log` has made one if there was none
-        self._require_index_room(active)
+        require_index_room(active, self._settings.config)
         self.epochs.truncate_from_end(self.end_offset)
         self.epochs.truncate_from_start(self._settings.log_start_offset)
         self._write_changed_epochs()
@@ -150,9 +189,9 @@ class LogLoader:
             is_after_clean_shutdown=self._settings.was_clean,
         )
         self.first_unstable_offset()
-        self._trim_indexes()
+        for segment in self.segments:
+            trim_indexes(segment)
         self._directory.sync()
-        self._directory.forget_names()
 
     def _new_producers(self) -> PartitionProducers:
         return PartitionProducers(
@@ -183,28 +222,25 @@ class LogLoader:
         self.segments.clear()
         for name in self._directory.names():
             if name.endswith(_INDEX_SUFFIXES):
-                if not self._directory.exists(segment_file_name(base_offset_of(name), LOG_SUFFIX)):
+                base_offset = offset_in_name(self._directory.file(name))
+                if not self._directory.exists(segment_file_name(base_offset, LOG_SUFFIX)):
                     self._directory.delete(name, "is an index without a log")
             elif name.endswith(LOG_SUFFIX):
-                segment = LogSegment.open(self._directory, base_offset_of(name))
-                if not self._has_sane_indexes(segment):
-                    self._recover_segment(segment)
-                    cut(segment)
+                segment = LogSegment.open(self._directory, offset_in_name(self._directory.file(name)))
+                if not has_sane_indexes(segment):
+                    self._make_indexes(segment)
                 self.segments.add(segment)
 
-    def _has_sane_indexes(self, segment: LogSegment) -> bool:
-        """Check the indexes as little as a load does (`LogSegment.sanityCheck`); False if they must be rebuilt."""
-        if not segment.has(OFFSET_INDEX_SUFFIX):
-            return False
-        if not segment.has(TIME_INDEX_SUFFIX):
-            self._directory.replace(segment.file_name(TIME_INDEX_SUFFIX), b"", "was missing; lookups scan instead")
+    def _make_indexes(self, segment: LogSegment) -> None:
         try:
-            segment.transaction_index.sanity_check(segment.base_offset)
-        except CorruptIndexError as error:
-            if error.java_class != CorruptIndexError.java_class:
-                raise
-            return False
-        return True
+            self._recover_segment(segment)
+        except InvalidOffsetError as error:
+            error.advice = (
+                "a broker fails here and leaves an index; when it is started again, it would remove all batches of the "
+                "segment and behind it, those that can be read too: copy them with `logstore salvage`"
+            )
+            raise
+        cut(segment)
 
     def _recover_segment(self, segment: LogSegment) -> int:
         """Recover a segment with a producer state that leads up to it; return the bytes to be cut.
@@ -276,11 +312,11 @@ class LogLoader:
         last = self.segments.last
         if last is None:
             return None
-        end_offset, self.end_position = last.end()
-        if self._recovers_lost_end and last.size and end_offset == last.base_offset:
+        end_offset, self.end_position, self._highest_end_offset = last.highest_end()
+        if self._opens_for_appends and last.size and end_offset == last.base_offset:
             self._recover_segment(last)
             cut(last)
-            end_offset, self.end_position = last.end()
+            end_offset, self.end_position, self._highest_end_offset = last.highest_end()
         if end_offset < 0:
             raise OffsetOverflowError(
                 f"No offset can follow on the last batch of segment {last.base_offset}",
@@ -299,6 +335,22 @@ class LogLoader:
         self._remove(list(self.segments), reason)
         return None
 
+    def _cut_torn_tail(self) -> None:
+        segment, size = self.segments.last, self.end_position
+        assert segment is not None
+        if size < segment.size:
+            name = segment.file_name(LOG_SUFFIX)
+            self._directory.truncate(name, size, f"cut {segment.size - size} bytes behind the last whole batch")
+            segment.size = size
+
+    def _hidden(self) -> Removal | None:
+        """Return the batches of the last segment at or above the end of the log: its last batch goes back."""
+        last = self.segments.last
+        if last is None or self._highest_end_offset <= self.end_offset:
+            return None
+        with last.map_log() as log:
+            return hidden_removal(log, last.file_name(LOG_SUFFIX), self.end_offset)
+
     def _remove(self, segments: Sequence[LogSegment], reason: str) -> None:
         """Remove segments and their snapshots, the last first, so that no crash leaves a gap."""
         for segment in reversed(segments):
@@ -314,25 +366,6 @@ class LogLoader:
         self.has_made_segment = True
         self.segments.add(LogSegment.open(self._directory, base_offset))
 
-    def _require_index_room(self, active: LogSegment) -> None:
-        """Check that the active segment's indexes fit the configured size (`AbstractIndex.resize`)."""
-        size_max = self._settings.config[SEGMENT_INDEX_BYTES]
-        for kind, entry_count in (
-            (OFFSET_INDEX_SUFFIX, active.offset_index.entry_count),
-            (TIME_INDEX_SUFFIX, active.time_index.entry_count),
-        ):
-            entry_size = _INDEX_ENTRY_SIZES[kind]
-            limit = size_max // entry_size * entry_size
-            if entry_count * entry_size > limit:
-                raise CorruptIndexError(
-                    f"newPosition > limit: ({entry_count * entry_size} > {limit})",
-                    path=active.path(kind),
-                    expected=f"at most {limit} bytes by {SEGMENT_INDEX_BYTES}",
-                    found=entry_count * entry_size,
-                    advice=f"give a larger {SEGMENT_INDEX_BYTES}, or recover the directory as not cleanly closed",
-                    java_class="java.lang.IllegalArgumentException",
-                )
-
     def first_unstable_offset(self) -> int | None:
         """Return the first unstable offset; see `Segments.batch_base_offset`.
 
@@ -343,13 +376,3 @@ class LogLoader:
         if offset is None:
             return None
         return self.segments.batch_base_offset(max(offset, self.start_offset), self.end_offset)
-
-    def _trim_indexes(self) -> None:
-        """Cut index files behind the last whole entry (`AbstractIndex.trimToValidSize`)."""
-        for segment in self.segments:
-            for kind, entry_size in _INDEX_ENTRY_SIZES.items():
-                name = segment.file_name(kind)
-                odd_size = self._directory.size(name) % entry_size
-                if odd_size:
-                    size = self._directory.size(name) - odd_size
-                    self._directory.truncate(name, size, "cut behind the last whole entry")

@@ -4,25 +4,103 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ... import clock
 from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX
+from ...disk.checkpoint_writing import partition_metadata_bytes
 from ...disk.names import absolute_path, parent
 from ...disk.seam import SEAM, Seam
 from ...disk.side_files import read_partition_metadata
-from ...errors import InconsistentTopicIdError
+from ...errors import CheckpointFormatError, InconsistentTopicIdError
 from ...kernels.append.structs import LogStruct
 from ...layout import partition_metadata
-from ...layout.file_names import LOG_SUFFIX
 from ..config import LogConfig
 from ..maintain.roll import roll_jitter_ms
 from ..partition_log import Later, PartitionLog
 from ..segment.active_segment import ActiveSegment
-from ..segment.log_segment import LogSegment
 from ..segment.writable_folder import WritableFolder
 from .loader import LoadSettings, LogLoader
 from .recover import partition_of
+from .recovered import RecoveryPlan
+from .removals import Removal
+
+
+class PlannedLog:
+    """A partition whose opening is planned: everything is read, and nothing in its directory has changed.
+
+    Attributes:
+        path: of the directory, absolute.
+        topic_partition: its name.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        settings: LoadSettings,
+        *,
+        seam: Seam = SEAM,
+        topic_id: str | None = None,
+    ) -> None:
+        """Plan the recovery of the partition directory at `path`; create the directory if it is missing.
+
+        Args:
+            topic_id: in Kafka's 22 characters; will be written to `partition.metadata` if that is missing.
+
+        Raises:
+            InconsistentTopicIdError: the directory belongs to another topic.
+            LogstoreError: as `recover.plan_recovery`.
+        """
+        path = absolute_path(path)
+        name = partition_of(path)
+        self.topic_partition = f"{name.topic}-{name.partition}"
+        self.path, self._settings = path, settings
+        self._directory = _made_if_missing(path, seam)
+        self._directory.plan()
+        self._topic_id = _topic_id(self._directory, self.topic_partition, topic_id)
+        self._loader = LogLoader(self._directory, self.topic_partition, settings, opens_for_appends=True)
+        self._loader.plan()
+
+    @property
+    def removals(self) -> Sequence[Removal]:
+        """Bytes of logs that the recovery removes."""
+        return self._loader.removals
+
+    @property
+    def summary(self) -> RecoveryPlan:
+        """What the opening would do."""
+        return RecoveryPlan(self.path, tuple(self._loader.removals), tuple(self._directory.repairs))
+
+    def require_accepted(self) -> None:
+        """Raise RecoveryLossError if readable batches would go, and the settings do not accept that."""
+        self._loader.require_accepted()
+
+    def open(
+        self,
+        *,
+        now_ms: Callable[[], int] = clock.now_ms,
+        requires_verification: bool = True,
+        draw_below: Callable[[int], int] = random.randrange,
+        flush_later: Later | None = None,
+    ) -> PartitionLog:
+        """Recover the partition as planned, and open it for appends; arguments and errors as of `open_log`."""
+        loader, config = self._loader, self._settings.config
+        self.require_accepted()
+        loader.apply()
+        loader.producers.state.requires_verification = requires_verification
+        struct = LogStruct()
+        _activate(loader, config, struct, now_ms(), draw_below)
+        return PartitionLog(
+            self._directory,
+            self.topic_partition,
+            loader,
+            struct,
+            config,
+            topic_id=self._topic_id,
+            now_ms=now_ms,
+            draw_below=draw_below,
+            flush_later=flush_later,
+        )
 
 
 def open_log(
@@ -52,25 +130,9 @@ def open_log(
         InconsistentTopicIdError: the directory belongs to another topic.
         LogstoreError: as `recover.recover_partition`.
     """
-    path = absolute_path(path)
-    name = partition_of(path)
-    topic_partition = f"{name.topic}-{name.partition}"
-    directory = _made_if_missing(path, seam)
-    known_topic_id = _topic_id(directory, topic_partition, topic_id)
-    loader = LogLoader(directory, topic_partition, settings, recovers_lost_end=True)
-    loader.load()
-    loader.producers.state.requires_verification = requires_verification
-    struct = LogStruct()
-    _activate(loader, settings.config, struct, now_ms(), draw_below)
-    directory.is_recovering = False
-    return PartitionLog(
-        directory,
-        topic_partition,
-        loader,
-        struct,
-        settings.config,
-        topic_id=known_topic_id,
+    return PlannedLog(path, settings, seam=seam, topic_id=topic_id).open(
         now_ms=now_ms,
+        requires_verification=requires_verification,
         draw_below=draw_below,
         flush_later=flush_later,
     )
@@ -84,15 +146,21 @@ def _made_if_missing(path: str, seam: Seam) -> WritableFolder:
 
 
 def _topic_id(directory: WritableFolder, topic_partition: str, topic_id: str | None) -> str | None:
-    """Return the id in `partition.metadata`; create the file if it is missing and an id is given."""
+    """Return the id in `partition.metadata`; write one that is given if the file is missing or does not parse."""
     name = partition_metadata.FILE_NAME
     if not directory.exists(name):
         if topic_id is not None:
-            directory.replace(name, _metadata(topic_id), "was missing", temporary_suffix=CHECKPOINT_TEMPORARY_SUFFIX)
+            _write_topic_id(directory, topic_id, "was missing")
         return topic_id
-    if topic_id is not None and directory.read(name) == _metadata(topic_id):
+    if topic_id is not None and directory.read(name) == partition_metadata_bytes(topic_id):
         return topic_id
-    known = read_partition_metadata(directory.file(name)).topic_id
+    try:
+        known = read_partition_metadata(directory.file(name)).topic_id
+    except CheckpointFormatError:
+        if topic_id is None:
+            raise
+        _write_topic_id(directory, topic_id, "did not parse")
+        return topic_id
     if topic_id not in (None, known):
         raise InconsistentTopicIdError(
             f"Tried to assign topic ID {topic_id} to log for topic partition {topic_partition},but log already "
@@ -102,8 +170,9 @@ def _topic_id(directory: WritableFolder, topic_partition: str, topic_id: str | N
     return known
 
 
-def _metadata(topic_id: str) -> bytes:
-    return f"version: {partition_metadata.CURRENT_VERSION}\ntopic_id: {topic_id}".encode()
+def _write_topic_id(directory: WritableFolder, topic_id: str, reason: str) -> None:
+    data = partition_metadata_bytes(topic_id)
+    directory.replace(partition_metadata.FILE_NAME, data, reason, temporary_suffix=CHECKPOINT_TEMPORARY_SUFFIX)
 
 
 def _activate(
@@ -114,16 +183,7 @@ def _activate(
         segment.created_ms, segment.roll_jitter_ms = now_ms, roll_jitter_ms(config, draw_below)
     last = loader.segments.last
     assert last is not None
-    _cut_torn_tail(last, loader.end_position)
     active = ActiveSegment.resume(last, config, struct)
     if loader.has_made_segment:
         active.preallocate(config)
     loader.segments.add(active)
-
-
-def _cut_torn_tail(segment: LogSegment, size: int) -> None:
-    """Cut what is behind the last whole batch: a clean start leaves it, and a broker would append behind it."""
-    if size < segment.size:
-        name = segment.file_name(LOG_SUFFIX)
-        segment.directory.truncate(name, size, f"cut {segment.size - size} bytes behind the last whole batch")
-        segment.size = size

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from ...disk.side_files import read_producer_snapshot
+from ...disk.directory import offset_in_name
+from ...disk.side_files import checked_producer_snapshot
 from ...errors import CorruptSnapshotError
 from ...folds.producer_state import ProducerState
 from ...folds.producer_update import AppendOrigin, ProducerUpdate
-from ...layout.file_names import LOG_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, base_offset_of, segment_file_name
+from ...layout.file_names import LOG_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, segment_file_name
 from ...view.batch_search import batch_tables
 from ...view.segments import Segments
 from ..segment.log_segment import LogSegment
+from ..segment.unsynced_files import UnsyncedFiles
 from ..segment.writable_folder import WritableFolder
 
 
@@ -84,18 +86,26 @@ class PartitionProducers:
         self.state.map_end_offset = end_offset
         self.take_snapshot()
 
-    def take_snapshot(self) -> None:
-        """Write a snapshot, if the state has moved on since the last one."""
+    def take_snapshot(self, unsynced: UnsyncedFiles | None = None) -> None:
+        """Write a snapshot, if the state has moved on since the last one.
+
+        Args:
+            unsynced: gets the file, to be synced later; None syncs it now. A load takes an older snapshot for one that
+                a crash has torn.
+        """
         offset = self.state.map_end_offset
         if offset > self._last_snapshot_offset:
-            self.put_snapshot(offset, self.state.to_snapshot_bytes())
+            self.put_snapshot(offset, self.state.to_snapshot_bytes(), unsynced)
 
-    def put_snapshot(self, offset: int, content: bytes) -> None:
-        """Write a snapshot for `offset`, unless there is one as late as that."""
+    def put_snapshot(self, offset: int, content: bytes, unsynced: UnsyncedFiles | None = None) -> None:
+        """Write a snapshot for `offset`, unless there is one as late as that; see `take_snapshot`."""
         if offset <= self._last_snapshot_offset:
             return
         name = segment_file_name(offset, PRODUCER_SNAPSHOT_SUFFIX)
-        self._directory.replace(name, content, f"producers as of offset {offset}")
+        if unsynced is None:
+            self._directory.replace(name, content, f"producers as of offset {offset}")
+        else:
+            unsynced.add(PRODUCER_SNAPSHOT_SUFFIX, self._directory.replace_unsynced(name, content))
         self.snapshots[offset] = name
         self._last_snapshot_offset = offset
 
@@ -128,7 +138,7 @@ class PartitionProducers:
 
     def _list_snapshots(self) -> None:
         names = [name for name in self._directory.names() if name.endswith(PRODUCER_SNAPSHOT_SUFFIX)]
-        self.snapshots = {base_offset_of(name): name for name in names}
+        self.snapshots = {offset_in_name(self._directory.file(name)): name for name in names}
 
     def _remove_snapshot(self, offset: int, reason: str) -> None:
         name = self.snapshots.pop(offset, None)
@@ -151,7 +161,7 @@ class PartitionProducers:
         while self.snapshots:
             offset = max(self.snapshots)
             try:
-                snapshot = read_producer_snapshot(self._directory.file(self.snapshots[offset]))
+                snapshot = checked_producer_snapshot(self._directory.read(self.snapshots[offset]))
             except CorruptSnapshotError as error:
                 self._remove_snapshot(offset, str(error.message))
                 continue

@@ -4,6 +4,8 @@ After a clean shutdown almost nothing is read. After any other, every segment fr
 behind its last good batch and given new indexes; segments behind one that was cut are removed. Files and state are then
 those that Apache Kafka 4.3.1 leaves when it opens the directory and closes it again.
 
+Everything is planned before anything changes (`plan_recovery`): the plan names the readable batches that would go.
+
 Recovery that crashes and runs again ends in the same state: what is removed because of some evidence goes before that
 evidence. The caller must own the directory, see `disk.lock`.
 """
@@ -20,7 +22,7 @@ from ...errors import DataDirectoryError, UsageError
 from ...layout.file_names import DirectoryKind, PartitionDirectory
 from ..segment.writable_folder import WritableFolder
 from .loader import LoadSettings, LogLoader
-from .recovered import RecoveredLog, describe_segment
+from .recovered import RecoveredLog, RecoveryPlan, describe_segment
 
 
 def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> RecoveredLog:
@@ -30,21 +32,41 @@ def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> R
         InvalidNameError: the directory's name is no partition's, or a file's name holds no offset.
         UsageError: the directory is being deleted.
         DataDirectoryError: a file cannot be read or written, or is a symbolic link.
+        RecoveryLossError: readable batches would go, and the settings do not accept that; nothing has changed.
         CheckpointFormatError: `leader-epoch-checkpoint` or `partition.metadata` does not parse.
         CorruptRecordError, CorruptIndexError, InvalidRecordError, InvalidTxnStateError, IndexFullError,
         OffsetOverflowError, InvalidOffsetError: damage that keeps a broker from starting too.
     """
+    loader, directory = _loader(path, settings, seam)
+    loader.load()
+    return _recovered(loader, directory)
+
+
+def plan_recovery(path: str, settings: LoadSettings) -> RecoveryPlan:
+    """Return what a recovery of the partition directory at `path` would do; change nothing.
+
+    It is the recovery itself, up to the first change. Raises as `recover_partition`, but accepts every loss.
+    """
+    loader, directory = _loader(path, settings, SEAM)
+    loader.plan()
+    return RecoveryPlan(directory.path, tuple(loader.removals), tuple(directory.repairs))
+
+
+def _loader(path: str, settings: LoadSettings, seam: Seam) -> tuple[LogLoader, WritableFolder]:
     path = absolute_path(path)
     name = partition_of(path)
     if not os.path.isdir(path):
         raise DataDirectoryError("There is no such directory", path=path)
     directory = WritableFolder(path, seam)
-    loader = LogLoader(directory, f"{name.topic}-{name.partition}", settings)
-    loader.load()
+    return LogLoader(directory, f"{name.topic}-{name.partition}", settings), directory
+
+
+def _recovered(loader: LogLoader, directory: WritableFolder) -> RecoveredLog:
+    name = partition_of(directory.path)
     return RecoveredLog(
         topic=name.topic,
         partition=name.partition,
-        path=path,
+        path=directory.path,
         topic_id=topic_id_of(directory.path),
         log_start_offset=loader.start_offset,
         log_end_offset=loader.end_offset,
@@ -55,6 +77,7 @@ def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> R
         leader_epochs=tuple(loader.epochs.entries),
         producers=tuple(sorted(loader.producers.state, key=lambda producer: producer.producer_id)),
         repairs=tuple(directory.repairs),
+        removals=tuple(loader.removals),
     )
 
 

@@ -1,4 +1,4 @@
-"""Result of a recovery: a partition's offsets, segments, producers and repairs."""
+"""Plan and result of a recovery: a partition's offsets, segments, producers and repairs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ...errors import DataDirectoryError
 from ...folds.producer_state import ProducerEntry
 from ..segment.log_segment import LogSegment
 from ..segment.writable_folder import Repair
+from .removals import Removal
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class RecoveredLog:
         leader_epochs: (epoch, start offset) of each.
         producers: by ascending id.
         repairs: changes in order.
+        removals: bytes of logs that went.
     """
 
     topic: str
@@ -54,6 +56,27 @@ class RecoveredLog:
     leader_epochs: tuple[tuple[int, int], ...]
     producers: tuple[ProducerEntry, ...]
     repairs: tuple[Repair, ...]
+    removals: tuple[Removal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryPlan:
+    """What a recovery of a partition would do.
+
+    Attributes:
+        path: of the directory.
+        removals: bytes of logs that would go.
+        repairs: changes in order.
+    """
+
+    path: str
+    removals: tuple[Removal, ...]
+    repairs: tuple[Repair, ...]
+
+    @property
+    def readable(self) -> list[Removal]:
+        """The removals with readable batches in them."""
+        return [one for one in self.removals if one.batch_count]
 
 
 def describe_segment(segment: LogSegment) -> RecoveredSegment:

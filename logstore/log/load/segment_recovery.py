@@ -32,6 +32,7 @@ from ...layout.file_names import (
 from ...view.batch_search import batch_tables
 from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
 from ..segment.log_segment import LogSegment
+from ..segment.planned_changes import PlannedContent
 
 # errors that end a segment at the batch; any other keeps a broker from starting
 _BATCH_FAILURES = (CorruptRecordError.java_class, InvalidRecordError.java_class)
@@ -75,7 +76,7 @@ def recover_segment(
     """
     scan = _Scan(_empty_indexes(segment, config), AbortedTransactions())
     try:
-        with MappedFile(segment.path(LOG_SUFFIX)) as log:
+        with segment.map_log() as log:
             _scan(log, segment, scan, producers, epochs)
         truncated_size = segment.size - scan.valid_size
         segment.size = scan.valid_size
@@ -142,7 +143,13 @@ def _empty_indexes(segment: LogSegment, config: LogConfig) -> SegmentIndexes:
     return indexes
 
 
-def _scan(log: MappedFile, segment: LogSegment, scan: _Scan, producers: ProducerState, epochs: LeaderEpochs) -> None:
+def _scan(
+    log: MappedFile | PlannedContent,
+    segment: LogSegment,
+    scan: _Scan,
+    producers: ProducerState,
+    epochs: LeaderEpochs,
+) -> None:
     data = log.data[: segment.size]
     for table in scan_windows(data, 0, data.size, release=log.release):
         valid_count = valid_row_count(data, table)

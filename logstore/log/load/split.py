@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...columns.batch_table import BatchTable, scan
+from ...disk.seam import Writable
 from ...errors import CorruptRecordError, OffsetOverflowError
 from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...layout.batch import MAGIC_V2
@@ -84,7 +85,8 @@ def _write_cleaned(segment: LogSegment, config: LogConfig) -> list[int]:
             part = scan(data[start:end])
             new = LogSegment(directory, base_offset, CLEANED_SUFFIX, end - start)
             indexes = index_segment(new, part, config)
-            contents = (indexes.offset_index_bytes(), indexes.time_index_bytes(), data[start:end].tobytes())
+            log: Writable = data[start:end].data  # mapped, not copied
+            contents = (indexes.offset_index_bytes(), indexes.time_index_bytes(), log)
             for kind, content in zip(_KINDS, contents, strict=True):
                 directory.replace(new.file_name(kind), content, f"split from segment {segment.base_offset}")
             base_offsets.append(base_offset)

@@ -32,6 +32,7 @@ def flush(log: PartitionLog, end_offset: int | None = None) -> None:
         sync_segment(segment)
     if log.active.base_offset < end_offset:
         log.active.sync()
+    log.directory.sync()
     _mark(log, end_offset)
 
 
@@ -50,6 +51,7 @@ def flush_beside(log: PartitionLog) -> None:
         for segment in unsynced:
             sync_segment(segment)
         active.sync()
+        log.directory.sync()
         with log.lock:
             if log.active is not active:  # rolled or truncated meanwhile: the new segments are not synced yet
                 flush(log)
@@ -77,6 +79,7 @@ def _flush_closed(log: PartitionLog, end_offset: int) -> None:
     with log.failure.poisoned_by(FAILURE_TEXT):
         for segment in unsynced:
             sync_segment(segment)
+        log.directory.sync()
         with log.lock:
             # a truncation may have come first, and appends in place of what it removed
             below = [segment for segment in log.segments if segment.base_offset < end_offset]
@@ -105,7 +108,6 @@ def _unsynced(log: PartitionLog, end_offset: int) -> list[LogSegment]:
 
 
 def _mark(log: PartitionLog, end_offset: int) -> None:
-    """Move the recovery point; the caller has synced everything below but names."""
-    log.directory.sync()
+    """Move the recovery point; the caller has synced everything below, names too, and holds the log's lock."""
     log.offsets.synced(end_offset)
     log.last_flush_ms = log.now_ms()

@@ -11,6 +11,7 @@ goes only with all others, and an empty one is rolled first. Open transactions h
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +31,8 @@ RETENTION_BYTES = "retention.bytes"
 RETENTION_MS = "retention.ms"
 DELETE = "delete"
 UP_TO_HIGH_WATERMARK = -1
+
+_LOGGER = logging.getLogger("logstore")
 
 # Decides whether a segment goes, given the base offset of the next segment, None for the last.
 Condition = Callable[[LogSegment, int | None], bool]
@@ -90,14 +93,19 @@ def raise_log_start(log: PartitionLog, offset: int) -> bool:
     """
     if not log.offsets.may_start_at(offset):
         return False
+    raise_recovery_point(log, offset)
+    move_log_start(log, offset)
+    return True
+
+
+def move_log_start(log: PartitionLog, offset: int) -> None:
+    """Move the log start up, and all that follows it but the recovery point. The caller holds the log's lock."""
     log.offsets.raise_log_start(offset)
     log.remote_start_offset = None
-    raise_recovery_point(log, offset)
     if log.epochs.truncate_from_start(offset):
         log.write_epochs()
     log.producers.raise_log_start_offset(offset)
     log.offsets.refresh_first_unstable_offset()
-    return True
 
 
 def _is_below_start(log: PartitionLog) -> Condition:
@@ -127,12 +135,19 @@ def _delete_by_time(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
     retention_ms = log.config[RETENTION_MS]
     if retention_ms < 0:
         return []
-    return _delete(
-        log,
-        lambda segment, next_base_offset: now_ms - segment.load_largest_timestamp() > retention_ms,
-        f"log retention time {retention_ms}ms breach",
-        now_ms,
-    )
+
+    def is_old(segment: LogSegment, next_base_offset: int | None) -> bool:
+        largest_timestamp = segment.load_largest_timestamp()
+        if largest_timestamp > now_ms:
+            _LOGGER.warning(
+                "%s: segment %s contains future timestamp(s), making it ineligible to be deleted; the largest is %s",
+                log.topic_partition,
+                segment.base_offset,
+                largest_timestamp,
+            )
+        return bool(now_ms - largest_timestamp > retention_ms)
+
+    return _delete(log, is_old, f"log retention time {retention_ms}ms breach", now_ms)
 
 
 def _delete(log: PartitionLog, condition: Condition, reason: str, now_ms: int) -> list[DeletedSegment]:
@@ -147,10 +162,13 @@ def _delete(log: PartitionLog, condition: Condition, reason: str, now_ms: int) -
     following = log.segments.higher(deletable[-1].base_offset)
     assert following is not None
     # the start first: no reader may look for a segment that is gone
-    raise_log_start(log, following.base_offset)
+    if log.offsets.may_start_at(following.base_offset):
+        move_log_start(log, following.base_offset)
     remove_segments(log, deletable, reason, now_ms)
     delete_snapshots(log, deletable, now_ms)
     log.directory.sync()
+    # behind the names: until then a load may find the segments, whose bytes nobody has synced
+    log.offsets.synced(following.base_offset)
     return [DeletedSegment(segment.base_offset, segment.size, reason) for segment in deletable]
 
 

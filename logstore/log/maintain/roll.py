@@ -44,9 +44,9 @@ def should_roll(log: PartitionLog, size: int, max_timestamp: int, last_offset: i
 def roll(log: PartitionLog, expected_next_offset: int = 0) -> ActiveSegment:
     """Close the active segment, and begin one at the log's end, or at `expected_next_offset` if that is higher.
 
-    An empty active segment with the same base is replaced. `flush_later` syncs what is below the new one; without it,
-    or if the recovery point of the log or of the checkpoint is not below the log's end, the roll itself syncs, else
-    that point would lie behind a segment that is not durable.
+    An empty active segment with the same base is replaced. `flush_later` syncs what is below the new one, and the
+    snapshot of the producers there (KAFKA-15046); without it, or if the recovery point of the log or of the checkpoint
+    is not below the log's end, the roll itself syncs, else that point would lie behind a segment that is not durable.
 
     Raises:
         InvalidOffsetError: a segment with this or a higher base exists: offsets are damaged, or an append behind the
@@ -55,7 +55,7 @@ def roll(log: PartitionLog, expected_next_offset: int = 0) -> ActiveSegment:
     """
     now_ms, jitter_ms = log.now_ms(), log.roll_jitter_ms()  # first: functions that the caller passed
     base_offset = max(expected_next_offset, log.log_end_offset)
-    active = log.active
+    active, unsynced = log.active, None
     _require_free(log, base_offset, expected_next_offset)
     if base_offset == active.base_offset:
         active.release()
@@ -64,9 +64,11 @@ def roll(log: PartitionLog, expected_next_offset: int = 0) -> ActiveSegment:
         log.segments.add(closed)
         if log.flush_later is None or log.offsets.promised_recovery_point >= log.log_end_offset:
             sync_segment(closed)
+        else:
+            unsynced = closed.unsynced
     begin_segment(log, base_offset, now_ms, jitter_ms)
     log.producers.state.map_end_offset = base_offset
-    log.producers.take_snapshot()
+    log.producers.take_snapshot(unsynced)
     if log.flush_later is None:
         flush(log, base_offset)
     else:

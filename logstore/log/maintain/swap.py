@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from ...errors import DataDirectoryError
 from ...layout.file_names import CLEANED_SUFFIX, DELETED_SUFFIX, SEGMENT_SUFFIXES, SWAP_SUFFIX
 from ..segment.log_segment import LogSegment
 from ..segment.writable_folder import WritableFolder
@@ -41,14 +42,20 @@ class DeletedFiles:
         """Remove the files that are due by `now_ms`; return their names.
 
         Raises:
-            DataDirectoryError: a file cannot be removed; it and those behind it stay due.
+            DataDirectoryError: of the first file that cannot be removed; it stays due, and all were tried.
         """
-        removed = []
+        removed, failure = [], None
         for due_ms, name in list(self._due):
             if due_ms <= now_ms:
-                directory.delete(name, "was to be deleted")
+                try:
+                    directory.delete(name, "was to be deleted")
+                except DataDirectoryError as error:
+                    failure = failure or error
+                    continue
                 self._due.remove((due_ms, name))
                 removed.append(name)
+        if failure is not None:
+            raise failure
         return removed
 
 

@@ -11,8 +11,9 @@ from ...disk.directory import PartitionFiles
 from ...disk.files import read_file
 from ...disk.names import child, file_name, parent
 from ...disk.seam import Seam
-from ...errors import UsageError
+from ...errors import CheckpointFormatError, LogstoreError, UsageError
 from ...layout import partition_metadata
+from ...layout.file_names import LOG_SUFFIX
 
 
 def require_new_directory(files: PartitionFiles, destination: str) -> None:
@@ -26,6 +27,12 @@ def require_new_directory(files: PartitionFiles, destination: str) -> None:
         raise UsageError(
             "The copy must have the partition's name", path=destination, expected=name, found=file_name(destination)
         )
+    if os.path.commonpath([os.path.realpath(destination), os.path.realpath(files.path)]) == os.path.realpath(
+        files.path
+    ):
+        raise UsageError(
+            "The copy would be in the directory that is copied", path=destination, advice="name another destination"
+        )
     if os.path.lexists(destination):
         raise UsageError("There is such a directory already", path=destination, advice="name one that is not there")
     directory = parent(destination)
@@ -36,6 +43,10 @@ def require_new_directory(files: PartitionFiles, destination: str) -> None:
             expected=f"a directory, to make {name} in",
             found="something else" if os.path.lexists(directory) else "nothing",
             advice="make it first, or name another destination",
+        )
+    if any(name.endswith(LOG_SUFFIX) for name in os.listdir(directory)):
+        raise UsageError(
+            "The copy would be in the directory of a partition", path=directory, advice="name another destination"
         )
 
 
@@ -60,7 +71,28 @@ def new_directory(path: str, seam: Seam) -> Iterator[None]:
 
 
 def copy_metadata(files: PartitionFiles, destination: str, seam: Seam) -> None:
-    """Copy `partition.metadata`, if the partition has one."""
-    metadata = files.files.get(partition_metadata.FILE_NAME)
-    if metadata is not None:
-        write_file(seam, child(destination, partition_metadata.FILE_NAME), [read_file(metadata)])
+    """Copy `partition.metadata`, if the partition has one that parses: a broker does not start with another.
+
+    Copy the snapshots of a metadata log too: they hold what is below its start.
+    """
+    path = files.files.get(partition_metadata.FILE_NAME)
+    kept = [path] if path is not None and metadata_problem(files) is None else []
+    for path in (*kept, *files.kraft_snapshots.values()):
+        write_file(seam, child(destination, file_name(path)), [read_file(path)])
+
+
+def metadata_problem(files: PartitionFiles) -> LogstoreError | None:
+    """Return why `partition.metadata` is not in a copy, if the partition has one; raise DataDirectoryError."""
+    path = files.files.get(partition_metadata.FILE_NAME)
+    if path is None:
+        return None
+    try:
+        partition_metadata.parse_partition_metadata(read_file(path), path=path)
+    except CheckpointFormatError as error:
+        error.path = path
+        error.advice = (
+            "the copy has none: put one with the topic's id there, which `logstore topics` knows; without it a broker "
+            "sets the directory aside as -stray"
+        )
+        return error
+    return None

@@ -1,10 +1,12 @@
 """Salvage: copy what is good in a damaged partition directory to a new one that a broker starts with.
 
 A broker's own recovery cuts a segment at its first bad batch, and removes all segments behind it. Salvage keeps every
-batch that is good by itself, before and behind the damage, with its bytes and offsets. It leaves out and reports: a
-wrong checksum, bytes that are no batch, records that are not what they say, offsets that go back or that the segment
-cannot hold, a control batch that is no marker, a batch outside of its producer's transaction. The recovery that a
-broker does makes the side files anew.
+batch that is good by itself, before and behind the damage, with its bytes and offsets, from the first one on, wherever
+the log started. A batch is good if a broker's recovery takes it: unusual is not damaged. Salvage leaves out and reports
+a wrong checksum, bytes that are no batch, and what would keep a broker from loading the rest: offsets that no index can
+hold (`placement`), a batch outside of its producer's transaction, a marker that does not parse. Segments whose offsets
+or sizes are too large for Kafka are split. The recovery that a broker does makes the side files anew, and then the copy
+is read again and compared with the plan.
 
     plan = plan_salvage("data/orders-0")            reads only, into memory: a broker may cut what is mapped
     salvage("data/orders-0", "rescued/orders-0", settings)
@@ -16,29 +18,30 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
 
 from ...disk.atomic import write_file
-from ...disk.directory import PartitionFiles, list_partition_directory
+from ...disk.directory import PartitionFiles, list_partition_directory, offset_in_name
 from ...disk.file_range import FileRange
-from ...disk.mapped import CopiedFile
+from ...disk.mapped import CopiedFile, MappedFile, exceeds_segment
 from ...disk.names import absolute_path, child
 from ...disk.seam import SEAM, Seam
-from ...errors import LogstoreError, UsageError
+from ...errors import InvalidNameError, LogstoreError, UsageError
 from ...folds import producer_update
 from ...folds.producer_state import ProducerState
-from ...kernels.scan import batches as fields
-from ...layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID
-from ...layout.file_names import LOG_SUFFIX, METADATA_TOPIC, SWAP_SUFFIX, segment_file_name
-from ...view.record_checks import bad_records, has_data, has_readable_header
-from ...view.walk import OFFSET_SPAN, Advance, Run, walk
+from ...layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, segment_file_name
+from ...view.batch_search import unreadable_wrappers
+from ...view.walk import Advance, Run, walk
+from ..config import LogConfig, parse_config
 from ..load.loader import LoadSettings
 from ..load.recover import recover_partition
 from ..load.recovered import RecoveredLog
 from .copying import copy_metadata, new_directory, require_new_directory
+from .placement import Placement, place
+from .read_back import Expected, require_as_planned
 
 _COPY_SIZE = 16 * 1024 * 1024  # bytes written at a time
 
@@ -50,6 +53,7 @@ class Piece(NamedTuple):
         first_offset, end_offset: of its batches, the end exclusive; None where it cannot be told.
         batch_count: 0 if it is no batch.
         problem: why it is left out; None if it is kept.
+        copy_base_offset: of the copy's segment that it comes into; None if it is left out.
     """
 
     base_offset: int
@@ -59,13 +63,23 @@ class Piece(NamedTuple):
     end_offset: int | None
     batch_count: int
     problem: str | None
+    copy_base_offset: int | None = None
 
 
-def plan_salvage(path: str, advance: Advance = lambda size: None) -> list[Piece]:
+class Salvaged(NamedTuple):
+    """What a salvage wrote, read again: the log of the copy, its batches, and the bytes of its `.log` files."""
+
+    log: RecoveredLog
+    batch_count: int
+    size: int
+
+
+def plan_salvage(path: str, advance: Advance = lambda size: None, *, config: LogConfig | None = None) -> list[Piece]:
     """Return what would be kept of the partition directory at `path` and what left out, in log order.
 
     Args:
         advance: told of the bytes that are read.
+        config: of the log; by default Kafka's.
 
     Raises:
         UsageError: a cleaning was being finished, so it is unknown which segments count.
@@ -74,10 +88,10 @@ def plan_salvage(path: str, advance: Advance = lambda size: None) -> list[Piece]
     """
     files = list_partition_directory(path)
     _require_no_swap(files)
-    planner = _Planner(files)
+    planner = _Planner(files, parse_config({}) if config is None else config)
     pieces: list[Piece] = []
     for segment in files.segments:
-        for piece in planner.segment(CopiedFile(segment.log), segment.base_offset):
+        for piece in planner.segment(_opened(segment.log), segment.base_offset):
             advance(piece.end - piece.start)
             last = pieces[-1] if pieces else None
             if last is not None and last.problem is piece.problem is None and _joins(last, piece):
@@ -100,94 +114,99 @@ def losses(pieces: list[Piece]) -> list[Piece]:
 
 def salvage(
     path: str, destination: str, settings: LoadSettings, *, pieces: list[Piece] | None = None, seam: Seam = SEAM
-) -> RecoveredLog:
-    """Copy what is good to the new directory `destination`, and rebuild everything beside it.
+) -> Salvaged:
+    """Copy what is good to the new directory `destination`, rebuild everything beside it, and read the copy again.
 
     Args:
         destination: must not exist; its name is that of the same partition.
-        settings: for the recovery, which takes the recovery point as 0 and the shutdown as unclean.
+        settings: for the recovery, which takes the recovery point as 0 and the shutdown as unclean. Batches below the
+            log start are kept too; a log without any batch begins there.
         pieces: of `plan_salvage`, if it was called before.
 
     Raises:
         UsageError: `destination` exists or has another name, or its parent is missing.
-        InvalidNameError, DataDirectoryError: as `plan_salvage`; or something was cut meanwhile, or cannot be written.
-            Nothing is left at `destination`.
+        InvalidNameError, DataDirectoryError: as `plan_salvage`; or something was cut meanwhile, or cannot be written,
+            or is in the copy not as planned. Nothing is left at `destination`.
     """
     destination = absolute_path(destination)
     files = list_partition_directory(path)
     require_new_directory(files, destination)
-    plan = plan_salvage(path) if pieces is None else pieces
+    plan = plan_salvage(path, config=settings.config) if pieces is None else pieces
+    kept = [piece for piece in plan if piece.problem is None]
+    settings = replace(
+        settings,
+        was_clean=False,
+        recovery_point=0,
+        log_start_offset=0 if kept else settings.log_start_offset,
+    )
+    logs = {segment.base_offset: segment.log for segment in files.segments}
     with new_directory(destination, seam):
-        for segment in files.segments:
-            kept = [piece for piece in plan if piece.base_offset == segment.base_offset and piece.problem is None]
-            _copy(segment.log, child(destination, segment_file_name(segment.base_offset, LOG_SUFFIX)), kept, seam)
+        for base_offset, parts in _segments_of(files, kept).items():
+            name = segment_file_name(base_offset, LOG_SUFFIX)
+            write_file(seam, child(destination, name), _chunks(parts, logs))
         copy_metadata(files, destination, seam)
-        return recover_partition(destination, replace(settings, was_clean=False, recovery_point=0), seam)
+        log = recover_partition(destination, settings, seam)
+        expected = [
+            Expected(base_offset, piece.end - piece.start, piece.batch_count, piece.first_offset, piece.end_offset)
+            for base_offset, parts in _segments_of(files, kept).items()
+            for piece in parts
+        ]
+        batch_count, size = require_as_planned(destination, expected)
+        return Salvaged(log, batch_count, size)
+
+
+def _segments_of(files: PartitionFiles, kept: list[Piece]) -> dict[int, list[Piece]]:
+    """Return the pieces of each segment of the copy, by base offset; a segment without any stays, an empty one."""
+    segments: dict[int, list[Piece]] = {}
+    moved = {piece.base_offset for piece in kept}
+    for segment in files.segments:
+        if segment.base_offset not in moved:
+            segments[segment.base_offset] = []
+    for piece in kept:
+        assert piece.copy_base_offset is not None
+        segments.setdefault(piece.copy_base_offset, []).append(piece)
+    return dict(sorted(segments.items()))
+
+
+def _opened(path: str) -> CopiedFile | MappedFile:
+    """Return the bytes of a `.log`, copied, as a broker may cut it; a file that is too large no broker opens."""
+    return MappedFile(path, is_bounded=False) if exceeds_segment(path) else CopiedFile(path)
 
 
 class _Planner:
     """Carries the state that decides about a batch from one to the next."""
 
-    def __init__(self, files: PartitionFiles) -> None:
-        bases = [segment.base_offset for segment in files.segments]
-        self._next_base = dict(pairwise(bases))
-        self._last_offset = -1
-        self._out_of_order: frozenset[int] = frozenset()
-        self._is_metadata = files.topic == METADATA_TOPIC
+    def __init__(self, files: PartitionFiles, config: LogConfig) -> None:
+        self._taken = {segment.base_offset for segment in files.segments}
+        self._config = config
         self._producers = ProducerState(f"{files.topic}-{files.partition}")
 
-    def segment(self, log: CopiedFile, base_offset: int) -> Iterator[Piece]:
+    def segment(self, log: CopiedFile | MappedFile, base_offset: int) -> Iterator[Piece]:
         """Yield the pieces of one segment."""
-        first_offset = max(base_offset, self._last_offset + 1)
-        self._out_of_order = _out_of_order(log, base_offset, first_offset, self._end_of(base_offset))
+        placement = place(walk(log, base_offset), base_offset, self._taken, self._config)
         for piece in walk(log, base_offset):
             if isinstance(piece, Run):
-                yield from self._run(piece, base_offset)
+                yield from self._run(piece, base_offset, placement)
             else:
                 problem = f"expected {piece.expected}, found {piece.found}"
                 offset = piece.offset if piece.is_batch else None
                 yield Piece(base_offset, piece.start, piece.end, offset, None, int(piece.is_batch), problem)
 
-    def _run(self, run: Run, base_offset: int) -> Iterator[Piece]:
-        """Split a run into good pieces, each followed by the row that was skipped."""
-        row, bad = run.first_row, _bad_content(run, is_metadata=self._is_metadata)
+    def _run(self, run: Run, base_offset: int, placement: Placement) -> Iterator[Piece]:
+        """Split a run into kept pieces, each followed by the row that was left out."""
+        row = run.first_row
+        stops = _Stops(run, placement)
         while row < run.row_end:
-            row_end, problem = self._misplaced(run, row, base_offset)
-            bad_row = next((each for each in bad if row <= each < row_end), row_end)
-            if bad_row < row_end:
-                row_end, problem = bad_row, bad[bad_row]
+            row_end, problem, copy_base_offset = stops.next(row)
             followed_end, refusal = self._followed(run, row, row_end)
             if refusal is not None:
                 row_end, problem = followed_end, refusal
             if row_end > row:
-                yield _piece(run, row, row_end, base_offset, None)
-                self._last_offset = int(run.table.last_offset[row_end - 1])
+                yield _piece(run, row, row_end, base_offset, None)._replace(copy_base_offset=copy_base_offset)
             row = row_end
             if problem is not None:
                 yield _piece(run, row, row + 1, base_offset, problem)
                 row += 1
-
-    def _misplaced(self, run: Run, first_row: int, base_offset: int) -> tuple[int, str | None]:
-        """Return the first row whose header cannot stand there, and why; the end of the run if there is none."""
-        table, last, end = run.table, self._last_offset, self._end_of(base_offset)
-        rows = slice(first_row, run.row_end)
-        columns = (table.base_offset[rows], table.column(fields.LAST_OFFSET_DELTA)[rows], table.magic[rows])
-        values = zip(*(column.tolist() for column in columns), strict=True)
-        for row, (base, delta, magic) in enumerate(values, start=first_row):
-            if magic > MAGIC_V2:
-                return row, f"magic {magic} is not known"
-            if base <= last or delta < 0:
-                return row, f"offset {base} is not above {last}" if base <= last else "its offsets go back"
-            if base < base_offset or base + delta >= end:
-                return row, f"offsets {base} to {base + delta} are not below {end}, where the next segment begins"
-            if int(table.position[row]) in self._out_of_order:
-                return row, f"offsets {base} to {base + delta} are not below those of batches behind it"
-            last = base + delta
-        return run.row_end, None
-
-    def _end_of(self, base_offset: int) -> int:
-        """Return the offset below which those of a segment are."""
-        return min(self._next_base.get(base_offset, base_offset + OFFSET_SPAN), base_offset + OFFSET_SPAN)
 
     def _followed(self, run: Run, first_row: int, row_end: int) -> tuple[int, str | None]:
         """Step the producers; return the first row that recovery could not follow, and why."""
@@ -195,67 +214,58 @@ class _Planner:
             producer_update.step(self._producers, run.data, run.table, first_row, row_end)
         except LogstoreError as error:
             producer_update.take_completed(self._producers)
-            columns, place = run.table.position, error.position
-            if place is None:  # a marker of a transaction that is not open, as its offset tells
-                columns, place = run.table.last_offset, error.offset or 0
-            row = first_row + int((columns[first_row:row_end] < place).sum())
-            return row, error.message or "it is no transaction marker"
+            if error.position is None:  # a marker of a transaction that is not open, as its offset tells
+                is_there = run.table.last_offset[first_row:row_end] == error.offset
+            else:
+                is_there = run.table.position[first_row:row_end] == error.position
+            return first_row + int(is_there.argmax()), error.message or "it is no transaction marker"
         return row_end, None
 
 
-def _out_of_order(log: CopiedFile, base_offset: int, first_offset: int, end_offset: int) -> frozenset[int]:
-    """Return positions of batches whose offsets are too high or too low among those of the segment.
+class _Stops:
+    """Rows of a run at which a kept piece ends: batches that are left out, and first ones of a segment of the copy."""
 
-    One wrong offset must not drop all batches behind it: the longest ascending subsequence stays. `ends[n]` is the
-    lowest last offset that n + 1 ascending batches can have.
-    """
-    columns = [
-        np.stack([run.table.base_offset, run.table.last_offset, run.table.position])[:, run.first_row : run.row_end]
-        for run in walk(log, base_offset)
-        if isinstance(run, Run)
-    ]
-    bases, lasts, positions = np.concatenate([np.empty((3, 0), np.int64), *columns], axis=1)
-    fits = np.flatnonzero((bases >= first_offset) & (lasts >= bases) & (lasts < end_offset))
-    if (bases[fits][1:] > lasts[fits][:-1]).all():
-        return frozenset()
-    ends, rows, before = list[int](), list[int](), dict[int, int]()  # of the best row of each length, and its own
-    for row in fits.tolist():
-        length = bisect_left(ends, bases[row])
-        before[row] = rows[length - 1] if length else -1
-        if length == len(ends):
-            ends.append(int(lasts[row]))
-            rows.append(row)
-        elif lasts[row] < ends[length]:
-            ends[length], rows[length] = int(lasts[row]), row
-    kept, row = set[int](), rows[-1]
-    while row >= 0:
-        kept.add(row)
-        row = before[row]
-    return frozenset(positions[[row for row in fits.tolist() if row not in kept]].tolist())
+    def __init__(self, run: Run, placement: Placement) -> None:
+        positions = run.table.position
+        self._row_end = run.row_end
+        self._problems = {
+            run.first_row + int(np.searchsorted(positions[run.first_row : run.row_end], position)): problem
+            for position, problem in placement.problems.items()
+            if positions[run.first_row] <= position < run.end
+        }
+        self._problems |= unreadable_wrappers(run.data, run.table, run.first_row, run.row_end)
+        self._rows = sorted(self._problems)
+        self._parts = [
+            (int(np.searchsorted(positions[: run.row_end], part.start)), part.base_offset) for part in placement.parts
+        ]
 
-
-def _bad_content(run: Run, *, is_metadata: bool) -> dict[int, str]:
-    """Return the rows of a run whose content is not what the header or the records say, ascending, and why."""
-    rows = np.arange(run.first_row, run.row_end)
-    is_v2, is_data = run.table.magic[rows] >= MAGIC_V2, has_data(run.table)[rows]
-    unreadable = rows[is_v2 & ~has_readable_header(run.table)[rows]].tolist()
-    found = dict.fromkeys(unreadable, "its codec is unknown, or it has more records than offsets")
-    is_of_nobody = (run.table.attributes[rows] & CONTROL_FLAG != 0) & (run.table.producer_id[rows] == NO_PRODUCER_ID)
-    for row in rows[is_v2 & is_of_nobody & (run.table.record_count[rows] != 0)].tolist() if not is_metadata else ():
-        found[row] = "expected a marker with a producer id, found a control batch without"
-    for bad in bad_records(run.data, run.table, rows[is_data]):
-        found[bad.row] = f"expected {bad.expected}, found {bad.found}"
-    return dict(sorted(found.items()))
+    def next(self, row: int) -> tuple[int, str | None, int]:
+        """Return the end of the piece that begins at `row`, why the row there is left out, and the copy's segment."""
+        index = bisect_left(self._rows, row)
+        left_out = self._rows[index] if index < len(self._rows) else self._row_end
+        part = next((each for each, _ in self._parts if each > row), self._row_end)
+        copy_base_offset = [base_offset for first, base_offset in self._parts if first <= row][-1]
+        if part < left_out:
+            return part, None, copy_base_offset
+        return left_out, self._problems.get(left_out), copy_base_offset
 
 
 def _require_no_swap(files: PartitionFiles) -> None:
     for path in files.left_overs:
-        if path.endswith(LOG_SUFFIX + SWAP_SUFFIX):
+        if path.endswith(LOG_SUFFIX + SWAP_SUFFIX) and os.path.isfile(path) and _has_offset(path):
             raise UsageError(
                 "The cleaner's output was being put in the place of segments",
                 path=path,
                 advice="`logstore recover` on a copy goes on with that; without the .swap files the old segments count",
             )
+
+
+def _has_offset(path: str) -> bool:
+    try:
+        offset_in_name(path)
+    except InvalidNameError:
+        return False
+    return True
 
 
 def _piece(run: Run, row: int, row_end: int, base_offset: int, problem: str | None) -> Piece:
@@ -272,14 +282,13 @@ def _piece(run: Run, row: int, row_end: int, base_offset: int, problem: str | No
 
 
 def _joins(last: Piece, piece: Piece) -> bool:
-    return (last.base_offset, last.end) == (piece.base_offset, piece.start)
+    place, after = (last.base_offset, last.end), (piece.base_offset, piece.start)
+    return place == after and last.copy_base_offset == piece.copy_base_offset
 
 
-def _copy(source: str, destination: str, kept: list[Piece], seam: Seam) -> None:
-    with FileRange(os.path.realpath(source)) as log:
-        chunks = (
-            log.read_exactly(start, min(_COPY_SIZE, piece.end - start)).data
-            for piece in kept
-            for start in range(piece.start, piece.end, _COPY_SIZE)
-        )
-        write_file(seam, destination, chunks)
+def _chunks(pieces: list[Piece], logs: dict[int, str]) -> Iterator[memoryview]:
+    """Yield the bytes of the pieces, read from the source's segments."""
+    for piece in pieces:
+        with FileRange(os.path.realpath(logs[piece.base_offset])) as log:
+            for start in range(piece.start, piece.end, _COPY_SIZE):
+                yield log.read_exactly(start, min(_COPY_SIZE, piece.end - start)).data

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from ...columns.batch_table import BatchTable, ByteArray, scan_chunk
+from ...columns.legacy import fill_legacy_is_valid
 from ...columns.record_table import BatchRecords, RecordTable
 from ...disk.atomic import write_file
 from ...disk.directory import PartitionFiles, SegmentFiles, list_partition_directory
@@ -38,6 +41,7 @@ from ..load.loader import LoadSettings
 from ..load.recover import recover_partition
 from ..load.recovered import RecoveredLog
 from .copying import copy_metadata, new_directory, require_new_directory
+from .read_back import Expected, require_as_planned
 
 _INTERNAL = INTERNAL_TOPICS | {METADATA_TOPIC}
 
@@ -72,7 +76,7 @@ def sample(
     destination: str,
     settings: LoadSettings,
     *,
-    first_offset: int,
+    first_offset: int | None,
     batch_count: int,
     redaction: Redaction | None = None,
     seam: Seam = SEAM,
@@ -82,6 +86,7 @@ def sample(
     Args:
         destination: must not exist; its name is that of the same partition.
         settings: for the recovery that builds everything beside the log.
+        first_offset: by default the log start of the settings; if there is nothing behind it, the first batch's.
 
     Raises:
         UsageError: `destination` exists or has another name, or the topic cannot be redacted.
@@ -90,21 +95,56 @@ def sample(
     destination = absolute_path(destination)
     files = list_partition_directory(path)
     _require(files, destination, redaction)
-    segment = _floor(files, first_offset)
-    if segment is None:
-        raise DataDirectoryError("The partition has no segment of this offset", path=path, offset=first_offset)
-    pieces, skipped_count = [], 0
-    with MappedFile(segment.log) as log:
-        for table, row in _rows(log, segment, first_offset, batch_count):
-            try:
-                pieces.append(_batch(log.data, table, row, redaction))
-            except LogstoreError:
-                skipped_count += 1
-    base_offset = int.from_bytes(pieces[0][:8], "big", signed=True) if pieces else first_offset
+    taken = _taken(files, settings.log_start_offset if first_offset is None else first_offset, batch_count, redaction)
+    if not taken.batches and first_offset is None and files.segments:
+        taken = _taken(files, files.segments[0].base_offset, batch_count, redaction)
+    if not taken.batches:
+        raise DataDirectoryError(
+            "The partition has no batch of this offset or behind it that can be taken",
+            path=path,
+            offset=first_offset,
+            found=f"{taken.skipped_count} batches that cannot be read or redacted",
+            advice="`logstore dump` shows what is there",
+        )
     with new_directory(destination, seam):
-        write_file(seam, child(destination, segment_file_name(base_offset, LOG_SUFFIX)), pieces)
+        name = segment_file_name(taken.base_offset, LOG_SUFFIX)
+        write_file(seam, child(destination, name), taken.batches)
         copy_metadata(files, destination, seam)
-        return Sample(len(pieces), skipped_count, recover_partition(destination, settings, seam))
+        log = recover_partition(destination, replace(settings, log_start_offset=0), seam)
+        count, _ = require_as_planned(destination, [taken.expected])
+        return Sample(count, taken.skipped_count, log)
+
+
+class _Taken(NamedTuple):
+    """Batches as they come into the copy; `expected` is what is to be read there again."""
+
+    batches: list[bytes]
+    base_offset: int
+    expected: Expected
+    skipped_count: int
+
+
+def _taken(files: PartitionFiles, first_offset: int, count: int, redaction: Redaction | None) -> _Taken:
+    """Take batches from the one that holds the offset on, as many as one segment can hold."""
+    batches, skipped_count, base_offset, first, end = list[bytes](), 0, 0, 0, 0
+    for segment in _from_floor(files, first_offset):
+        if batches or skipped_count:
+            break
+        with MappedFile(segment.log) as log:
+            for table, row in _rows(log, segment, first_offset, count):
+                base, last = int(table.base_offset[row]), int(table.last_offset[row])
+                if not batches:
+                    base_offset, first = min(base, last), base
+                if not 0 <= last - base_offset < OFFSET_SPAN:
+                    break
+                try:
+                    batches.append(_batch(log.data, table, row, redaction))
+                except LogstoreError:
+                    skipped_count += 1
+                else:
+                    end = last + 1
+    size = sum(map(len, batches))
+    return _Taken(batches, base_offset, Expected(base_offset, size, len(batches), first, end), skipped_count)
 
 
 def _require(files: PartitionFiles, destination: str, redaction: Redaction | None) -> None:
@@ -117,22 +157,24 @@ def _require(files: PartitionFiles, destination: str, redaction: Redaction | Non
         )
 
 
-def _floor(files: PartitionFiles, offset: int) -> SegmentFiles | None:
-    found = [segment for segment in files.segments if segment.base_offset <= offset]
-    return found[-1] if found else None
+def _from_floor(files: PartitionFiles, offset: int) -> list[SegmentFiles]:
+    """Return the segments from the one on that may hold the offset; raise DataDirectoryError if all begin above it."""
+    row = bisect_right(files.segments, offset, key=lambda segment: segment.base_offset)
+    if files.segments and not row:
+        raise DataDirectoryError("The partition has no segment of this offset", path=files.path, offset=offset)
+    return list(files.segments[max(row - 1, 0) :])
 
 
 def _rows(log: MappedFile, segment: SegmentFiles, first_offset: int, count: int) -> Iterator[tuple[BatchTable, int]]:
-    """Yield good batches of magic 2 from the one that holds the offset on."""
+    """Yield good batches from the one that holds the offset on."""
     position = 0
     if segment.offset_index is not None:
         position = max(read_offset_index(segment.offset_index).lookup(first_offset)[1], 0)
     while count > 0 and position < log.size:
         table = scan_chunk(log.data, position, log.size, check_crc=True)
+        fill_legacy_is_valid(log.data, table)
         for row in range(len(table)):
-            is_good = table.is_valid[row] == 1 and table.magic[row] == MAGIC_V2
-            in_segment = 0 <= int(table.base_offset[row]) - segment.base_offset < OFFSET_SPAN
-            if is_good and in_segment and count > 0 and int(table.last_offset[row]) >= first_offset:
+            if table.is_valid[row] == 1 and count > 0 and int(table.last_offset[row]) >= first_offset:
                 yield table, row
                 count -= 1
         if table.status != fields.MORE:
@@ -145,6 +187,9 @@ def _batch(data: ByteArray, table: BatchTable, row: int, redaction: Redaction | 
     start = int(table.position[row])
     whole = data[start : start + int(table.size[row])].tobytes()
     attributes = int(table.attributes[row])
+    magic = int(table.magic[row])
+    if redaction is not None and magic != MAGIC_V2:
+        raise UsageError("A message of this magic cannot be redacted", expected=f"magic {MAGIC_V2}", found=magic)
     if redaction is None or attributes & layout.CONTROL_FLAG or not int(table.record_count[row]):
         return whole
     records = BatchRecords(data, table, row)

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from ...columns.batch_table import ByteArray
-from ...disk.mapped import segment_size
+from ...disk.file_range import became_shorter
+from ...disk.mapped import MappedFile
 from ...errors import LogstoreError
 from ...folds.segment_indexes import SegmentIndexes
 from ...kernels.rules import RELATIVE_OFFSET_MAX
@@ -19,6 +20,7 @@ from ...layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, SEGMENT_SUFFIX
 from ...layout.offset_index import parse_offset_index
 from ...layout.time_index import parse_time_index
 from ...view.segment import Segment
+from .planned_changes import PlannedContent
 from .unsynced_files import UnsyncedFiles
 from .writable_folder import WritableFolder
 
@@ -60,8 +62,7 @@ class LogSegment(Segment):
         log_name = segment_file_name(base_offset, LOG_SUFFIX + suffix)
         if not directory.exists(log_name):
             directory.replace(log_name, b"", "there was no segment of this offset")
-        size = segment_size(directory.file(log_name))
-        return cls(directory, base_offset, suffix, size)
+        return cls(directory, base_offset, suffix, directory.log_size(log_name))
 
     @property
     def is_synced(self) -> bool:
@@ -114,6 +115,10 @@ class LogSegment(Segment):
         """Yield the bytes of the `.log` that count, uint8[size], mapped; not to be kept."""
         yield self._map()[: self.size]
 
+    def map_log(self) -> MappedFile | PlannedContent:
+        """Map the whole `.log`, of which `size` bytes count; raises DataDirectoryError."""
+        return self.directory.map(self.file_name(LOG_SUFFIX))
+
     def can_hold(self, offset: int) -> bool:
         """Return whether an index of this segment can express the offset."""
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
@@ -130,3 +135,14 @@ class LogSegment(Segment):
         )
         self._time_index = parse_time_index(times, base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX))
         return offsets, times
+
+    def _map(self) -> ByteArray:
+        with self.map_log() as log:
+            if log.size < self.size:
+                raise became_shorter(log.path, self.size, log.size)
+            return log.data
+
+    def _quick_end(self, offset: int) -> int | None:
+        if self.directory.has_new_content(self.file_name(LOG_SUFFIX)):
+            return None
+        return super()._quick_end(offset)

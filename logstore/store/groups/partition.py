@@ -100,8 +100,9 @@ class GroupPartition:
         """
         if not self._is_settled:
             with alone(GROUPS), self.lock:
-                self._replay_log(ticks_ms(), keeps_members=True)
-                self._is_settled = True
+                if not self._is_settled:  # again: it may have been a call of another thread, which has ended
+                    self._replay_log(ticks_ms(), keeps_members=True)
+                    self._is_settled = True
 
     def _replay_log(self, ticks_ms: int, *, keeps_members: bool = False) -> None:
         log, unknown_types = self._topic.log(self.number), set()

@@ -24,7 +24,8 @@ from ...layout.file_names import METADATA_TOPIC
 from ...layout.quorum_state import QuorumState
 from ...log.config import parse_config
 from ...log.load.loader import LoadSettings
-from ...log.load.opening import open_log
+from ...log.load.opening import PlannedLog
+from ...model import TopicPartition
 from ...topics.cluster_metadata import encode_value
 from ...view.metadata_image import MetadataImage
 from ...view.metadata_replay import NO_OFFSET, MetadataState
@@ -33,8 +34,22 @@ from .suitability import require_suitable
 from .topics import NodeDirectory
 
 DIRECTORY_NAME = f"{METADATA_TOPIC}-0"
+KEY = TopicPartition(METADATA_TOPIC, 0)
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 _CONFIG = {"max.message.bytes": 8 * 1024 * 1024, "retention.ms": -1, "retention.bytes": -1}  # `KafkaRaftLog`
+
+
+def load_settings(now_ms: int, *, accepts_loss: bool) -> LoadSettings:
+    """Return the settings for loading a metadata log: as a broker does, it is read whole whenever it is opened."""
+    return LoadSettings(False, 0, 0, now_ms, parse_config(_CONFIG), accepts_loss)
+
+
+def quorum_of(directory: str, kraft_version: int) -> QuorumState:
+    """Return `quorum-state` of the metadata log in a directory; raises LogstoreError if it cannot be read."""
+    path = child(directory, quorum_state.FILE_NAME)
+    if os.path.exists(path):
+        return read_quorum_state(path)
+    return QuorumState(min(kraft_version, 1), -1, 0, -1, None, ())
 
 
 class MetadataLog:
@@ -44,12 +59,16 @@ class MetadataLog:
         log: the partition; never cleaned, nothing of it is deleted.
         change_count: incremented by every complete change of `image`.
         producer_ids: the rest of the blocks that this process took.
+        removals: what the recovery removed from the log.
     """
 
-    def __init__(self, root: str, node_id: int, seam: Seam, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, root: str, node_id: int, seam: Seam, now_ms: Callable[[], int], *, accepts_loss: bool = True
+    ) -> None:
         """Recover and read the log in the data directory `root`.
 
         Raises:
+            RecoveryLossError: readable batches would go, and that is not accepted.
             LogstoreError: something cannot be read.
         """
         self.path = child(root, DIRECTORY_NAME)
@@ -57,16 +76,22 @@ class MetadataLog:
         self._epoch: int | None = None
         self.change_count = 0
         self.producer_ids = ProducerIds()
-        settings = LoadSettings(False, 0, 0, now_ms(), parse_config(_CONFIG))
-        self.log = open_log(self.path, settings, seam=seam, now_ms=now_ms, topic_id=TOPIC_ID)
+        settings = load_settings(now_ms(), accepts_loss=accepts_loss)
+        planned = PlannedLog(self.path, settings, seam=seam, topic_id=TOPIC_ID)
+        self.log, self.removals = planned.open(now_ms=now_ms), planned.removals
         self._state = self._read()
         self._is_settled = True
-        self._quorum = self._read_quorum()
+        self._quorum = quorum_of(self.path, self._state.kraft_version)
 
     @property
     def image(self) -> MetadataImage:
         """The state after all records."""
         return self._state.image
+
+    @property
+    def bootstrap(self) -> Sequence[bytes]:
+        """The records with which an empty log begins, if a snapshot has them; see `MetadataState`."""
+        return self._state.bootstrap
 
     @property
     def next_offset(self) -> int:
@@ -161,12 +186,6 @@ class MetadataLog:
             self.log.truncate_fully_and_start_at(state.next_offset)
         state.read_log(self.log.view())
         return state
-
-    def _read_quorum(self) -> QuorumState:
-        path = child(self.path, quorum_state.FILE_NAME)
-        if os.path.exists(path):
-            return read_quorum_state(path)
-        return QuorumState(min(self._state.kraft_version, 1), -1, 0, -1, None, ())
 
     def _write_quorum(self, epoch: int) -> None:
         data_version = 1 if self._state.kraft_version > 0 else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...errors import DataDirectoryError
 from ...topics.cluster_metadata import encode_value
 from ...view.metadata_image import METADATA_VERSION
@@ -36,7 +38,8 @@ def require_suitable(state: MetadataState, path: str, place: NodeDirectory, *, h
         has_partitions: it contains directories of partitions.
     """
     _require_only_voter(state, path, place)
-    _require_known_version(state, path)
+    if state.image.features:
+        require_known_levels(state.image.features, path)
     _require_one_place(state, path, place)
     if has_partitions and not state.image.features:
         raise DataDirectoryError(
@@ -60,17 +63,26 @@ def _require_only_voter(state: MetadataState, path: str, place: NodeDirectory) -
         )
 
 
-def _require_known_version(state: MetadataState, path: str) -> None:
-    lowest, highest = SUPPORTED_FEATURES[METADATA_VERSION]
-    level = state.image.features.get(METADATA_VERSION, highest)
-    if not lowest <= level <= highest:
-        raise DataDirectoryError(
-            "The directory's metadata.version is not one that Kafka 4.3.1 knows",
-            path=path,
-            expected=f"{lowest} (3.3-IV3) to {highest} (4.3-IV0)",
-            found=level,
-            advice="open the directory with a logstore of that version, or read_only",
-        )
+def require_known_levels(features: Mapping[str, int], path: str) -> None:
+    """Raise DataDirectoryError unless each feature has a level that Kafka 4.3.1 knows, `metadata.version` too.
+
+    Args:
+        features: the finalized ones; of level 0 are those that are left out.
+        path: of what says so, for messages.
+    """
+    for name, level in {METADATA_VERSION: 0, **features}.items():
+        lowest, highest = SUPPORTED_FEATURES.get(name, (0, 0))
+        if not lowest <= level <= highest:
+            names = (
+                f"{lowest} (3.3-IV3) to {highest} (4.3-IV0)" if name == METADATA_VERSION else f"{lowest} to {highest}"
+            )
+            raise DataDirectoryError(
+                f"The directory's {name} is not one that Kafka 4.3.1 knows",
+                path=path,
+                expected=f"level {names}",
+                found=level or "none",
+                advice="open the directory with a logstore of that version, or read_only",
+            )
 
 
 def _require_one_place(state: MetadataState, path: str, place: NodeDirectory) -> None:

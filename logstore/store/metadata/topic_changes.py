@@ -80,12 +80,13 @@ class TopicChanges:
         image, place = self._metadata.image, self._place
         values = create_topic_records(image, place, name, random_uuid(), count, config, defaults=self._defaults)
         self.is_settled = False
-        self._metadata.append(values)
-        try:
-            self._partitions.open_all(self._wanted(name))
-        except BaseException as error:
-            self._take_back(name, error)
-            raise
+        with self._partitions.changing():  # the metadata has the topic before its partitions can be opened
+            self._metadata.append(values)
+            try:
+                self._partitions.open_all(self._wanted(name))
+            except BaseException as error:
+                self._take_back(name, error)
+                raise
         self.is_settled = True
 
     def delete(self, name: str) -> LogstoreError | None:
@@ -100,7 +101,7 @@ class TopicChanges:
         # without the deleted topic: a new one of its name must not start at its offsets
         try:
             for checkpoint in (RECOVERY_POINT_FILE_NAME, LOG_START_OFFSET_FILE_NAME):
-                self._partitions.checkpoints.write(checkpoint, self._partitions.logs, self._partitions.waiting)
+                self._partitions.checkpoints.write(checkpoint, self._partitions.all)
         except LogstoreError as another:
             error = error or another
         if error is not None:
@@ -112,16 +113,17 @@ class TopicChanges:
         values = add_partitions_records(self._metadata.image, self._place, name, partition_count)
         count = len(self._wanted(name))
         self.is_settled = False
-        self._metadata.append(values)
         failure = None
-        try:
-            self._partitions.open_all(self._wanted(name)[count:])
-        except LogstoreError as error:
-            self._partitions.update(self._wanted(name))
-            error.add_note(
-                f"topic {name} has its partitions; each is made when it is asked for, or by the next opening"
-            )
-            failure = error
+        with self._partitions.changing():
+            self._metadata.append(values)
+            try:
+                self._partitions.open_all(self._wanted(name)[count:])
+            except LogstoreError as error:
+                self._partitions.update(self._wanted(name))
+                error.add_note(
+                    f"topic {name} has its partitions; each is made when it is asked for, or by the next opening"
+                )
+                failure = error
         self.is_settled = True
         return failure
 

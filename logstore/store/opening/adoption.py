@@ -1,51 +1,50 @@
 """Adoption of a directory of partitions: a metadata log for it, so that it can be opened as a store.
 
 The partitions were copied, restored or salvaged without the metadata of their cluster. Topics keep the ids of
-`partition.metadata`; their configurations are unknown, except those of Kafka's internal topics. Leader epochs and
-producer ids go on above the highest in the logs (`HighestInLogs`). The epochs of the transaction coordinator's
-partitions also go on above the highest of all markers, as a partition refuses markers of an earlier epoch
-(TRANSACTION_COORDINATOR_FENCED).
+`partition.metadata`; their configurations are unknown, except those of Kafka's internal topics, so all others keep
+their records for ever (`AdoptedTopic.config`). Leader epochs and producer ids go on above the highest in the logs
+(`HighestInLogs`). The epochs of the transaction coordinator's partitions also go on above the highest of all markers,
+as a partition refuses markers of an earlier epoch (TRANSACTION_COORDINATOR_FENCED).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
-
-from ...columns.batch_table import BatchTable, ByteArray
-from ...columns.window_scan import scan_windows
-from ...disk.directory import list_partition_directory, partition_directories
+from ...disk.directory import partition_directories
 from ...disk.lock import DataDirectoryLock
-from ...disk.mapped import MappedFile
 from ...disk.names import absolute_path, child
 from ...disk.seam import Seam
-from ...disk.side_files import read_producer_snapshot, topic_id_of
-from ...errors import CorruptSnapshotError, DataDirectoryError, InconsistentTopicIdError, LogstoreError
-from ...folds.transaction_marker import read_marker
-from ...kernels.scan import batches as fields
-from ...layout.batch import CODEC_MASK, NO_PRODUCER_ID
+from ...disk.side_files import topic_id_of
+from ...errors import (
+    CheckpointFormatError,
+    DataDirectoryError,
+    InconsistentTopicIdError,
+    InvalidTopicError,
+)
+from ...layout import meta_properties, partition_metadata
 from ...layout.file_names import METADATA_TOPIC, DirectoryKind
 from ...layout.kafka_uuid import random_uuid
-from ...layout.marker import COORDINATOR_EPOCH, MARKER_SIZE
 from ...layout.meta_properties import MetaProperties
+from ...log.maintain.retain import RETENTION_MS
 from ...topics import transaction_state
 from ...topics.cluster_metadata import encode_value
-from ...view.metadata_image import MetadataImage
-from ...view.metadata_replay import read_metadata
-from ...view.replay import ReplayedRecord, replayed_file
+from ...view.metadata_image import TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
+from ...view.metadata_replay import MetadataState, read_metadata
 from ..broker_config import parse_broker_config
+from ..checkpoints import take_clean_shutdown
+from ..directories import require_kafkas_name
 from ..internal_topic import internal_config
 from ..metadata.log import DIRECTORY_NAME, MetadataLog
+from ..metadata.suitability import require_suitable
 from ..metadata.topic_configs import config_records
 from ..metadata.topics import NodeDirectory, partition_records, require_valid_name
 from .formatting import NODE_ID, owner, write_bootstrap, write_properties
-from .registration import begin
-
-NO_COORDINATOR_EPOCH = -1
-_EPOCH_SIZE = 4  # bytes
+from .highest_in_logs import HighestInLogs
+from .registration import begin, require_known_bootstrap
 
 Directories = Mapping[tuple[str, int], str]
 
@@ -69,30 +68,62 @@ class AdoptedTopic:
         return max(self.paths) + 1
 
     @property
-    def missing(self) -> list[int]:
-        """Partitions below that which do not exist, and begin empty."""
-        return [number for number in range(self.partition_count) if number not in self.paths]
+    def config(self) -> dict[str, str]:
+        """The configuration that it gets: Kafka's for an internal topic; any other keeps everything.
+
+        Nobody knows the configuration that it had. It may have been compacted, or kept for ever, and by the default of
+        a week most records of a backup would be deleted at once.
+        """
+        return internal_config(self.name, parse_broker_config({})) or {RETENTION_MS: "-1"}
 
 
-def adoptable_topics(directories: Directories) -> list[AdoptedTopic]:
-    """Return the topics of these directories, ordered by name.
+def adoptable_topics(path: str, image: MetadataImage) -> list[AdoptedTopic]:
+    """Return the topics of the directories at `path` that the metadata does not have, ordered by name.
 
     Raises:
-        InconsistentTopicIdError: partitions of one topic have different ids.
+        InconsistentTopicIdError: partitions of one topic have different ids, or two topics have one.
         InvalidTopicError: a name that no topic may have.
-        CheckpointFormatError: a `partition.metadata` does not parse.
+        LogstoreError: as `live_partitions`.
     """
     by_topic: dict[str, dict[int, str]] = {}
-    for (topic, partition), path in sorted(directories.items()):
-        require_valid_name(topic)
-        by_topic.setdefault(topic, {})[partition] = path
-    return [AdoptedTopic(topic, _common_id(topic, paths), paths) for topic, paths in by_topic.items()]
+    for (topic, partition), directory in sorted(_adoptable_partitions(path).items()):
+        if topic not in image.topics and _id_or_none(directory) not in image.removed_topic_ids:
+            with _named(directory):
+                require_valid_name(topic)
+            by_topic.setdefault(topic, {})[partition] = directory
+    topics = [AdoptedTopic(topic, _common_id(topic, paths), paths) for topic, paths in by_topic.items()]
+    _require_different_ids(topics, image)
+    return topics
+
+
+def plan_adoption(path: str) -> tuple[MetadataState, list[AdoptedTopic]]:
+    """Return what `adopt` would make of the directory at `path`: its metadata as it would be, and the new topics in it.
+
+    Raises:
+        DataDirectoryError: the metadata log is not of one node alone.
+        LogstoreError: as `adoptable_topics`; or the metadata log cannot be read.
+    """
+    directory = child(path, DIRECTORY_NAME)
+    state = read_metadata(directory) if os.path.isdir(directory) else MetadataState()
+    topics, place = adoptable_topics(path, state.image), _place_in(state)
+    if place is None:
+        place = NodeDirectory(NODE_ID, "")
+    else:
+        require_suitable(state, directory, place, has_partitions=False)
+    for topic in topics:
+        image = TopicImage(topic.name, topic.topic_id or f"of {topic.name}")
+        replicas = PartitionImage((place.node_id,), (place.node_id,), (place.directory_id,), place.node_id, 0)
+        image.partitions = dict.fromkeys(range(topic.partition_count), replicas)
+        state.image.topics[topic.name] = state.image.topics_by_id[image.topic_id] = image
+        state.image.configs[TOPIC_RESOURCE, topic.name] = topic.config
+    return state, topics
 
 
 def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
     """Make a store of a directory of partitions without owner; the partitions stay as they are.
 
-    A metadata log of an interrupted adoption or of a lost owner is continued.
+    A metadata log of an interrupted adoption or of a lost owner is continued. A mark of a clean shutdown is removed:
+    nobody knows whether it is of these partitions.
 
     Raises:
         DataDirectoryError: it has an owner or nothing to adopt, another process has its lock, or a file cannot be read
@@ -100,28 +131,29 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
         LogstoreError: as `adoptable_topics`; or something cannot be read.
     """
     path = absolute_path(path)
-    if not live_partitions(path) and not os.path.isdir(child(path, DIRECTORY_NAME)):
+    if not _adoptable_partitions(path) and not os.path.isdir(child(path, DIRECTORY_NAME)):
         raise DataDirectoryError("There is no partition to adopt", path=path, advice="logstore.open makes a new store")
     lock = DataDirectoryLock(path)
     try:
         if owner(path) is not None:
             raise DataDirectoryError("The directory has an owner already", path=path, advice="open it")
-        topics = adoptable_topics(live_partitions(path))
-        found = {topic.name: HighestInLogs.of(topic.name, topic.partition_count, topic.paths) for topic in topics}
-        if transaction_state.TOPIC in found:
-            found[transaction_state.TOPIC].raise_epochs(max(one.coordinator_epoch for one in found.values()))
-        place = _voter(path)
+        require_known_bootstrap(path)
+        state, topics = plan_adoption(path)
+        highest = _highest_in_logs(path, state.image)
+        take_clean_shutdown(seam, path)
+        place = _place_in(state)
         if place is None:
             place = NodeDirectory(NODE_ID, random_uuid())
-            write_bootstrap(seam, path, place, now_ms())
+            if not state.bootstrap:
+                write_bootstrap(seam, path, place, now_ms())
         metadata = MetadataLog(path, place.node_id, seam, now_ms)
         try:
             metadata.require_suitable(place, has_partitions=False)
             begin(path, metadata, place)
             for topic in topics:
                 if topic.name not in metadata.image.topics:
-                    metadata.append(_records(metadata.image, place, topic, found[topic.name].leader_epochs))
-            metadata.skip_producer_ids(max((one.producer_id for one in found.values()), default=-1))
+                    metadata.append(_records(metadata.image, place, topic, highest[topic.name].leader_epochs))
+            metadata.skip_producer_ids(max((one.producer_id for one in highest.values()), default=-1))
         finally:
             metadata.close()
         write_properties(seam, path, MetaProperties(1, random_uuid(), place.node_id, place.directory_id), now_ms())
@@ -130,21 +162,61 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
 
 
 def live_partitions(path: str) -> Directories:
-    """Return the directories of partitions, except the metadata log and those set aside."""
-    return {
+    """Return the directories of partitions, except the metadata log and those set aside.
+
+    Raises:
+        DataDirectoryError: one has a name that Kafka would not write, such as `orders-00`.
+        LogstoreError: as `partition_directories`.
+    """
+    found = {}
+    for name, place in partition_directories(path):
+        if name.kind is DirectoryKind.LIVE and name.topic != METADATA_TOPIC:
+            require_kafkas_name(name, place)
+            found[name.topic, name.partition] = place
+    return found
+
+
+def _adoptable_partitions(path: str) -> Directories:
+    """Return the directories of partitions, also of those that were moving here and are nowhere else."""
+    moving = {
         (name.topic, name.partition): place
         for name, place in partition_directories(path)
-        if name.kind is DirectoryKind.LIVE and name.topic != METADATA_TOPIC
+        if name.kind is DirectoryKind.FUTURE and name.topic != METADATA_TOPIC and _id_or_none(place) is not None
     }
+    return moving | dict(live_partitions(path))
 
 
-def _voter(path: str) -> NodeDirectory | None:
-    """Return the only voter of the metadata log; None without one."""
-    directory = child(path, DIRECTORY_NAME)
-    if not os.path.isdir(directory):
-        return None
-    voters = read_metadata(directory).voters
-    return NodeDirectory(voters[0]["voterId"], voters[0]["voterDirectoryId"]) if len(voters) == 1 else None
+def _place_in(state: MetadataState) -> NodeDirectory | None:
+    """Return the place of the only voter of the metadata log, or of its only broker; None without one.
+
+    Raises:
+        DataDirectoryError: the log is of several nodes.
+    """
+    if len(state.voters) == 1:
+        return NodeDirectory(state.voters[0]["voterId"], state.voters[0]["voterDirectoryId"])
+    places = [NodeDirectory(node, one) for node, broker in state.image.brokers.items() for one in broker.directories]
+    if len(places) == 1 and len(state.image.brokers) == 1:
+        return places[0]
+    if state.next_offset > 0 and state.image.brokers:
+        raise DataDirectoryError(
+            "The metadata log does not say which node and directory this was",
+            expected="one broker with one directory",
+            found=f"brokers {', '.join(map(str, sorted(state.image.brokers)))} with {len(places)} directories",
+            advice=f"put {meta_properties.FILE_NAME} back; or move {DIRECTORY_NAME} away, so that a new one is made",
+        )
+    return None
+
+
+def _highest_in_logs(path: str, image: MetadataImage) -> dict[str, HighestInLogs]:
+    """Return the highest epochs and producer ids by topic, for topics that the metadata has, or is going to have."""
+    paths: dict[str, dict[int, str]] = {}
+    for (topic, number), place in _adoptable_partitions(path).items():
+        if topic in image.topics and number in image.topics[topic].partitions:
+            paths.setdefault(topic, {})[number] = place
+    found = {name: HighestInLogs.of(name, len(image.topics[name].partitions), one) for name, one in paths.items()}
+    if transaction_state.TOPIC in found:
+        found[transaction_state.TOPIC].raise_epochs(max(one.coordinator_epoch for one in found.values()))
+    return found
 
 
 def _records(
@@ -153,13 +225,13 @@ def _records(
     topic_id = topic.topic_id or random_uuid()
     return [
         encode_value("TopicRecord", {"name": topic.name, "topicId": topic_id}),
-        *config_records(image, topic.name, internal_config(topic.name, parse_broker_config({}))),
+        *config_records(image, topic.name, topic.config),
         *partition_records(image, place, topic_id, leader_epochs),
     ]
 
 
 def _common_id(topic: str, paths: Mapping[int, str]) -> str | None:
-    ids = {topic_id for path in paths.values() if (topic_id := topic_id_of(path)) is not None}
+    ids = {topic_id for path in paths.values() if (topic_id := _id_or_none(path)) is not None}
     if len(ids) > 1:
         raise InconsistentTopicIdError(
             f"The partitions of topic {topic} say that they are of different topics",
@@ -171,83 +243,35 @@ def _common_id(topic: str, paths: Mapping[int, str]) -> str | None:
     return next(iter(ids), None)
 
 
-@dataclass(slots=True)
-class HighestInLogs:
-    """The highest epochs and producer id in the logs and producer snapshots of a topic.
-
-    Attributes:
-        leader_epochs: by partition.
-        coordinator_epoch: of markers; -1 without any.
-        producer_id: -1 without any.
-    """
-
-    leader_epochs: dict[int, int]
-    coordinator_epoch: int = NO_COORDINATOR_EPOCH
-    producer_id: int = NO_PRODUCER_ID
-
-    @classmethod
-    def of(cls, topic: str, partition_count: int, paths: Mapping[int, str]) -> HighestInLogs:
-        """Read the partitions at these paths, by number; the others get epoch 0.
-
-        Raises:
-            LogstoreError: a log that cannot be read.
-        """
-        found = cls(dict.fromkeys(range(partition_count), 0))
-        for number, path in paths.items():
-            files = list_partition_directory(path)
-            for segment in files.segments:
-                with MappedFile(segment.log) as log:
-                    found._take_batches(number, log.data, segment.log)
-                    if topic == transaction_state.TOPIC:
-                        found._take_transactional_ids(log.data, segment.log)
-            for snapshot in files.producer_snapshots.values():
-                found._take_snapshot(snapshot)
-        return found
-
-    def raise_epochs(self, epoch: int) -> None:
-        """Raise the epoch of every partition to at least `epoch`."""
-        self.leader_epochs = {number: max(epoch, one) for number, one in self.leader_epochs.items()}
-
-    def _take_batches(self, number: int, data: ByteArray, path: str) -> None:
-        for table in scan_windows(data, 0, data.size):
-            if len(table):
-                epoch = int(table.column(fields.PARTITION_LEADER_EPOCH).max())
-                self.leader_epochs[number] = max(self.leader_epochs[number], epoch)
-                self.producer_id = max(self.producer_id, int(table.producer_id.max()))
-                self.coordinator_epoch = max(self.coordinator_epoch, _coordinator_epoch(data, table, path))
-
-    def _take_transactional_ids(self, data: ByteArray, path: str) -> None:
-        for record in replayed_file(data, path):
-            if not isinstance(record, ReplayedRecord) or record.key is None:
-                continue
-            if transaction_state.unknown_version(record.key, record.value):
-                continue
-            value = transaction_state.decode_value(record.value, offset=record.offset)
-            if value is not None:
-                self.producer_id = max(self.producer_id, value.producer_id, value.next_producer_id)
-
-    def _take_snapshot(self, path: str) -> None:
-        """Read a snapshot, which remembers a producer longer than its batches are kept."""
-        try:
-            snapshot = read_producer_snapshot(path)
-        except CorruptSnapshotError:
-            return  # a load removes it
-        if snapshot.entry_count:
-            self.producer_id = max(self.producer_id, int(snapshot.producer_ids.max()))
-            self.coordinator_epoch = max(self.coordinator_epoch, int(snapshot.coordinator_epochs.max()))
+def _id_or_none(path: str) -> str | None:
+    """Return the topic id in the directory at `path`; None without one, or if the file does not parse."""
+    try:
+        return topic_id_of(path)
+    except CheckpointFormatError:
+        return None
 
 
-def _coordinator_epoch(data: ByteArray, table: BatchTable, path: str) -> int:
-    """Return the highest coordinator epoch of the markers in a table: usual markers at once, others one by one."""
-    is_marker = table.is_control & (table.record_count > 0)
-    is_usual = is_marker & (table.size == MARKER_SIZE) & (table.attributes & CODEC_MASK == 0)
-    starts = table.position[is_usual] + COORDINATOR_EPOCH
-    epochs = data[starts[:, None] + np.arange(_EPOCH_SIZE)].view(">i4")
-    highest = int(epochs.max(initial=NO_COORDINATOR_EPOCH))
-    for row in np.flatnonzero(is_marker & ~is_usual).tolist():
-        try:
-            highest = max(highest, read_marker(data, table, row).coordinator_epoch)
-        except LogstoreError as error:
-            error.path = path
-            raise
-    return highest
+def _require_different_ids(topics: Sequence[AdoptedTopic], image: MetadataImage) -> None:
+    """Raise InconsistentTopicIdError if a topic has the id of another one: a broker serves one of them only."""
+    by_id = {topic_id: one.name for topic_id, one in image.topics_by_id.items()}
+    for topic in topics:
+        other = by_id.setdefault(topic.topic_id, topic.name) if topic.topic_id is not None else topic.name
+        if other != topic.name:
+            raise InconsistentTopicIdError(
+                f"Topics {other} and {topic.name} have the same id",
+                path=topic.paths[min(topic.paths)],
+                expected="an id of its own for each topic",
+                found=topic.topic_id,
+                advice=f"move the copy away; or delete {partition_metadata.FILE_NAME} in each of its directories, so "
+                "that it gets an id of its own",
+            )
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Add the path to an error about the name of a directory."""
+    try:
+        yield
+    except InvalidTopicError as error:
+        error.path, error.advice = path, "rename the directory, or move it away"
+        raise

@@ -27,6 +27,7 @@ from ..metadata.topics import NodeDirectory
 NODE_ID = 1
 BOOTSTRAP_SNAPSHOT_ID = "00000000000000000000-0000000000.checkpoint"
 RESERVED_ID_COUNT = 100
+_NEW_PROPERTIES = "put the file back as it was; or move it away, and let `logstore promote` make another"
 
 
 def make_root(seam: Seam, path: str) -> None:
@@ -56,7 +57,7 @@ def require_formattable(path: str) -> None:
     foreign = [one for one in found.left_overs if not one.endswith(CHECKPOINT_TEMPORARY_SUFFIX)]
     if os.path.exists(properties_path):  # another process has just made it, and has its lock
         return
-    if partitions:
+    if partitions and not (found.is_foreign and foreign):
         raise DataDirectoryError(
             "There are partitions in a directory without meta.properties: nobody knows whose they are",
             path=path,
@@ -65,6 +66,7 @@ def require_formattable(path: str) -> None:
             advice="put meta.properties back, or let `logstore promote` make one; or open it read_only",
         )
     if foreign:
+        found.require_no_partition()
         raise DataDirectoryError(
             "This is not a Kafka data directory, and a new one is made only where nothing else is",
             path=path,
@@ -121,8 +123,17 @@ def owner(path: str) -> MetaProperties | None:
         properties = read_meta_properties(file)
     except CheckpointFormatError as error:
         error.path = file
-        error.advice = "put the file back as it was; or move it away, and let `logstore promote` make another"
+        error.advice = _NEW_PROPERTIES
         raise
+    is_cut = properties.version == 0 and properties.node_id is None
+    if is_cut and os.path.isdir(child(parent(file), DIRECTORY_NAME)):
+        raise CheckpointFormatError(
+            f"{meta_properties.FILE_NAME} has no ids beside a metadata log of KRaft: it was emptied or cut",
+            path=file,
+            expected="version=1 with node.id, cluster.id and directory.id",
+            found=f"version={properties.version}, node.id={properties.node_id}",
+            advice=_NEW_PROPERTIES,
+        )
     if properties.version == 0 or properties.directory_id is None:
         raise DataDirectoryError(
             "The data directory is of a broker before KRaft, or before KIP-858",
@@ -135,7 +146,7 @@ def owner(path: str) -> MetaProperties | None:
         raise DataDirectoryError(
             f"Invalid resrved directory ID {properties.directory_id} found in {path}",  # as Kafka spells it
             path=file,
-            advice="put the file back as it was; or move it away, and let `logstore promote` make another",
+            advice=_NEW_PROPERTIES,
             java_class="java.lang.RuntimeException",
         )
     return properties

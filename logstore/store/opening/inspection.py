@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...disk.names import absolute_path, child
-from ...disk.side_files import topic_id_of
-from ...layout import clean_shutdown, meta_properties
-from ...layout.file_names import directory_name
+from ... import clock
+from ...disk.directory import list_partition_directory, partition_directories
+from ...disk.names import absolute_path, child, file_name
+from ...errors import InvalidNameError
+from ...layout import clean_shutdown, meta_properties, partition_metadata
+from ...layout.file_names import DirectoryKind, directory_name
 from ...layout.meta_properties import MetaProperties
 from ...log.config import REMOTE_STORAGE
-from ...view.metadata_image import MetadataImage
+from ...log.maintain.retain import RETENTION_MS
+from ...view.directory_fates import Fate, FoundDirectory, directory_fates
+from ...view.metadata_image import METADATA_VERSION, MetadataImage
 from ...view.metadata_replay import MetadataState, read_metadata
+from ..broker_config import parse_broker_config
 from ..metadata.log import DIRECTORY_NAME
 from ..metadata.suitability import require_suitable
-from .adoption import AdoptedTopic, adoptable_topics, live_partitions
-from .formatting import owner, place_of
+from .adoption import AdoptedTopic, live_partitions, plan_adoption
+from .formatting import NODE_ID, owner, place_of
+from .registration import require_known_bootstrap
+from .retention import retention_warnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,9 @@ class Inspection:
         steps: of `logstore.open`, or of `adopt` for a directory without owner, in words.
         stray_directories: paths of partitions unknown to the metadata; a broker renames them.
         tiered_topics: names of topics with older records in remote storage.
-        image: all that the metadata says.
+        image: all that the metadata says; of a directory without owner, what it would say.
+        warnings: what a broker does with other directories, and what retention deletes, in words.
+        obstacles: directories and files beside which no broker starts, in words.
     """
 
     path: str
@@ -47,10 +57,15 @@ class Inspection:
     stray_directories: tuple[str, ...]
     tiered_topics: tuple[str, ...]
     image: MetadataImage
+    warnings: tuple[str, ...]
+    obstacles: tuple[str, ...]
 
 
-def inspect(path: str) -> Inspection:
+def inspect(path: str, now_ms: int | None = None) -> Inspection:
     """Inspect a data directory; no broker or store should be running.
+
+    Args:
+        now_ms: the time for which retention is judged; now by default.
 
     Raises:
         InvalidNameError: a directory in it that is no partition's.
@@ -58,23 +73,27 @@ def inspect(path: str) -> Inspection:
         LogstoreError: its metadata cannot be read.
     """
     path = absolute_path(path)
-    live = live_partitions(path)
     properties = owner(path)
     if properties is None:
-        return _of_nobody(path, adoptable_topics(live))
-    metadata_path = child(path, DIRECTORY_NAME)
-    state = read_metadata(metadata_path) if os.path.isdir(metadata_path) else MetadataState()
-    require_suitable(state, metadata_path, place_of(properties), has_partitions=bool(live))
+        state, topics = plan_adoption(path)
+        was_clean, steps = False, _adoption_steps(path, state, topics)
+    else:
+        metadata_path = child(path, DIRECTORY_NAME)
+        state = read_metadata(metadata_path) if os.path.isdir(metadata_path) else MetadataState()
+        was_clean = os.path.exists(child(path, clean_shutdown.FILE_NAME))
+        steps = [] if was_clean else ["recover all partitions, because the directory was not closed in order"]
+    require_known_bootstrap(path)
     image = state.image
-    wanted = {(name, one): topic.topic_id for name, topic in image.topics.items() for one in topic.partitions}
-    was_clean = os.path.exists(child(path, clean_shutdown.FILE_NAME))
-    steps = [] if was_clean else ["recover all partitions, because the directory was not closed in order"]
-    if not image.features:
-        steps.append("write the first records of the metadata log")
-    if properties.node_id not in image.brokers:
-        steps.append(f"register node {properties.node_id} in the metadata log")
-    steps += [f"make the directory of {directory_name(*key)}" for key in sorted(wanted.keys() - live.keys())]
-    strays = [place for key, place in live.items() if topic_id_of(place) not in (None, wanted.get(key))]
+    found = list(directory_fates(partition_directories(path), image))
+    strays = [one for one in found if one.name.kind is DirectoryKind.LIVE and one.is_left_alone]
+    if properties is not None:
+        require_suitable(state, child(path, DIRECTORY_NAME), place_of(properties), has_partitions=bool(strays))
+        steps += _first_steps(state, properties)
+    steps += _directory_steps(path, found, image)
+    fates = [one.text for one in found if one.fate is not Fate.SERVED and not one.lacks_id and not one.fate.ends_broker]
+    node_id = NODE_ID if properties is None or properties.node_id is None else properties.node_id
+    now_ms = clock.now_ms() if now_ms is None else now_ms
+    due = retention_warnings(path, image, node_id, parse_broker_config({}), now_ms, was_clean=was_clean)
     return Inspection(
         path,
         properties,
@@ -84,21 +103,60 @@ def inspect(path: str) -> Inspection:
         image.next_producer_id,
         was_clean,
         tuple(steps),
-        tuple(strays),
+        tuple(one.path for one in strays),
         tuple(name for name in sorted(image.topics) if image.topic_config(name).get(REMOTE_STORAGE) == "true"),
         image,
+        (*fates, *due),
+        (*(one.text for one in found if one.fate.ends_broker and not one.lacks_id), *_foreign_files(found)),
     )
 
 
-def _of_nobody(path: str, topics: list[AdoptedTopic]) -> Inspection:
-    """Inspect a directory without `meta.properties`: it is empty, or partitions were put there."""
-    steps = [f"make {meta_properties.FILE_NAME} and a metadata log"]
+def _foreign_files(found: Sequence[FoundDirectory]) -> list[str]:
+    """Return what keeps a broker from starting in a directory of any kind: a file whose name should have an offset."""
+    errors = [error for one in found for error in list_partition_directory(one.path).errors]
+    names = [str(error.path) for error in errors if isinstance(error, InvalidNameError)]
+    return [f"{path} has no offset in its name: no broker starts beside it" for path in names]
+
+
+def _first_steps(state: MetadataState, properties: MetaProperties) -> list[str]:
+    steps = []
+    if METADATA_VERSION not in state.image.features:
+        steps.append("write the first records of the metadata log")
+    if properties.node_id not in state.image.brokers:
+        steps.append(f"register node {properties.node_id} in the metadata log")
+    return steps
+
+
+def _directory_steps(path: str, found: Sequence[FoundDirectory], image: MetadataImage) -> list[str]:
+    there = live_partitions(path).keys() | {one.key for one in found if one.fate is Fate.MOVED}
+    wanted = {(name, one) for name, topic in image.topics.items() for one in topic.partitions}
+    steps = [step for one in found if (step := _step(one)) is not None]
+    return steps + [f"make the directory of {directory_name(*key)}" for key in sorted(wanted - there)]
+
+
+def _step(found: FoundDirectory) -> str | None:
+    """Return what an opening does with a directory; None for nothing."""
+    name = file_name(found.path)
+    if found.fate is Fate.MOVED:
+        return f"rename {name} to {directory_name(*found.key)}, as a broker does"
+    if found.fate is Fate.DELETED and found.name.kind is DirectoryKind.LIVE:
+        return f"set {name} aside to be deleted, as its topic was"
+    if not found.lacks_id:
+        return None
+    why = "no broker starts" if found.fate is Fate.UNREADABLE else "a broker sets the directory aside as -stray"
+    return f"write {partition_metadata.FILE_NAME} of {name}, without which {why}"
+
+
+def _adoption_steps(path: str, state: MetadataState, topics: Sequence[AdoptedTopic]) -> list[str]:
+    """Return the steps of an adoption: the directory is empty, or partitions were put there."""
+    has_metadata = os.path.isdir(child(path, DIRECTORY_NAME))
+    steps = [f"make {meta_properties.FILE_NAME}" + ("" if has_metadata else " and a metadata log")]
     for topic in topics:
         known = f"id {topic.topic_id}" if topic.topic_id is not None else "a new id"
+        if topic.config == {RETENTION_MS: "-1"}:
+            known += ", and with retention.ms=-1, as nobody knows its configuration"
         steps.append(f"make topic {topic.name} of {topic.partition_count} partitions with {known}")
-        steps += [f"make the directory of {directory_name(topic.name, number)}" for number in topic.missing]
-    if topics:
+    if state.image.topics:
         steps.append("begin producer ids behind the highest that is in the logs")
         steps.append("recover all partitions, because nobody says that they were closed in order")
-    counts = {topic.name: topic.partition_count for topic in topics}
-    return Inspection(path, None, 1, {}, counts, 0, False, tuple(steps), (), (), MetadataImage())
+    return steps

@@ -6,41 +6,92 @@ Marks of clean shutdowns and blocks of producer ids need the epoch of the regist
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
+from ...disk.directory import list_partition_directory
 from ...disk.mapped import MappedFile
 from ...disk.names import child
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
 from ...layout.kafka_uuid import random_uuid
 from ...topics.cluster_metadata import encode_value
-from ...view.metadata_image import BROKER_RESOURCE, METADATA_VERSION
+from ...view.metadata_image import BROKER_RESOURCE, METADATA_VERSION, MetadataImage
+from ...view.metadata_replay import MetadataState
 from ...view.replay import ReplayedRecord, replayed_file
-from ..metadata.log import MetadataLog
-from ..metadata.suitability import SUPPORTED_FEATURES, feature_records
+from ..metadata.log import DIRECTORY_NAME, MetadataLog
+from ..metadata.suitability import SUPPORTED_FEATURES, feature_records, require_known_levels
+from ..metadata.topic_configs import ELR_VERSION
 from ..metadata.topics import NodeDirectory
 
+_TRANSACTIONS_LEVEL = 13  # metadata.version 3.6-IV1 (KIP-868)
 _VERSIONS = ((30, 4), (17, 3), (8, 2), (0, 1))  # (lowest metadata.version, version of the record)
 
 
 def begin(path: str, metadata: MetadataLog, place: NodeDirectory) -> None:
-    """Write the first records of an empty metadata log, and register the node if it is unknown."""
-    if not metadata.image.features:
-        metadata.lead()
-        metadata.append(_bootstrap_records(path))
+    """Write the first records of a metadata log without a level, and register the node if it is unknown.
+
+    A broker does not start on a log whose first records are others, but it does if these come later.
+    """
+    if METADATA_VERSION not in metadata.image.features:
+        records = bootstrap_records(path, metadata.bootstrap)
+        require_known_levels(_image_after(records).features, path)
+        metadata.append(_first_records(records))
     _require_registration(metadata, place.node_id, place.directory_id)
 
 
-def _bootstrap_records(path: str) -> list[bytes]:
-    """Return the records of `bootstrap.checkpoint` as one metadata transaction (`ActivationRecordsGenerator`)."""
+def bootstrap_records(path: str, of_snapshot: Sequence[bytes]) -> Sequence[bytes]:
+    """Return the records that an empty metadata log begins with, for the data directory at `path`.
+
+    Kafka 4.4 formats a directory with them in a snapshot of the empty log, an older one with `bootstrap.checkpoint`.
+    Without both they are the levels of a new cluster.
+
+    Args:
+        of_snapshot: `MetadataState.bootstrap`.
+
+    Raises:
+        LogstoreError: the file cannot be read.
+    """
     file = child(path, BOOTSTRAP_SNAPSHOT_NAME)
-    values = feature_records()
-    if os.path.exists(file):
-        with MappedFile(file) as snapshot:
-            records = [one for one in replayed_file(snapshot.data, file) if isinstance(one, ReplayedRecord)]
-        values = [one.value for one in records if one.value is not None]
-    default = {"resourceType": BROKER_RESOURCE, "resourceName": "", "name": "min.insync.replicas", "value": "1"}
+    if of_snapshot or not os.path.exists(file):
+        return of_snapshot or feature_records()
+    with MappedFile(file) as snapshot:
+        records = [one for one in replayed_file(snapshot.data, file) if isinstance(one, ReplayedRecord)]
+    return [one.value for one in records if one.value is not None]
+
+
+def require_known_bootstrap(path: str) -> None:
+    """Raise unless the metadata log in the data directory at `path` has records, or can begin with those it would get.
+
+    Raises:
+        DataDirectoryError: the level of a feature is missing, or is not known here.
+        LogstoreError: as `bootstrap_records`.
+    """
+    state, directory = MetadataState(), child(path, DIRECTORY_NAME)
+    if os.path.isdir(directory):
+        files = list_partition_directory(directory)
+        if any(os.path.getsize(one.log) for one in files.segments):
+            return
+        state.read_snapshots(files)
+    if state.next_offset == 0:
+        require_known_levels(_image_after(bootstrap_records(path, state.bootstrap)).features, path)
+
+
+def _image_after(records: Sequence[bytes]) -> MetadataImage:
+    image = MetadataImage()
+    for offset, value in enumerate(records):
+        image.replay(value, offset)
+    return image
+
+
+def _first_records(bootstrap: Sequence[bytes]) -> list[bytes]:
+    """Return the bootstrap records as a controller writes them (`ActivationRecordsGenerator.recordsForEmptyLog`)."""
+    levels, records = _image_after(bootstrap).features, list(bootstrap)
+    if levels.get(ELR_VERSION):
+        default = {"resourceType": BROKER_RESOURCE, "resourceName": "", "name": "min.insync.replicas", "value": "1"}
+        records.append(encode_value("ConfigRecord", default))
+    if levels[METADATA_VERSION] < _TRANSACTIONS_LEVEL:
+        return records
     begin = encode_value("BeginTransactionRecord", {"name": "Bootstrap records"})
-    end = encode_value("EndTransactionRecord", {})
-    return [begin, *values, encode_value("ConfigRecord", default), end]
+    return [begin, *records, encode_value("EndTransactionRecord", {})]
 
 
 def _require_registration(metadata: MetadataLog, node_id: int, directory_id: str) -> None:

@@ -127,7 +127,8 @@ class TransactionCoordinator:
         """
         if transactional_id is None:
             return ProducerIdentity(self._store.next_producer_id(), 0)
-        answer = self._state_of(transactional_id).request(
+        state = self._state_of(transactional_id)
+        answer = state.request(
             transactional_id,
             lambda current: requests.init_producer_id(
                 current,
@@ -139,6 +140,7 @@ class TransactionCoordinator:
                 now_ms=self._store.now_ms(),
             ),
         )
+        state.timed_out.pop(transactional_id, None)  # from now on a newer producer fences the old one
         return answer.identity or expected
 
     def add_partitions(
@@ -276,6 +278,16 @@ class TransactionCoordinator:
         """
         for_each_then_raise(self._states, StatePartition.finish_decided)
         for_each_then_raise(self._states, StatePartition.abort_timed_out)
+
+    def timeout_of(self, transactional_id: str, identity: ProducerIdentity) -> int | None:
+        """Return the timeout in ms that ended the last transaction of this producer; None if nothing of it timed out.
+
+        Kafka's producer cannot tell that from a newer producer; here both are in one process.
+        """
+        ended = self._state_of(transactional_id).timed_out.get(transactional_id)
+        if ended is None or (ended.producer_id, ended.producer_epoch) != identity:
+            return None
+        return ended.timeout_ms
 
     def remove_expired(self) -> None:
         """Forget transactional ids after `transactional.id.expiration.ms`; to be called periodically.

@@ -50,6 +50,7 @@ class StatePartition:
     Attributes:
         table: their states; changed in `run` only.
         unfinished: transactional id to the error that kept its decision from being carried out.
+        timed_out: transactional id to its state before its last abort by timeout, of this process.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class StatePartition:
         self.number = number
         self.table = TransactionTable(rules, coordinator_epoch=topic.log(number).leader_epoch)
         self.unfinished: dict[str, BaseException] = {}
+        self.timed_out: dict[str, Transaction] = {}
         self._store, self._topic, self._markers = store, topic, markers
         self._lock = threading.Lock()
         self._next_offset = 0  # the table covers everything below it
@@ -134,7 +136,14 @@ class StatePartition:
             LogstoreError: of the first that could not be aborted; all were tried.
         """
         now_ms, allocate = self._store.now_ms(), self._store.next_producer_id
-        decide = partial(abort_timed_out, rules=self.table.rules, allocate=allocate, now_ms=now_ms)
+
+        def decide(current: Transaction | None) -> Outcome:
+            outcome = abort_timed_out(current, rules=self.table.rules, allocate=allocate, now_ms=now_ms)
+            if current is not None and isinstance(outcome, Append):
+                # before the write: its producer may ask as soon as it is fenced
+                self.timed_out[current.transactional_id] = current
+            return outcome
+
         timed_out = self.run(lambda table: table.timed_out(now_ms=now_ms))
         for_each_then_raise(timed_out, lambda transactional_id: self.request(transactional_id, decide))
 
@@ -150,6 +159,7 @@ class StatePartition:
             for batch in self._topic.append_tombstones(self.number, keys, needs_sync=False):
                 for key in batch:
                     table.replay(key, None)
+            self.timed_out = {name: one for name, one in self.timed_out.items() if table.get(name) is not None}
 
         self.run(remove)
 

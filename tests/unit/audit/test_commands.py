@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shutil
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,19 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from logstore.audit.cluster import Cluster
+from logstore.audit.evidence import Evidence
+from logstore.audit.partition import open_partition
 from logstore.audit.rules import RULES
+from logstore.view.partition_reader import PartitionReader
 from logstore_tools import about_commands, diff_command, listing_commands
 from logstore_tools.check_commands import audit, verify
 from logstore_tools.commands import COMMANDS, logstore
-from logstore_tools.paths import input_paths, partition_in
+from logstore_tools.paths import input_paths, place_of
 from logstore_tools.timestamps import iso_text
 from tests.support.audit_faults import FAULTS, ROLLED
 from tests.support.audit_story_faults import FAULTS as STORIES
+from tests.support.audit_story_faults import clean
 from tests.support.golden import Golden
 
 
@@ -242,8 +248,8 @@ def test_paths_tell_partitions_from_data_directories(golden: Golden, tmp_path: P
     assert found(demo / "orders-0") == found(f"{demo}/orders-*") == [(str(demo / "orders-0"), True)]
     assert found(f"{demo}/orders-0/*") == found(next(demo.glob("orders-0/*.log"))) == [(str(demo / "orders-0"), True)]
     assert len(found(f"{demo}/*")) == 7  # and no file of the data directory
-    assert partition_in(str(demo / "orders-0"), notes.append) == [(str(demo), "orders-0")]
-    assert partition_in(str(demo), notes.append) == [(str(demo), None)]
+    assert place_of(str(demo / "orders-0"), True) == (str(demo), "orders-0")
+    assert place_of(str(demo), False) == (str(demo), None)
     named = shutil.copytree(demo, tmp_path / "kafka-1")  # a data directory with the name of a partition
     assert found(named) == [(str(named), False)]
     (tmp_path / "empty-0").mkdir()
@@ -382,3 +388,86 @@ def test_checksums_only_trusts_records(command: click.Command, tmp_path: Path) -
     assert (decoded.exit_code, "log-records" in decoded.output) == (1, True)
     trusted = CliRunner().invoke(command, [*arguments, "--checksums-only"])
     assert "log-records" not in trusted.output
+
+
+def test_a_finding_in_a_checkpoint_names_its_partition_and_counts_what_is_gone(golden: Golden, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(golden("demo"), tmp_path / "data"))
+    (root / "recovery-point-offset-checkpoint").write_text("0\n2\norders 0 63\npayments 0 26\n")
+    (root / "replication-offset-checkpoint").write_text("0\n1\nlost 3 7\n")
+    told = CliRunner().invoke(audit, [str(root), "--now", "0"]).output
+    lines = " ".join(told.split())
+    assert f"{root}/recovery-point-offset-checkpoint, orders-0" in lines
+    assert "63: 25 offsets are gone from the log's end" in lines
+    assert f"{root}/recovery-point-offset-checkpoint, payments-0" in lines
+    assert "none, and the cluster has no such partition" in lines
+    rows = asked(audit, root, "--now", 0)
+    assert {(row["topic"], row["partition"]) for row in rows[1:]} == {("orders", 0), ("payments", 0), ("lost", 3)}
+
+
+@pytest.mark.parametrize("where", ["beside", "within", "file"])
+def test_a_bare_name_finds_the_data_directory_around_it(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a follower's copy of a compacted topic may have holes, which nothing but the directory around it explains."""
+    story = clean()
+    story.make_topic("orders", policy="compact")
+    story.plain("orders-0", offset=story.end("orders-0") + 3)
+    root = story.write(tmp_path)
+    (root / ".kafka_cleanshutdown").write_text("")
+    (root / "cleaner-offset-checkpoint").write_text("0\n0\n")
+    monkeypatch.chdir(root if where == "beside" else root / "orders-0")
+    word = {"beside": "orders-0", "within": ".", "file": f"{0:020d}.log"}[where]
+    bare = asked(verify, word)
+    whole = asked(verify, root / "orders-0")
+    assert [row.get("rule") for row in bare] == [row.get("rule") for row in whole]
+    cluster = Evidence(open_partition("orders-0" if where == "beside" else ".")).cluster
+    assert cluster.has_metadata
+
+
+def test_the_metadata_log_is_read_once_for_all_partitions_of_a_directory(
+    golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, replayed = golden("demo"), []
+    image = Cluster.image.func
+    counted = cached_property(lambda cluster: [replayed.append(cluster), image(cluster)][1])
+    counted.__set_name__(Cluster, "image")
+    monkeypatch.setattr(Cluster, "image", counted)
+    assert CliRunner().invoke(verify, [f"{root}/*-*"]).exit_code == 0
+    assert len(replayed) == 1
+    assert CliRunner().invoke(listing_commands.producers, [str(root)]).exit_code == 0
+    assert len(replayed) == 2
+
+
+@pytest.mark.parametrize("verb", [listing_commands.groups, listing_commands.producers], ids=lambda verb: verb.name)
+def test_damage_on_the_way_is_told(verb: click.Command, golden: Golden, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(golden("demo"), tmp_path / "data"))
+    assert CliRunner().invoke(verb, [str(root)]).exit_code == 0
+    name = "__consumer_offsets-1" if verb is listing_commands.groups else "__transaction_state-0"
+    path = root / name / f"{0:020d}.log"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    called = CliRunner().invoke(verb, [str(root)])
+    assert called.exit_code == (1 if verb is listing_commands.groups else 3)  # its own producers cannot be listed
+    assert f"log-crc {path}" in called.stderr
+
+
+def test_producers_beside_damage_are_those_before_it(golden: Golden, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(golden("demo"), tmp_path / "data"))
+    path = root / "orders-0" / f"{0:020d}.log"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    called = CliRunner().invoke(listing_commands.producers, [str(root / "orders-0")])
+    assert called.exit_code == 3
+    assert "is taken to end before" in called.stderr
+
+
+def test_producers_are_those_that_a_broker_loads(golden: Golden, tmp_path: Path) -> None:
+    """As Spark's table has them: not those that the newest snapshot has forgotten."""
+    root = golden("transactions")
+    for partition in ("rolled-0", "orders-0"):
+        if (root / partition).is_dir():
+            known = PartitionReader(str(root / partition)).producers
+            rows = asked(listing_commands.producers, root / partition)
+            assert [row["producerId"] for row in rows] == sorted(one.producer_id for one in known)

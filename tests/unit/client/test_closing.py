@@ -106,13 +106,13 @@ def test_a_store_that_fails_to_close_leaves_no_other_open(tmp_path: Path, monkey
     stores = [logstore.open(tmp_path / name) for name in "ab"]
     called: list[Store] = []
 
-    def close(store: Store) -> None:
+    def close(store: Store, **_: bool) -> None:
         called.append(store)
         raise KeyboardInterrupt if len(called) == 1 else KafkaStorageError("disk full")
 
     with monkeypatch.context() as patched:
         patched.setattr(client_store, "_OPEN", stores)
-        patched.setattr(Store, "close", close)
+        patched.setattr(Store, "_close_all", close)
         with pytest.raises((KeyboardInterrupt, KafkaStorageError)):
             client_store._close_all()  # as Python does when it exits
     assert called == stores

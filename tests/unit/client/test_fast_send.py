@@ -86,14 +86,16 @@ def test_serializers_see_every_record(store: Store) -> None:
 
     def serialize(value: Any) -> bytes:
         seen.append(value)
-        return bytes(value or b"")
+        return bytes(value)
 
     for option in ("value_serializer", "key_serializer"):
         producer = store.producer(linger_ms=LONG_MS, **{option: serialize})  # type: ignore[arg-type]
         for _ in range(3):
             producer.send("one", b"v")
         producer.flush()
-    assert seen == [b"v"] * 3 + [None] * 3
+        producer.send("one", b"v", b"k")
+        producer.flush()
+    assert seen == [b"v"] * 4 + [b"k"]  # null stays null and is not shown to them
 
 
 def test_a_batch_larger_than_a_request_may_be_is_not_filled_unseen(store: Store) -> None:
@@ -232,10 +234,10 @@ def test_an_error_in_a_consumers_with_block_is_not_hidden_by_one_of_closing(
 ) -> None:
     consumer = store.consumer("one")
 
-    def fail() -> None:
-        raise IllegalStateError("closing failed")
+    def fail(*, autocommit: bool) -> None:
+        raise IllegalStateError(f"closing failed, autocommit={autocommit}")
 
     monkeypatch.setattr(consumer, "close", fail)
     with pytest.raises(ValueError, match="of the body") as raised, consumer:
         raise ValueError("of the body")
-    assert raised.value.__notes__ == ["Then closing failed: IllegalStateError('closing failed')"]
+    assert raised.value.__notes__ == ["Then closing failed: IllegalStateError('closing failed, autocommit=False')"]

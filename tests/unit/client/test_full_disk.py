@@ -117,7 +117,7 @@ def test_closing_does_not_repeat_what_a_future_has_told(store: Store, disk: Disk
     if how == "errback":
         future.add_errback(told.append)
     disk.is_full = True
-    assert producer.flush()
+    assert producer._buffer.flush()  # as the producer's thread does
     if how == "get":
         with pytest.raises(KafkaStorageError, match=NO_SPACE):
             future.get(0)
@@ -131,7 +131,7 @@ def test_closing_tells_of_the_records_that_nobody_asked_for(store: Store, disk: 
     producer = warmed(store)
     asked = producer.send("t", b"lost", partition=0)
     disk.is_full = True
-    producer.flush()
+    producer._buffer.flush()
     assert asked.failed()
     producer.send("t", b"lost", partition=1)
     with pytest.raises(KafkaStorageError, match="Error while appending records to t-1"):

@@ -9,7 +9,7 @@ import pytest
 import logstore
 from logstore.client.consumer.config import parse_consumer_config
 from logstore.client.producer.config import parse_producer_config
-from logstore.client.producer.queues import TopicQueues, partition_for_key
+from logstore.client.producer.queues import KEY_CACHE_COUNT, TopicQueues, partition_for_key
 from logstore.errors import UsageError
 
 
@@ -25,6 +25,18 @@ def test_a_sticky_partition_lasts_for_a_batch(tmp_path: Path, monkeypatch: pytes
             chosen.append(queue.topic_partition.partition)
             queues.batch_sealed(queue, size)
     assert chosen == [2, 2, 0]
+
+
+def test_a_full_cache_of_keys_forgets_the_oldest_alone(tmp_path: Path) -> None:
+    """It forgot all of them, so that with more keys than it holds most were hashed again."""
+    with logstore.open(tmp_path) as store:
+        store.create_topic("t", partitions=4)
+        queues = TopicQueues("t", store, batch_size=100, ignores_keys=False, now_s=0.0)
+        keys = [b"%d" % number for number in range(KEY_CACHE_COUNT + 1)]
+        for key in keys:
+            assert queues.queue(key, None).topic_partition.partition == partition_for_key(key, 4)
+        assert len(queues.by_key) > KEY_CACHE_COUNT * 3 // 4
+        assert queues.by_key.keys() == set(keys[-len(queues.by_key) :])
 
 
 def test_a_key_has_its_partition() -> None:

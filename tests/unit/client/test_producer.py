@@ -142,6 +142,8 @@ def test_batches_that_are_too_large_for_the_topic_are_halved(store: Store) -> No
     with patient_producer(store) as sending:
         futures = [sending.send("one", bytes(100)) for _ in range(20)]
         large = sending.send("one", bytes(1000))
+        with pytest.raises(RecordTooLargeError):
+            sending.flush()
     assert [future.get().offset for future in futures] == list(range(20))
     assert large.failed()
     assert isinstance(large.exception, RecordTooLargeError)
@@ -238,7 +240,8 @@ def test_memory_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> Non
         sending.send("one", bytes(900))
         with pytest.raises(BufferExhaustedError, match="Failed to allocate 1000 bytes within the configured max bl"):
             sending.send("one", bytes(900))
-        sending.close(0)
+        with pytest.raises(ProducerFailedError, match=r"Producer is closed forcefully\."):
+            sending.close(0)
 
 
 def test_a_closed_producer_gives_up_batches_that_are_not_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,9 +251,9 @@ def test_a_closed_producer_gives_up_batches_that_are_not_written(store: Store, m
     with pytest.raises(RequestTimedOutError):
         future.get(0.001)
     assert not sending.flush(0.001)
-    sending.close(0.001)
-    with pytest.raises(ProducerFailedError, match=r"Producer is closed forcefully\."):
-        future.get()
+    for end in (lambda: sending.close(0.001), future.get):
+        with pytest.raises(ProducerFailedError, match=r"Producer is closed forcefully\."):
+            end()
 
 
 def test_a_topic_that_is_deleted_and_made_anew(store: Store) -> None:
@@ -259,7 +262,8 @@ def test_a_topic_that_is_deleted_and_made_anew(store: Store) -> None:
         sending.flush()
         lost += [sending.send("one", b"2")]
         store.delete_topic("one")
-        sending.flush()
+        with pytest.raises(UnknownTopicOrPartitionError):
+            sending.flush()
         assert isinstance(lost[1].exception, UnknownTopicOrPartitionError)
         store.create_topic("one", 1)
         again = sending.send("one", b"3")

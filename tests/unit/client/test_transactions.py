@@ -484,10 +484,21 @@ def test_a_transaction_whose_time_is_up_is_aborted_by_the_coordinator(store: Sma
     store.time_ms += 1001
     store.transactions.abort_timed_out()
     assert store.values("t", isolation=FetchIsolation.READ_UNCOMMITTED) == [b"1"]
-    with pytest.raises(ProducerFencedError if store.version == 1 else InvalidTxnStateError):
+    kind = ProducerFencedError if store.version == 1 else TransactionAbortableError
+    with pytest.raises(kind, match=r"transaction\.timeout\.ms of 1000 ms") as raised:
         writing.commit_transaction()
-    assert writing.state is S.FATAL_ERROR
     assert store.values("t") == []
+    if store.version == 1:  # its epoch was bumped, and an abort with the old one is refused
+        assert (raised.value.recovery, writing.state) == (Recovery.CLOSE, S.FATAL_ERROR)
+        with pytest.raises(ProducerFailedError, match=r"transaction\.timeout\.ms"):
+            writing.abort_transaction()
+        return
+    assert (raised.value.recovery, writing.state) == (Recovery.ABORT, S.ABORTABLE_ERROR)
+    writing.abort_transaction()
+    writing.begin_transaction()
+    writing.send("t", b"2", partition=0)
+    writing.commit_transaction()
+    assert store.values("t") == [b"2"]
 
 
 def test_a_new_epoch_after_an_abort_where_the_commit_brings_none(store: SmallStore) -> None:
@@ -497,7 +508,8 @@ def test_a_new_epoch_after_an_abort_where_the_commit_brings_none(store: SmallSto
     log = store.log("t", 0)
     with offline(log):
         writing.send("t", b"lost", partition=0)
-        writing.flush()
+        with pytest.raises(LogstoreError):
+            writing.flush()
     writing.abort_transaction()
     writing.begin_transaction()
     writing.send("t", b"2", partition=0)

@@ -72,6 +72,22 @@ def test_two_names_of_one_offset_are_a_segment_and_a_left_over(tmp_path: Path) -
     assert partition.left_overs == (f"{tmp_path}/t-0/7.log",)
 
 
+def test_the_name_that_a_broker_gives_comes_first(tmp_path: Path) -> None:
+    names = [f"{0:020d}.log", f"{0:019d}.log", "+0.log", f"{0:021d}.log"]
+    for name in names:
+        touch(tmp_path, f"t-0/{name}")
+    partition = list_partition_directory(str(tmp_path / "t-0"))
+    assert [segment.log for segment in partition.segments] == [f"{tmp_path}/t-0/{names[0]}"]
+    assert {error.path for error in partition.errors} == {f"{tmp_path}/t-0/{name}" for name in names[1:]}
+
+
+def test_snapshots_of_the_metadata_log_are_asked_for_there_alone(tmp_path: Path) -> None:
+    touch(tmp_path, "t-0/backup.checkpoint", "__cluster_metadata-0/backup.checkpoint")
+    metadata, other = list_data_directory(str(tmp_path)).partitions
+    assert [error.path for error in metadata.errors] == [f"{tmp_path}/__cluster_metadata-0/backup.checkpoint"]
+    assert (other.errors, other.left_overs) == ((), (f"{tmp_path}/t-0/backup.checkpoint",))
+
+
 def test_a_file_without_an_offset_is_an_error_and_a_left_over(tmp_path: Path) -> None:
     touch(tmp_path, "t-0/x.log", "t-0/1.log")
     partition = list_partition_directory(str(tmp_path / "t-0"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from logstore import errors
 from logstore.errors import LogstoreError, Recovery
+from logstore.errors.advice import ADVICE
 
 RECOVERIES = {
     Recovery.RETRY: """
@@ -28,7 +29,7 @@ RECOVERIES = {
         GroupIdNotFound InconsistentGroupProtocol InconsistentTopicId IndexFull
         InvalidConfiguration InvalidName InvalidOffset InvalidPartitions LogCleaningAborted NonEmptyGroup
         NoOffsetForPartition OffsetMovedToTieredStorage OffsetOutOfRange OffsetOverflow
-        OffsetsOutOfOrder PolicyViolation Schema TopicExists
+        OffsetsOutOfOrder PolicyViolation RecoveryLoss Schema TopicExists
         TransactionalIdNotFound TransactionCoordinatorFenced UnexpectedAppendOffset Wakeup
     """,
 }
@@ -44,6 +45,17 @@ def all_errors(kind: type[LogstoreError] = LogstoreError) -> Iterator[type[Logst
 def test_every_error_says_what_to_do() -> None:
     expected = {f"{name}Error": recovery for recovery, names in RECOVERIES.items() for name in names.split()}
     assert {one.__name__: one.recovery for one in all_errors()} == expected
+
+
+def test_every_error_has_advice() -> None:
+    without = {errors.LogstoreError, errors.CoordinatorError}
+    for kind in set(all_errors()) - without:
+        error = kind("No")
+        assert error.advice == ADVICE.get(kind.__name__) or error.advice == error.recovery.value  # type: ignore[union-attr]
+        assert error.advice
+        assert str(error) == "No"  # the text is that of Kafka's
+        error.advice = "do that"
+        assert (error.advice, str(error)) == ("do that", "No; do that")
 
 
 def test_a_message_tells_only_the_side_of_a_check_that_there_is() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -216,3 +217,35 @@ def test_nothing_large_is_imported_to_run_a_kernel() -> None:
     number, modules = done.stdout.splitlines()
     assert int(number) == 0xE3069283
     assert modules == "[]" or not sys.platform.startswith("linux")
+
+
+def _zipped(path: Path, *, change: str = "") -> str:
+    """Pack the package; return the hash of the kernels' sources that Python finds when it runs from there."""
+    root = Path(fingerprint.PACKAGE)
+    with zipfile.ZipFile(path, "w") as package:
+        for source in sorted(root.rglob("*.py")):
+            name = source.relative_to(root.parent).as_posix()
+            content = source.read_text() + (change if name.startswith("logstore/kernels/") else "")
+            package.writestr(name, content)
+    program = f"""
+import sys
+sys.path.insert(0, {str(path)!r})
+from logstore.jit import fingerprint
+assert fingerprint.PACKAGE.startswith({str(path)!r})
+print(fingerprint.sources_hash())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd="/")
+    return done.stdout.strip() or done.stderr
+
+
+def test_a_library_of_a_zip_goes_by_the_sources_in_it(tmp_path: Path) -> None:
+    assert _zipped(tmp_path / "same.zip") == fingerprint.sources_hash()
+    assert _zipped(tmp_path / "other.zip", change="\n# newer\n") != fingerprint.sources_hash()
+
+
+def test_without_sources_no_library_is_taken_for_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in (tmp_path / "stripped", tmp_path / "nowhere.zip" / "logstore"):
+        monkeypatch.setattr(fingerprint, "PACKAGE", str(package))
+        with pytest.raises(RuntimeError, match=r"sources are not in .*install a wheel"):
+            library.find()
+        (tmp_path / "stripped").mkdir(exist_ok=True)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from logstore.errors import (
+    CheckpointFormatError,
     DataDirectoryError,
     InconsistentTopicIdError,
     InvalidOffsetError,
@@ -86,6 +87,18 @@ def test_another_topics_directory_is_refused(open_log: Open) -> None:
     open_log(topic_id=TOPIC_ID).close()
     with pytest.raises(InconsistentTopicIdError, match="Tried to assign topic ID"):
         open_log(topic_id="AAAAAAAAAAAAAAAAAAAAAQ")
+
+
+def test_a_topic_id_that_does_not_parse_is_written_anew_where_it_is_known(open_log: Open) -> None:
+    log = open_log(topic_id=TOPIC_ID)
+    path = Path(log.directory.file("partition.metadata"))
+    whole = path.read_bytes()
+    log.close()
+    path.write_bytes(b"version: 0\n")
+    with pytest.raises(CheckpointFormatError):
+        open_log()
+    assert open_log(topic_id=TOPIC_ID).topic_id == TOPIC_ID
+    assert path.read_bytes() == whole
 
 
 def test_a_failed_write_ends_the_writing_and_loses_nothing(open_log: Open, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 from logstore.disk import mapped
 from logstore.errors import CorruptRecordError, OffsetOutOfRangeError
 from logstore.folds.producer_update import AppendOrigin
+from logstore.kernels.append.structs import NO_OFFSET
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from tests.properties.fold_stories import marker
@@ -249,3 +250,56 @@ def test_records_come_as_arrow_columns(log: PartitionLog) -> None:
         arrow = chunk.to_arrow(is_view=is_view)
         assert arrow.column("offset").to_pylist() == list(range(4, 60))
         assert arrow.column("value").to_pylist()[:3] == [b"001-1", b"001-2", b"002-0"]
+
+
+class _Between:
+    """Stands for a log's struct; calls a function between the first read of an offset and the second."""
+
+    def __init__(self, struct: object, call: Callable[[], object]) -> None:
+        self._struct, self._call = struct, call
+
+    def __getattr__(self, name: str) -> object:
+        value = getattr(self._struct, name)
+        call, self._call = self._call, lambda: None
+        call()
+        return value
+
+
+def test_an_append_between_two_reads_does_not_move_the_stable_end_behind_its_transaction(log: PartitionLog) -> None:
+    log.append_as_leader(batch(b"plain", 2))
+    opening = batch(b"open", 3, producer_id=1, flags=TRANSACTIONAL, producer_epoch=0, base_sequence=0)
+    struct = log.offsets.struct
+    log.offsets.struct = _Between(struct, lambda: log.append_as_leader(opening))  # type: ignore[assignment]
+    stable = log.last_stable_offset
+    log.offsets.struct = struct
+    assert (stable, log.last_stable_offset, log.high_watermark) == (2, 2, 5)
+
+
+class _FinishingLock:
+    """Stands for a log's lock: whoever gets it finds that the writer before has finished its change."""
+
+    def __init__(self, finish: Callable[[], object]) -> None:
+        self._finish = finish
+
+    def __enter__(self) -> bool:
+        self._finish()
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def test_the_stable_end_waits_for_the_append_that_is_half_done(
+    log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.append_as_leader(batch(b"plain", 2))
+    struct = log.offsets.struct
+    struct.high_watermark = 5  # a processor may show this store of a kernel before the one of the first unstable offset
+
+    def finish() -> None:
+        struct.first_unstable_offset = 2
+
+    monkeypatch.setattr(log, "lock", _FinishingLock(finish))
+    assert log.last_stable_offset == 2
+    monkeypatch.undo()
+    struct.high_watermark, struct.first_unstable_offset = 2, NO_OFFSET

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from logstore.audit.partition import open_partition
 from logstore.audit.replica_diff import compare
@@ -20,18 +21,21 @@ from logstore.disk.mapped import CopiedFile
 from logstore.errors import DataDirectoryError, UsageError
 from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
+from logstore.log.load.recover import recover_partition
+from logstore.log.salvage import placement
 from logstore.log.salvage import salvage as salvaging
 from logstore.log.salvage.salvage import losses, plan_salvage, salvage
+from logstore_tools.commands import logstore
 from logstore_tools.copy_commands import repair as repair_command
 from logstore_tools.copy_commands import salvage as salvage_command
 from tests.naive.batch import scan
-from tests.support.audit_faults import FAULTS, PLAIN_FAULTS, ROLLED, Plant, lay_plain, plain_batches
+from tests.support.audit_faults import FAULTS, ROLLED, Plant, lay_plain, plain_batches
 from tests.support.encoder import CONTROL, SOME_TIME, TRANSACTIONAL, Batch, Rec
 from tests.support.golden import Golden
+from tests.support.odd_logs import LOADED, REFUSED, batch, hurt, large, lay_out
 
 SETTINGS = LoadSettings(False, 0, 0, SOME_TIME, parse_config({}))
 LOG_FAULTS = ("log-crc", "log-length", "log-tail")
-READABLE = ("log-leader-epoch", "log-header")  # batches that consumers get, and a broker takes from its own disk
 SIDE_FAULTS = ("offset-index", "time-index", "transaction-index", "snapshot-state", "leader-epochs", "index-zeros")
 
 
@@ -84,17 +88,29 @@ def test_everything_beside_a_whole_log_is_made_anew(
     assert compare(str(destination), str(golden("transactions") / ROLLED)).is_same
 
 
-@pytest.mark.parametrize("rule", PLAIN_FAULTS)
-def test_a_batch_that_nobody_can_read_is_left_out(tmp_path: Path, rule: str) -> None:
-    for number, batches in enumerate(PLAIN_FAULTS[rule]):
-        place = tmp_path / str(number)
-        place.mkdir()
-        source = lay_plain(place, batches)
-        problems = [piece.problem for piece in plan_salvage(str(source)) if piece.problem is not None]
-        assert len(problems) == (0 if rule in READABLE else 1)
-        destination = rescued(source, place)
-        found = {finding.rule for finding in verify_partition(open_partition(str(destination))).findings}
-        assert found <= {rule, "leader-epochs"} if rule in READABLE else found == set()
+@pytest.mark.parametrize("name", LOADED)
+def test_what_a_broker_loads_is_kept(name: str, tmp_path: Path) -> None:
+    source = lay_out(LOADED[name], tmp_path / "t-0")
+    assert [piece.problem for piece in plan_salvage(str(source)) if piece.problem is not None] == []
+    assert batches_in(rescued(source, tmp_path)) == batches_in(source)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_keeps_a_broker_from_the_rest_is_left_out(name: str, tmp_path: Path) -> None:
+    log, lost_count = REFUSED[name]
+    source = lay_out(log, tmp_path / "t-0")
+    lost = losses(plan_salvage(str(source)))
+    assert sum(piece.batch_count or 1 for piece in lost) == lost_count
+    destination = rescued(source, tmp_path)
+    kept = {path.name: path.read_bytes() for path in destination.iterdir()}
+    recovered = recover_partition(str(destination), SETTINGS)
+    assert [repair for repair in recovered.repairs if repair.file.endswith(".log")] == []
+    assert {path.name: path.read_bytes() for path in destination.iterdir()} == kept
+
+
+def batches_in(directory: Path) -> Counter[bytes]:
+    logs = [path.read_bytes() for path in sorted(directory.glob("*.log"))]
+    return Counter(log[row.position : row.position + row.size] for log in logs for row in scan(log, 0, len(log)).rows)
 
 
 def test_a_batch_outside_of_its_producers_transaction_is_left_out(tmp_path: Path) -> None:
@@ -110,23 +126,6 @@ def test_a_batch_outside_of_its_producers_transaction_is_left_out(tmp_path: Path
 
 def test_a_marker_that_is_none_is_left_out(tmp_path: Path) -> None:
     odd = Batch(2, [Rec(key=b"?")], flags=TRANSACTIONAL | CONTROL, producer_id=7, producer_epoch=0)
-    source = lay_plain(tmp_path, [plain_batches()[0], odd, plain_batches()[2]])
-    assert batch_offsets(rescued(source, tmp_path)) == [0, 4]
-
-
-@pytest.mark.parametrize("fields", [{"base_offset": 3}, {"last_offset_delta": 4}])
-def test_one_wrong_offset_does_not_cost_what_is_behind_it(tmp_path: Path, fields: dict[str, int]) -> None:
-    batches = [Batch(base, plain_batches()[0].records, last_offset_delta=1) for base in (0, 2, 4)]
-    source = lay_plain(tmp_path, [replace(batches[0], **fields), *batches[1:]])  # type: ignore[arg-type]
-    lost, *kept = plan_salvage(str(source))
-    assert lost.problem is not None
-    assert "are not below those of batches behind it" in lost.problem
-    assert [(piece.first_offset, piece.batch_count) for piece in kept if piece.problem is None] == [(2, 2)]
-    assert batch_offsets(rescued(source, tmp_path)) == [2, 4]
-
-
-def test_a_control_batch_of_nobody_is_left_out(tmp_path: Path) -> None:
-    odd = replace(plain_batches()[1], flags=CONTROL)
     source = lay_plain(tmp_path, [plain_batches()[0], odd, plain_batches()[2]])
     assert batch_offsets(rescued(source, tmp_path)) == [0, 4]
 
@@ -262,3 +261,167 @@ def test_of_an_empty_partition_an_empty_one_is_made(command: click.Command, file
     assert "has 0 batches; 0 bytes were left out." in told.output
     assert verify_partition(open_partition(str(destination))).findings == ()
     assert [path.stat().st_size for path in destination.glob("*.log")] == [0]
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(logstore, list(map(str, words)))
+
+
+def five(place: Path) -> Path:
+    """A partition of five batches."""
+    return lay_out({0: b"".join(map(large, range(5)))}, place / "data" / "orders-0")
+
+
+@pytest.mark.parametrize("verb", ["salvage", "repair"])
+@pytest.mark.parametrize("start", [3, 100])
+def test_a_copy_has_what_is_below_the_log_start(verb: str, start: int, tmp_path: Path) -> None:
+    source = five(tmp_path)
+    (tmp_path / "data" / "log-start-offset-checkpoint").write_text(f"0\n1\norders 0 {start}\n")
+    told = run(verb, source, tmp_path / "saved")
+    assert told.exit_code == 0, told.output
+    assert "has 5 batches; 0 bytes were left out." in told.output
+    assert f"The log started at offset {start}; a copy begins at offset 0" in told.output
+    assert batches_in(tmp_path / "saved" / "orders-0") == batches_in(source)
+    row = json.loads(run(verb, source, tmp_path / "again", "--format", "jsonl").output)
+    assert (row["keptBatches"], row["leftOutBytes"], row["logStartOffset"]) == (5, 0, start)
+
+
+def test_an_empty_log_begins_again_where_it_started(tmp_path: Path) -> None:
+    source = lay_out({}, tmp_path / "orders-0")
+    settings = replace(SETTINGS, log_start_offset=70)
+    assert salvage(str(source), str(destination_of(tmp_path)), settings).log.log_end_offset == 70
+
+
+def destination_of(tmp_path: Path) -> Path:
+    (tmp_path / "new").mkdir()
+    return tmp_path / "new" / "orders-0"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "._00000000000000000000.log",
+        "00000000000000000000 (copy).log",
+        "backup.snapshot",
+        ".index",
+        "99999999999999999999.timeindex",
+        "old.txnindex",
+        "x.log.swap",
+        "x.index.cleaned",
+        ".DS_Store",
+        "00000000000000000000.log~",
+        "00000000000000000007.log/",
+    ],
+)
+def test_a_foreign_file_costs_nothing(name: str, tmp_path: Path) -> None:
+    source = five(tmp_path)
+    whole = batches_in(source)
+    if name.endswith("/"):
+        (source / name).mkdir()
+    else:
+        (source / name).write_bytes(b"foreign")
+    told = run("salvage", source, tmp_path / "saved")
+    assert told.exit_code in (0, 3), told.output
+    assert batches_in(tmp_path / "saved" / "orders-0") == whole
+    if told.exit_code:
+        assert f"{source}/{name}" in told.output
+
+
+@pytest.mark.parametrize("content", ["", "version: 0", "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA", "?"])
+def test_a_broken_partition_metadata_is_left_out(content: str, tmp_path: Path) -> None:
+    source = five(tmp_path)
+    (source / "partition.metadata").write_text(content)
+    told = run("salvage", source, tmp_path / "saved")
+    assert (told.exit_code, "has 5 batches" in told.output) == (1, True)
+    assert f"{source}/partition.metadata" in told.output
+    assert not (tmp_path / "saved" / "orders-0" / "partition.metadata").exists()
+
+
+@pytest.mark.parametrize("size_max", [12_000, 20_000])
+def test_a_segment_that_is_too_large_is_split(size_max: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = five(tmp_path)
+    monkeypatch.setattr(placement, "SEGMENT_SIZE_MAX", size_max)
+    destination = destination_of(tmp_path)
+    salvage(str(source), str(destination), SETTINGS)
+    logs = sorted(destination.glob("*.log"))
+    assert batches_in(destination) == batches_in(source)
+    assert [log.stat().st_size <= size_max for log in logs] == [True] * len(logs)
+    assert len(logs) > 1
+
+
+def test_batches_behind_the_largest_position_are_saved(tmp_path: Path) -> None:
+    source = five(tmp_path)
+    with (source / f"{0:020d}.log").open("r+b") as log:
+        log.seek(2**31)
+        log.write(large(5) + large(6))
+    told = run("salvage", source, tmp_path / "saved")
+    assert "has 7 batches" in told.output, told.output
+    assert batch_offsets(tmp_path / "saved" / "orders-0") == list(range(7))
+
+
+def test_a_copy_that_is_not_as_planned_is_an_error(tmp_path: Path) -> None:
+    source, destination = five(tmp_path), destination_of(tmp_path)
+    pieces = plan_salvage(str(source))
+    log = source / f"{0:020d}.log"
+    log.write_bytes(hurt(log.read_bytes()))
+    with pytest.raises(DataDirectoryError, match="not what was planned"):
+        salvage(str(source), str(destination), SETTINGS, pieces=pieces)
+    assert not destination.exists()
+
+
+@pytest.mark.parametrize("verb", ["salvage", "repair", "sample"])
+def test_a_destination_is_made_and_may_look_like_a_partition(verb: str, tmp_path: Path) -> None:
+    source = five(tmp_path)
+    (tmp_path / "backup-20241101").mkdir()
+    for name in ("backup-20241101", "new-1", "rescued"):
+        assert run(verb, source, tmp_path / name).exit_code == 0
+        assert batches_in(tmp_path / name / "orders-0") == batches_in(source)
+    assert run(verb, source, tmp_path / "no" / "parent").exit_code == 2
+    assert run(verb, source, source / "inside").exit_code == 2
+    assert not (source / "inside").exists()
+
+
+def test_a_destination_that_was_made_goes_with_a_copy_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = five(tmp_path)
+    monkeypatch.setattr(salvaging, "require_as_planned", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        CliRunner().invoke(logstore, ["salvage", str(source), str(tmp_path / "saved")], catch_exceptions=False)
+    assert not (tmp_path / "saved").exists()
+
+
+def test_why_nothing_was_written_is_told(tmp_path: Path) -> None:
+    source = five(tmp_path)
+    assert "Nothing was written: name a destination." in run("salvage", source).output
+    assert "Nothing was written: this is a dry run." in run("salvage", source, tmp_path / "a", "--dry-run").output
+    log = source / f"{0:020d}.log"
+    log.write_bytes(hurt(large(0)) + log.read_bytes()[len(large(0)) :])
+    damaged = run("repair", source, tmp_path / "a")
+    assert "Nothing was written: the log is damaged in the middle." in damaged.output
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_copy_is_not_made_in_a_partition(tmp_path: Path) -> None:
+    source, other = five(tmp_path), lay_out({0: large(0)}, tmp_path / "data" / "orders-1")
+    told = run("salvage", source, other)
+    assert (told.exit_code, "in the directory of a partition" in told.output) == (2, True)
+    assert not (other / "orders-0").exists()
+
+
+def test_snapshots_of_a_metadata_log_are_copied(golden: Golden, tmp_path: Path) -> None:
+    source = shutil.copytree(golden("cluster") / "__cluster_metadata-0", tmp_path / "__cluster_metadata-0")
+    snapshot = source / "00000000000000000000-0000000000.checkpoint"
+    snapshot.write_bytes(b"of what is below")
+    (tmp_path / "new").mkdir()
+    destination = tmp_path / "new" / source.name
+    salvage(str(source), str(destination), SETTINGS)
+    assert (destination / snapshot.name).read_bytes() == b"of what is below"
+
+
+def test_replicas_are_compared_below_a_log_start_that_hides_all(tmp_path: Path) -> None:
+    source = five(tmp_path)
+    (tmp_path / "data" / "log-start-offset-checkpoint").write_text("0\n1\norders 0 100\n")
+    other = lay_out({0: b"".join(map(large, (0, 1, 2))) + batch(3)}, tmp_path / "other" / "orders-0")
+    difference = compare(str(source), str(other))
+    assert (difference.start_offset, difference.batch_count, difference.is_same) == (0, 3, False)

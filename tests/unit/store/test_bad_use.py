@@ -244,5 +244,5 @@ def test_a_directory_of_another_cluster_is_left_as_it_is(tmp_path: Path) -> None
     with logstore.open(tmp_path, cluster_id=CLUSTER_ID) as store:
         assert store.cluster_id == CLUSTER_ID
     assert committed(tmp_path) == [b"paid"]
-    with pytest.raises(UsageError, match="cluster_id: leave them out"):
+    with pytest.raises(UsageError, match="takes neither config, progress, cluster_id nor accept_loss"):
         logstore.open(tmp_path, read_only=True, cluster_id=CLUSTER_ID)  # type: ignore[call-overload]

@@ -83,3 +83,34 @@ def test_a_full_disk_is_told(words: list[str], golden: Golden) -> None:
         1,
         "logstore: cannot write to standard output: No space left on device\n",
     )
+
+
+def refused(code: str, stdout: Path | str = "/dev/null") -> tuple[int, str]:
+    """Run `main` where the import of the commands does `code`; return the exit code and standard error."""
+    program = (
+        "import os, sys, types\n"
+        "from logstore_tools import main\n"
+        "module = types.ModuleType('logstore_tools.commands')\n"
+        f"def logstore(prog_name):\n    {code}\n"
+        "module.logstore = logstore\n"
+        "sys.modules['logstore_tools.commands'] = module\n"
+        "sys.argv = ['logstore']\n"
+        "main.main()\n"
+    )
+    with Path(stdout).open("wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=out, stderr=subprocess.PIPE, text=True, check=False
+        )
+    return done.returncode, done.stderr
+
+
+def test_only_an_error_of_standard_output_is_told_as_one() -> None:
+    assert refused("os.pread(os.open('/proc/self/mem', os.O_RDONLY), 1, 0)") == (
+        1,
+        "logstore: Input/output error\n",
+    )
+    assert refused("open('nowhere')") == (1, "logstore: nowhere: No such file or directory\n")
+    assert refused("raise OSError('no number')") == (1, "logstore: no number\n")
+    full = (1, "logstore: cannot write to standard output: No space left on device\n")
+    assert refused("print('x' * 1000); sys.stdout.flush()", "/dev/full") == full
+    assert refused("sys.stdout.buffer.write(bytes(10**6))", "/dev/full") == full

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,8 @@ from logstore.log.salvage.sample import Redaction, sample
 from logstore_tools.copy_commands import sample as command
 from tests.support.encoder import SOME_TIME
 from tests.support.golden import Golden
+from tests.support.odd_logs import batch, lay_out
+from tests.support.odd_logs import message as message_of
 
 SETTINGS = LoadSettings(False, 0, 0, SOME_TIME, parse_config({}))
 Shape = tuple[int, int, int, int | None, int | None, tuple[bytes, ...]]
@@ -109,3 +112,22 @@ def test_the_command_samples_with_a_secret_of_its_own(golden: Golden, tmp_path: 
         assert "5 batches" in result.output
         contents.append([content for _, content in records_of(copy)])
     assert contents[0] != contents[1]
+
+
+def test_a_sample_begins_where_something_is(tmp_path: Path) -> None:
+    """Above the log's end and in a hole too; of offsets and magics that one segment may hold."""
+    log = {0: message_of(0, 1) + batch(1) + batch(4, 3, last_offset_delta=0), 20: batch(30) + batch(2**31 + 40)}
+    source = lay_out(log, tmp_path / "orders-0")
+    for number, (start, offset, kept) in enumerate(
+        [(0, None, [0, 1, 4]), (2**40, None, [0, 1, 4]), (3, None, [4]), (0, 7, [30])]
+    ):
+        (tmp_path / str(number)).mkdir()
+        copy = tmp_path / str(number) / "orders-0"
+        settings = replace(SETTINGS, log_start_offset=start)
+        taken = sample(str(source), str(copy), settings, first_offset=offset, batch_count=9)
+        assert scan(np.fromfile(next(copy.glob("*.log")), np.uint8)).base_offset.tolist() == kept
+        assert taken.batch_count == len(kept)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(DataDirectoryError, match="no batch"):
+        sample(str(source), str(tmp_path / "none" / "orders-0"), SETTINGS, first_offset=2**40, batch_count=9)
+    assert list((tmp_path / "none").iterdir()) == []

@@ -200,10 +200,10 @@ def test_a_transaction_is_in_order_within_its_timeout_and_no_longer(golden: Gold
     root, late_ms = golden("demo"), AFTER_GOLDEN_MS + 600_000
     young, late = verdict_of(root, AFTER_GOLDEN_MS), verdict_of(root, late_ms)
     assert young.startswith('fine"><strong>Nothing is wrong.')
-    assert "2 open transactions (none overdue)" in young
+    assert "2 open transactions hold back 2 partitions, none of them overdue" in young
     assert not audit_directory(str(root), late_ms).findings  # no broker runs that could have aborted it
     assert late.startswith('warning"><strong>read_committed consumers are held back.')
-    assert "2 open transactions (2 overdue)" in late
+    assert "2 open transactions hold back 2 partitions, 2 of them overdue" in late
 
 
 def test_what_was_not_asked_is_said_beside_the_headline(tmp_path: Path) -> None:
@@ -272,6 +272,21 @@ def test_an_offset_map_starts_where_the_log_starts_and_hides_no_alarm() -> None:
     assert "retention" not in legend(late)
     assert "No record" in offset_map(ReadableOffsets(100, 100, 100, halves))
     assert mini_map(late).count("<rect") == 2
+
+
+def test_an_offset_map_tells_the_exact_offsets_that_a_column_stands_for(golden: Golden) -> None:
+    committed, opened = Label.COMMITTED, Label.OPEN
+    ranges = (OffsetRange(0, 34, committed, 34), OffsetRange(34, 36, opened, 2), OffsetRange(36, 9000, committed, 8964))
+    few = offset_map(ReadableOffsets(0, 34, 9000, ranges))
+    assert "<title>open: offsets 34 to 35</title>" in few
+    assert "<title>committed: offsets 36 to 8999</title>" in few
+    more = tuple(OffsetRange(i, i + 1, opened if i % 2 else committed, 1) for i in range(2000))
+    many = offset_map(ReadableOffsets(0, 1, 2000, more))
+    assert "<title>open: 1000 ranges, the first of offsets 1 to 1, the last of 1999 to 1999</title>" in many
+    late = offset_map(ReadableOffsets(35, 35, 9000, ranges))
+    assert "<title>open: offsets 35 to 35</title>" in late
+    text = page(str(golden("demo")), audit_directory(str(golden("demo")), AFTER_GOLDEN_MS), AFTER_GOLDEN_MS)
+    assert "<title>open: offsets 34 to 35</title>" in text
 
 
 def test_a_timeline_has_a_bar_for_each_transaction(golden: Golden) -> None:

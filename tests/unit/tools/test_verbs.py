@@ -42,8 +42,6 @@ def data(golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     monkeypatch.chdir(tmp_path)
     for name in ("data", "other"):
         shutil.copytree(golden("demo"), tmp_path / name)
-    for name in ("rescued", "repaired", "shown"):
-        (tmp_path / name).mkdir()
     return tmp_path / "data"
 
 
@@ -163,3 +161,42 @@ def test_a_misspelled_option_gets_a_suggestion(words: tuple[str, ...]) -> None:
     assert (result.exit_code, "Did you mean" in result.stderr and "'--format'" in result.stderr) == (2, True), (
         result.stderr
     )
+
+
+MOVING = ("path", "ageMs", "judgedAt")  # columns that differ from call to call
+
+
+@pytest.mark.parametrize("words", [("verify",), ("segments",), ("producers",), ("txns", "list")], ids=" ".join)
+def test_what_is_named_twice_is_looked_at_once(words: tuple[str, ...], data: Path) -> None:
+    (data.parent / "link").symlink_to(data)
+
+    def rows_of(*paths: Path | str) -> list[dict[str, Any]]:
+        result = CliRunner().invoke(VERBS[words], [*map(str, paths), "--format", "jsonl"])
+        assert not result.exception or isinstance(result.exception, SystemExit), result.output
+        rows = [json.loads(line) for line in result.stdout.splitlines()]
+        return [{name: value for name, value in row.items() if name not in MOVING} for row in rows]
+
+    once, one = rows_of(data), rows_of(data / "orders-0")
+    assert once
+    assert rows_of(data, data / "orders-0", data.parent / "link", "data/../data", f"{data}/orders-*") == once
+    assert rows_of(data / "orders-0", data) == once
+    assert rows_of(data / "orders-0", "link/orders-0", data / "orders-0" / f"{0:020}.log") == one
+    shutil.copytree(data / "orders-0", data / "orders-0.d2f1-delete")
+    if words in (("verify",), ("segments",)):  # what a data directory leaves out is named by itself
+        assert len(rows_of(data, data / "orders-0.d2f1-delete")) > len(rows_of(data))
+
+
+@pytest.mark.parametrize("words", [("verify",), ("audit",)], ids=" ".join)
+def test_csv_has_the_findings_alone_and_the_verdict_is_told(words: tuple[str, ...], data: Path) -> None:
+    result = CliRunner().invoke(VERBS[words], [str(data / ".." / "data"), "--format", "csv"])
+    assert (result.stdout.count("\n"), result.exit_code) == (1, 0), result.output
+    assert re.match(r"\d+ partitions\b", result.stderr)
+    assert result.stderr.endswith("\nno findings\n")
+    log = next(path for path in (data / "orders-0").glob("*.log"))
+    content = bytearray(log.read_bytes())
+    content[70] ^= 1
+    log.write_bytes(content)
+    result = CliRunner().invoke(VERBS[words], [str(data), "--format", "csv"])
+    count = result.stdout.count("\n") - 1
+    assert (result.exit_code, count > 0) == (1, True)
+    assert result.stderr.endswith(f"\n{count} finding{'s' * (count > 1)}\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -14,7 +14,13 @@ from logstore.client.producer import Producer
 from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.queues import partition_for_key
 from logstore.client.store import Store
-from logstore.errors import BufferExhaustedError, CoordinatorLoadInProgressError, RequestTimedOutError, UsageError
+from logstore.errors import (
+    BufferExhaustedError,
+    CoordinatorLoadInProgressError,
+    ProducerFailedError,
+    RequestTimedOutError,
+    UsageError,
+)
 from logstore.log.partition_log import PartitionLog
 from tests.support.stores import LONG_MS, patient_producer
 
@@ -31,7 +37,8 @@ def given_up(sending: Producer) -> Iterator[Producer]:
     try:
         yield sending
     finally:
-        sending.close(0)
+        with suppress(ProducerFailedError):
+            sending.close(0)
 
 
 class Clock:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
+import numpy as np
 import pytest
 
 from logstore.disk.seam import SEAM
@@ -112,4 +114,57 @@ def test_headers_that_are_none_are_refused_and_nothing_is_written(tmp_path: Path
         with pytest.raises(UsageError):
             log.append_records([b"v"], headers=headers)  # type: ignore[arg-type]
     assert log.log_end_offset == 1
+    log.close()
+
+
+WIDE = [
+    array("f", [1, 2, 3]),
+    np.arange(3, dtype="<i4"),
+    memoryview(array("i", [1, 2])),
+    memoryview(b"abcdef")[::2],
+    memoryview(bytes(6)).cast("B", (2, 3)),
+    type("Longer", (bytes,), {"__len__": lambda self: 7})(b"ab"),
+    "text",
+    [],
+    {},
+    False,
+    0,
+]
+
+
+@pytest.mark.parametrize("wide", WIDE, ids=lambda wide: type(wide).__name__)
+@pytest.mark.parametrize("codec", ["producer", "gzip"])
+def test_the_size_of_what_is_given_is_its_bytes_or_it_is_refused(tmp_path: Path, wide: Any, codec: str) -> None:
+    log = opened(tmp_path, **{"compression.type": codec})
+    is_bytes = isinstance(wide, bytes | memoryview)
+    expected = memoryview(wide).tobytes() if is_bytes else None
+
+    def append(*arguments: Any) -> None:
+        end_offset = log.log_end_offset
+        if is_bytes:
+            log.append_records(*arguments)
+        else:
+            with pytest.raises(UsageError):
+                log.append_records(*arguments)
+            assert log.log_end_offset == end_offset
+
+    append([wide, b"secret", b"tail"])
+    append([b"1", b"2"], [b"k", wide])
+    append([b"1"], None, None, [[("trace", wide), ("next", b"n")]])
+    if not isinstance(wide, str):
+        append([b"1"], None, None, [[(wide, b"of a wide key")]])
+    found = [(record.key, record.value, list(record.headers)) for record in records_of(log)[1:]]
+    plain: list[Any] = [(None, value, []) for value in (expected, b"secret", b"tail")]
+    plain += [(b"k", b"1", []), (expected, b"2", [])]
+    key = None if expected is None else expected.decode()
+    plain += [(None, b"1", [("trace", expected), ("next", b"n")]), (None, b"1", [(key, b"of a wide key")])]
+    assert found == (plain if is_bytes else [])
+    log.close()
+
+
+def test_a_batch_with_gaps_in_its_memory_is_refused(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    for data in (memoryview(b"abcdef")[::2], np.arange(10, dtype="u1")[::2], "text", 5):
+        with pytest.raises(UsageError, match="one piece of bytes"):
+            log.append_as_leader(data)  # type: ignore[arg-type]
     log.close()

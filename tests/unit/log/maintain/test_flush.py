@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.crash.lossy_disk import LossyDisk
 from tests.support.elsewhere import elsewhere
 from tests.support.encoder import SOME_TIME
 from tests.support.logs import open_partition_log, records_of
+from tests.support.seams import UnsyncedSeam
 
 WAIT_S = 30
 DAY_MS = 86_400_000
@@ -153,6 +155,109 @@ def test_a_flush_puts_new_names_on_the_disk(tmp_path: Path) -> None:
     log.flush()
     sizes = {name: len(content) for name, content in disk.survivor("lost")}
     assert sizes[f"{1:020}.log"] == log.active.size > 0
+    log.close()
+
+
+def test_a_roll_waits_for_no_disk(tmp_path: Path) -> None:
+    """The snapshot of the producers was synced, and its name, while all appends waited."""
+    seam, later = Hooked(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    abort(log)
+    log.flush()
+    append(log)  # the recovery point is below the end again
+    seam.synced.clear()
+    seam.before_directory = fail
+    log.roll()
+    assert (seam.synced, log.recovery_point) == ([], 2)
+    assert log.producers.snapshots.keys() >= {3}
+    seam.before_directory = None
+    later[0]()
+    assert set(seam.synced) >= {*files(0), f"{3:020}.snapshot.tmp.deleted"}
+    assert log.recovery_point == 3
+    log.close()
+
+
+@pytest.mark.parametrize("flushes", [PartitionLog.flush, lambda log: flush_closed(log, 1)], ids=["all", "closed"])
+def test_others_append_while_names_are_put_on_the_disk(flushes: Do, tmp_path: Path) -> None:
+    seam, later = Hooked(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    append(log)
+    log.roll()
+    appended: list[int] = []
+
+    def append_beside() -> None:
+        thread = in_thread(lambda: appended.append(append(log)))
+        thread.join(WAIT_S)
+
+    seam.before_directory = append_beside
+    flushes(log)
+    assert appended[0] == 1
+    assert log.recovery_point == 1
+    seam.before_directory = None
+    log.close()
+
+
+def test_names_count_as_synced_behind_the_sync_only(tmp_path: Path) -> None:
+    """Another one that asks in the meantime must not take them for durable."""
+    seam = Hooked()
+    log = opened(tmp_path, seam)
+    append(log)
+    log.flush()
+    calls: list[int] = []
+
+    def ask_meanwhile() -> None:
+        calls.append(len(calls))
+        if len(calls) == 1:
+            log.directory.sync()
+
+    log.directory.set_modified_ms(f"{0:020}.log", SOME_TIME)
+    log.write_epochs()
+    seam.before_directory = ask_meanwhile
+    log.directory.delete("leader-epoch-checkpoint", "a test")
+    log.directory.sync()
+    log.directory.sync()
+    assert len(calls) == 2
+    seam.before_directory = None
+    log.close()
+
+
+@pytest.mark.parametrize("outcome", ["lost", "torn"])
+def test_a_snapshot_that_a_crash_tore_is_not_needed(outcome: str, tmp_path: Path) -> None:
+    log = opened(tmp_path, UnsyncedSeam(), [])
+    abort(log)
+    log.roll()
+    append(log)
+    log.roll()
+    log.append_records([b"value"], producer_id=7, producer_epoch=0, base_sequence=1)
+    last = [(entry.producer_epoch, entry.batches[-1]) for entry in log.producer_entries()]
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+    shutil.copytree(tmp_path / "t-0", crashed / "t-0")
+    for snapshot in (crashed / "t-0").glob("*.snapshot"):
+        if outcome == "lost":
+            snapshot.unlink()
+        else:
+            snapshot.write_bytes(bytes(len(snapshot.read_bytes())))
+    log.close()
+    again = open_partition_log(crashed / "t-0", was_clean=False, recovery_point=3, requires_verification=False)
+    assert [(entry.producer_epoch, entry.batches[-1]) for entry in again.producer_entries()] == last
+    again.close()
+
+
+def test_retention_syncs_no_segment_that_it_deletes(tmp_path: Path) -> None:
+    seam, later = Hooked(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later, **{"retention.bytes": "0"})
+    for _ in range(3):
+        append(log)
+        log.roll()
+    append(log)
+    named: list[int] = []
+    seam.before_directory = lambda: named.append(log.recovery_point)
+    assert [deleted.base_offset for deleted in log.delete_old_segments(SOME_TIME)] == [0, 1, 2, 3]
+    assert not [name for name in seam.synced if name.endswith(".log")]
+    assert named[-1] == 0  # a load may find the segments until their names are gone from the disk
+    assert (log.log_start_offset, log.recovery_point) == (4, 4)
+    seam.before_directory = None
     log.close()
 
 

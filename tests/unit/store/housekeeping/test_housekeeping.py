@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -13,10 +14,14 @@ import pytest
 
 import logstore
 from logstore.clock import monotonic_ms
+from logstore.disk.directory import PartitionFiles, list_partition_directory
 from logstore.disk.seam import Seam
-from logstore.errors import LogstoreError
+from logstore.errors import DataDirectoryError, LogstoreError
 from logstore.log.cleaner import map_building
+from logstore.log.maintain.retain import DeletedSegment
+from logstore.log.partition_log import PartitionLog
 from logstore.log.segment.log_segment import LogSegment
+from logstore.store import directories
 from logstore.store.data_directory import DataDirectory
 from logstore.store.timers import Timers
 from tests.support.clock import DAY_MS, Clock
@@ -253,3 +258,87 @@ def test_intervals_are_kafkas_configurations(tmp_path: Path) -> None:
         done = threading.Event()
         store.schedule("look", 1, lambda: len(store.log("orders", 0).segments) == 1 and done.set())
         assert done.wait(30)
+
+
+def deleted_directories(root: Path) -> dict[str, Path]:
+    return {path.name.split(".")[0]: path for path in root.glob("*-delete")}
+
+
+def test_a_directory_that_somebody_else_removed_stops_no_other_removal(
+    store: DataDirectory, clock: Clock, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        store.create_topic(name, 1)
+        store.delete_topic(name)
+    shutil.rmtree(deleted_directories(tmp_path)["a-0"])
+    run_later(store, clock, 60_000)
+    assert deleted_directories(tmp_path) == {}
+    assert store.failures == {}
+
+
+def test_a_directory_that_cannot_be_removed_stops_no_other_removal(
+    store: DataDirectory, clock: Clock, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        store.create_topic(name, 1)
+        store.delete_topic(name)
+    mine = deleted_directories(tmp_path)["a-0"] / "mine"
+    mine.mkdir()
+    run_later(store, clock, 60_000)
+    assert deleted_directories(tmp_path).keys() == {"a-0"}
+    assert isinstance(store.failures["deleted files"], LogstoreError)
+    mine.rmdir()
+    run_later(store, clock, 1_000)
+    assert deleted_directories(tmp_path) == {}
+    assert store.failures == {}
+
+
+def test_a_file_that_cannot_be_removed_stops_no_other_removal(
+    store: DataDirectory, clock: Clock, tmp_path: Path
+) -> None:
+    store.create_topic("orders", 1, {"retention.bytes": 0})
+    append_segments(store, "orders", 3)
+    store.log("orders", 0).delete_old_segments(clock.now_ms)
+    first = sorted((tmp_path / "orders-0").glob("*.deleted"))[0]
+    first.unlink()
+    first.mkdir()
+    run_later(store, clock, 60_000)
+    assert list((tmp_path / "orders-0").glob("*.deleted")) == [first]
+    assert isinstance(store.failures["removal of deleted files of orders-0"], LogstoreError)
+
+
+def test_any_error_of_a_partition_stops_no_other(
+    store: DataDirectory, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that is not logstore's, as of a file that vanishes while it is looked at."""
+    for name in ("bad", "good"):
+        store.create_topic(name, 1, {"retention.ms": 1000})
+        append_segments(store, name, 3)
+    retain = PartitionLog.delete_old_segments
+
+    def fail(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
+        if log.topic_partition == "bad-0":
+            raise FileNotFoundError("vanished")
+        return retain(log, now_ms)
+
+    monkeypatch.setattr(PartitionLog, "delete_old_segments", fail)
+    run_later(store, clock, 400_000)
+    assert len(store.log("good", 0).segments) == 1
+    assert isinstance(store.failures["retention of bad-0"], FileNotFoundError)
+
+
+def test_a_segment_that_vanishes_before_its_log_is_open_is_told(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with logstore.open(tmp_path, now_ms=clock) as store:
+        store.create_topic("orders", 1)
+    with open_store(tmp_path, now_ms=clock) as store:
+
+        def listed(path: str) -> PartitionFiles:
+            files = list_partition_directory(path)
+            Path(files.segments[0].log).unlink()
+            return files
+
+        monkeypatch.setattr(directories, "list_partition_directory", listed)
+        run_later(store, clock, 400_000)
+        assert isinstance(store.failures["retention of orders-0"], DataDirectoryError)

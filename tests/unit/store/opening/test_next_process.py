@@ -14,7 +14,7 @@ from logstore.disk.checkpoint_writing import offset_checkpoint_bytes
 from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import CorruptRecordError, LogstoreError
 from logstore.layout.clean_shutdown import FILE_NAME
-from logstore.log.partition_log import PartitionLog
+from logstore.log.load.opening import PlannedLog
 from logstore.store import partitions
 from logstore.store.data_directory import DataDirectory
 from tests.support.clock import Clock
@@ -101,13 +101,13 @@ def crashed_with_many(tmp_path: Path) -> Path:
 
 
 class Meeting:
-    """Openings that wait until so many go on at once."""
+    """Plans of openings that wait until so many are made at once."""
 
     def __init__(self, count: int) -> None:
         self.barrier = threading.Barrier(count)
-        self.real = partitions.open_log
+        self.real = partitions.PlannedLog
 
-    def open(self, path: str, *args: Any, **kwargs: Any) -> PartitionLog:
+    def open(self, path: str, *args: Any, **kwargs: Any) -> PlannedLog:
         if "many-" in path:
             self.barrier.wait(20)
         return self.real(path, *args, **kwargs)
@@ -115,7 +115,7 @@ class Meeting:
 
 def test_partitions_are_recovered_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = crashed_with_many(tmp_path)
-    monkeypatch.setattr(partitions, "open_log", Meeting(3).open)
+    monkeypatch.setattr(partitions, "PlannedLog", Meeting(3).open)
     with logstore.open(root, config={"num.recovery.threads.per.data.dir": 3}) as store:
         assert [store.log("many", number).log_end_offset for number in range(6)] == [1] * 6
 
@@ -124,19 +124,18 @@ def test_of_partitions_that_are_recovered_side_by_side_the_bad_one_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = crashed_with_many(tmp_path)
-    real, opened = partitions.open_log, []
+    before = {path: path.read_bytes() for path in root.glob("many-*/*")}
 
-    def told_opening(path: str, *args: Any, **kwargs: Any) -> PartitionLog:
+    def told_planning(path: str, *args: Any, **kwargs: Any) -> PlannedLog:
         if path.endswith("many-4"):
             raise CorruptRecordError("damaged", path=path)
-        opened.append(real(path, *args, **kwargs))
-        return opened[-1]
+        return PlannedLog(path, *args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(partitions, "open_log", told_opening)
+        patch.setattr(partitions, "PlannedLog", told_planning)
         with pytest.raises(LogstoreError, match="damaged") as caught:
             logstore.open(root, config={"num.recovery.threads.per.data.dir": 3})
     assert caught.value.__notes__[0].startswith("of partition many-4;")
-    assert [log.topic_partition for log in opened if log.is_writable] == []
+    assert {path: path.read_bytes() for path in root.glob("many-*/*")} == before
     with logstore.open(root) as store:
         assert [store.log("many", number).log_end_offset for number in range(6)] == [1] * 6

@@ -236,3 +236,17 @@ def test_damaged_old_entries_are_no_matter_unless_they_may_pass(output_format: s
     rc, _, stderr = answer([*argv, "--offset", "3"])
     assert rc == 1
     assert stderr.endswith("IllegalArgumentException: Invalid magic used in LegacyRecord: -128\n")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--transactional-id", "billing-1"], ["--isolation-level", "read_committed"]],
+    ids=["transactional id", "isolation level"],
+)
+def test_a_filter_of_partitions_passes_over_a_file_beside_them(options: list[str], golden: Golden) -> None:
+    root = golden("demo")
+    rc, stdout, stderr = answer([str(root), *options, "--print-data-log"])
+    assert (rc, stderr) == (0, "")
+    assert f"Dumping {root}/bootstrap.checkpoint" in stdout
+    assert ("payload: " in stdout.partition("Dumping")[2].partition("Dumping")[0]) == ("billing-1" not in options)
+    assert "payload: orders" in stdout.partition("orders-0")[2] or "| offset: " in stdout.partition("orders-0")[2]

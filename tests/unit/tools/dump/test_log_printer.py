@@ -112,3 +112,15 @@ def test_decoders_are_not_imported_where_none_is_asked_for(tmp_path: Path) -> No
     done = subprocess.run(argv, capture_output=True, check=True, text=True)
     assert "| offset: 5 " in done.stdout
     assert done.stdout.endswith("\n[]\n") or not sys.platform.startswith("linux")
+
+
+@pytest.mark.parametrize("form", [[], ["--format", "json"]], ids=["text", "json"])
+def test_records_before_the_damage_of_a_stream_are_printed(
+    form: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Batch(0, [Rec(b"k%d" % i, b"paid") for i in range(40)], 39, GZIP).to_bytes()
+    size = len(whole) - 8  # the checksum and the size of the content are cut off
+    (tmp_path / LOG).write_bytes(whole[:8] + (size - 12).to_bytes(4, "big") + whole[12:size])
+    rc, stdout, stderr = check_same(["--files", str(tmp_path / LOG), "--print-data-log", *form], monkeypatch)
+    assert (rc, stdout.count(b"paid")) == (1, 40)
+    assert "The gzip stream does not decompress beyond its byte " in stderr

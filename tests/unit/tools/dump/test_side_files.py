@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.comparison import differences
 from tests.conformance.dumping import answer
-from tests.support.side_file_cases import CASES, Answer, Case, recorded_answers
+from tests.support.side_file_cases import CASES, Case, recorded_answers
 
 ANSWERS = recorded_answers()
 
@@ -16,7 +17,7 @@ ANSWERS = recorded_answers()
 def test_the_answer_is_the_recorded_one(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case.write(tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert Answer(*answer(case.argv)) == ANSWERS[case.story]
+    assert differences(case.argv, ANSWERS[case.story], answer(case.argv)) == []
     found = {path.name: path.read_bytes() if path.is_file() else None for path in tmp_path.iterdir()}
     assert found == case.files, "the dump changed, made or removed a file"
 

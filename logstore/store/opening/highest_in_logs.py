@@ -1,0 +1,106 @@
+"""Highest epochs and producer ids in the logs of a topic, above which a metadata log that is made for them goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...columns.batch_table import BatchTable, ByteArray
+from ...columns.window_scan import scan_windows
+from ...disk.directory import list_partition_directory
+from ...disk.mapped import MappedFile
+from ...disk.side_files import read_producer_snapshot
+from ...errors import CorruptSnapshotError, LogstoreError
+from ...folds.transaction_marker import read_marker
+from ...kernels.scan import batches as fields
+from ...layout.batch import CODEC_MASK, NO_PRODUCER_ID
+from ...layout.marker import COORDINATOR_EPOCH, MARKER_SIZE
+from ...topics import transaction_state
+from ...view.replay import ReplayedRecord, replayed_file
+
+NO_COORDINATOR_EPOCH = -1
+_EPOCH_SIZE = 4  # bytes
+
+
+@dataclass(slots=True)
+class HighestInLogs:
+    """The highest epochs and producer id in the logs and producer snapshots of a topic.
+
+    Attributes:
+        leader_epochs: by partition.
+        coordinator_epoch: of markers; -1 without any.
+        producer_id: -1 without any.
+    """
+
+    leader_epochs: dict[int, int]
+    coordinator_epoch: int = NO_COORDINATOR_EPOCH
+    producer_id: int = NO_PRODUCER_ID
+
+    @classmethod
+    def of(cls, topic: str, partition_count: int, paths: Mapping[int, str]) -> HighestInLogs:
+        """Read the partitions at these paths, by number; the others get epoch 0.
+
+        Raises:
+            LogstoreError: a log that cannot be read.
+        """
+        found = cls(dict.fromkeys(range(partition_count), 0))
+        for number, path in paths.items():
+            files = list_partition_directory(path)
+            for segment in files.segments:
+                with MappedFile(segment.log) as log:
+                    found._take_batches(number, log.data, segment.log)
+                    if topic == transaction_state.TOPIC:
+                        found._take_transactional_ids(log.data, segment.log)
+            for snapshot in files.producer_snapshots.values():
+                found._take_snapshot(snapshot)
+        return found
+
+    def raise_epochs(self, epoch: int) -> None:
+        """Raise the epoch of every partition to at least `epoch`."""
+        self.leader_epochs = {number: max(epoch, one) for number, one in self.leader_epochs.items()}
+
+    def _take_batches(self, number: int, data: ByteArray, path: str) -> None:
+        for table in scan_windows(data, 0, data.size):
+            if len(table):
+                epoch = int(table.column(fields.PARTITION_LEADER_EPOCH).max())
+                self.leader_epochs[number] = max(self.leader_epochs[number], epoch)
+                self.producer_id = max(self.producer_id, int(table.producer_id.max()))
+                self.coordinator_epoch = max(self.coordinator_epoch, _coordinator_epoch(data, table, path))
+
+    def _take_transactional_ids(self, data: ByteArray, path: str) -> None:
+        for record in replayed_file(data, path):
+            if not isinstance(record, ReplayedRecord) or record.key is None:
+                continue
+            if transaction_state.unknown_version(record.key, record.value):
+                continue
+            value = transaction_state.decode_value(record.value, offset=record.offset)
+            if value is not None:
+                self.producer_id = max(self.producer_id, value.producer_id, value.next_producer_id)
+
+    def _take_snapshot(self, path: str) -> None:
+        """Read a snapshot, which remembers a producer longer than its batches are kept."""
+        try:
+            snapshot = read_producer_snapshot(path)
+        except CorruptSnapshotError:
+            return  # a load removes it
+        if snapshot.entry_count:
+            self.producer_id = max(self.producer_id, int(snapshot.producer_ids.max()))
+            self.coordinator_epoch = max(self.coordinator_epoch, int(snapshot.coordinator_epochs.max()))
+
+
+def _coordinator_epoch(data: ByteArray, table: BatchTable, path: str) -> int:
+    """Return the highest coordinator epoch of the markers in a table: usual markers at once, others one by one."""
+    is_marker = table.is_control & (table.record_count > 0)
+    is_usual = is_marker & (table.size == MARKER_SIZE) & (table.attributes & CODEC_MASK == 0)
+    starts = table.position[is_usual] + COORDINATOR_EPOCH
+    epochs = data[starts[:, None] + np.arange(_EPOCH_SIZE)].view(">i4")
+    highest = int(epochs.max(initial=NO_COORDINATOR_EPOCH))
+    for row in np.flatnonzero(is_marker & ~is_usual).tolist():
+        try:
+            highest = max(highest, read_marker(data, table, row).coordinator_epoch)
+        except LogstoreError as error:
+            error.path = path
+            raise
+    return highest

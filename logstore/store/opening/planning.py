@@ -1,0 +1,85 @@
+"""Plan of an opening: every log is recovered as `logstore.open` recovers it, up to the first change.
+
+So a command knows before what will go, and fails where the opening would fail. Logs that are opened later, after an
+orderly close, are planned too.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ...coordinator.transactions.transaction import from_record
+from ...disk.directory import partition_directories
+from ...disk.names import child
+from ...disk.seam import SEAM
+from ...layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
+from ...log.load.loader import LoadSettings
+from ...log.load.opening import PlannedLog
+from ...log.load.recovered import RecoveryPlan
+from ...model import TopicPartition
+from ...topics import transaction_state
+from ...view.directory_fates import Fate, directory_fates
+from ...view.metadata_replay import read_metadata
+from ...view.partition_reader import PartitionReader
+from ...view.replay import ReplayedRecord, errors_of, replayed
+from ..broker_config import parse_broker_config
+from ..checkpoints import Checkpoints
+from ..metadata import log as metadata_log
+from ..metadata.topic_changes import wanted_partitions
+from ..partitions import WantedPartition, naming
+from .formatting import NODE_ID
+from .inspection import Inspection
+
+
+def plan_opening(found: Inspection, now_ms: int) -> dict[TopicPartition, RecoveryPlan]:
+    """Return what opening the inspected directory would do to each log, that of the metadata first; change nothing.
+
+    Raises:
+        LogstoreError: a log cannot be opened.
+    """
+    plans = {}
+    metadata_path = child(found.path, metadata_log.DIRECTORY_NAME)
+    if os.path.isdir(metadata_path):
+        metadata_log.quorum_of(metadata_path, read_metadata(metadata_path).kraft_version)
+        settings = metadata_log.load_settings(now_ms, accepts_loss=True)
+        plans[metadata_log.KEY] = PlannedLog(metadata_path, settings, topic_id=metadata_log.TOPIC_ID).summary
+    checkpoints = Checkpoints(found.path, SEAM)
+    for wanted, path in _wanted(found):
+        settings = LoadSettings(
+            found.was_clean,
+            checkpoints.get(RECOVERY_POINT_FILE_NAME, wanted.key) or 0,
+            checkpoints.get(LOG_START_OFFSET_FILE_NAME, wanted.key) or 0,
+            now_ms,
+            wanted.config,
+        )
+        with naming(wanted.key):
+            plan = plans[wanted.key] = PlannedLog(path, settings, topic_id=wanted.topic_id).summary
+            if wanted.key.topic == transaction_state.TOPIC and not plan.removals:
+                _require_readable_transactions(path)
+    return plans
+
+
+def _require_readable_transactions(path: str) -> None:
+    """Read a partition of `__transaction_state` as its coordinator does when the store is opened."""
+    last = dict[bytes, ReplayedRecord]()
+    for record in replayed(PartitionReader(path)):
+        if isinstance(record, ReplayedRecord) and record.key is not None:
+            with errors_of(path, record.offset):
+                if transaction_state.unknown_version(record.key, record.value) is None:
+                    last[record.key] = record
+    for key, record in last.items():
+        with errors_of(path, record.offset):
+            if record.value is not None:
+                from_record(key, record.value)
+
+
+def _wanted(found: Inspection) -> list[tuple[WantedPartition, str]]:
+    """Return the partitions that have a directory, as they would be opened, with the directory's path now."""
+    paths = {
+        TopicPartition(*directory.key): directory.path
+        for directory in directory_fates(partition_directories(found.path), found.image)
+        if directory.fate in (Fate.SERVED, Fate.MOVED) or directory.lacks_id
+    }
+    node_id = NODE_ID if found.properties is None or found.properties.node_id is None else found.properties.node_id
+    wanted = wanted_partitions(found.image, node_id, parse_broker_config({}))
+    return [(partition, paths[partition.key]) for partition in wanted if partition.key in paths]

@@ -1,0 +1,162 @@
+"""Records that retention deletes soon after a start, here as at a broker (`UnifiedLog.deleteOldSegments`).
+
+A directory that lay still for longer than `retention.ms`, such as a backup, loses all its records half a minute after a
+broker has started on it, or a store was opened. So inspection, and every opening, says before how many that would be.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from ...columns.window_scan import walker
+from ...disk.directory import SegmentFiles, list_partition_directory
+from ...disk.files import read_if_present
+from ...disk.mapped import MappedFile
+from ...disk.names import child, file_name
+from ...disk.side_files import log_start_offsets_of, read_time_index
+from ...errors import LogstoreError
+from ...layout.file_names import LOG_SUFFIX, TIME_INDEX_SUFFIX, directory_name
+from ...layout.time_index import parse_time_index
+from ...log.config import LogConfig, is_tiered
+from ...log.maintain.retain import CLEANUP_POLICY, DELETE, RETENTION_BYTES, RETENTION_MS
+from ...view.metadata_image import MetadataImage
+from ...view.partition_reader import PartitionReader
+from ..metadata.topic_configs import effective_config
+
+NO_TIMESTAMP = -1
+
+
+class DueRecords(NamedTuple):
+    """Records of a partition that retention deletes.
+
+    Attributes:
+        start, end: their first offset, and the one behind the last.
+        log_end: where the log ends.
+        newest_ms: the largest timestamp of the last segment that goes by time; None if all go by size.
+    """
+
+    topic: str
+    start: int
+    end: int
+    log_end: int
+    newest_ms: int | None
+
+
+def retention_warnings(
+    root: str, image: MetadataImage, node_id: int, static: Mapping[str, Any], now_ms: int, *, was_clean: bool
+) -> list[str]:
+    """Return a sentence for each topic of which retention deletes records in the data directory `root` at that time.
+
+    Args:
+        static: configurations of the broker, or of the store.
+        was_clean: each index is complete.
+
+    A partition that cannot be read is left out: its own opening says what is wrong with it.
+    """
+    starts = _log_starts(root)
+    texts = []
+    for name, topic in sorted(image.topics.items()):
+        config = effective_config(image, node_id, static, name)
+        if DELETE not in config[CLEANUP_POLICY] or is_tiered(config):
+            continue
+        if config[RETENTION_MS] < 0 and config[RETENTION_BYTES] < 0:
+            continue
+        due = list[DueRecords]()
+        for number in sorted(topic.partitions):
+            with suppress(LogstoreError):
+                due += _due(child(root, directory_name(name, number)), config, now_ms, was_clean, starts)
+        if due:
+            texts.append(_text(name, due, config, image.topic_config(name)))
+    return texts
+
+
+def _due(
+    path: str, config: LogConfig, now_ms: int, was_clean: bool, starts: Mapping[tuple[str, int], int]
+) -> Iterator[DueRecords]:
+    """Yield what retention deletes of the partition at `path`; nothing if that is nothing, or if it is not there."""
+    oldest_kept_ms = now_ms - config[RETENTION_MS]
+    if not os.path.isdir(path) or (config[RETENTION_BYTES] < 0 and _is_first_kept(path, oldest_kept_ms)):
+        return
+    segments = list(list_partition_directory(path).segments)
+    if segments and not _size(segments[-1]):
+        segments.pop()  # an empty last one stays
+    going, newest_ms = _going_by_size(segments, config[RETENTION_BYTES]), None
+    for segment in segments[going:] if config[RETENTION_MS] >= 0 else ():
+        largest = _largest_timestamp(segment, oldest_kept_ms, was_clean=was_clean)
+        if largest >= oldest_kept_ms:
+            break
+        going, newest_ms = going + 1, largest
+    if not going:
+        return
+    topic, _, number = file_name(path).rpartition("-")
+    log_end = PartitionReader(path, holds_files=False).bounds.log_end_offset
+    start = max(starts.get((topic, int(number)), 0), segments[0].base_offset)
+    end = segments[going].base_offset if going < len(segments) else log_end
+    if end > start:
+        yield DueRecords(topic, start, end, log_end, newest_ms)
+
+
+def _is_first_kept(path: str, oldest_kept_ms: int) -> bool:
+    """Return whether the first segment is known to stay; to list each partition would take too long at each opening."""
+    first = min((name for name in os.listdir(path) if name.endswith(LOG_SUFFIX)), default=None)
+    if first is None:
+        return True
+    time_index = child(path, first.removesuffix(LOG_SUFFIX) + TIME_INDEX_SUFFIX)
+    content = read_if_present(time_index) or b""
+    timestamps = parse_time_index(content, base_offset=0, path=time_index).timestamps
+    return bool((timestamps >= oldest_kept_ms).any()) or not os.path.getsize(child(path, first))
+
+
+def _going_by_size(segments: Sequence[SegmentFiles], retention_bytes: int) -> int:
+    """Return how many segments go because the log is larger than `retention.bytes`."""
+    excess, going = sum(map(_size, segments)) - retention_bytes, 0
+    while retention_bytes >= 0 and going < len(segments) and _size(segments[going]) <= excess:
+        excess -= _size(segments[going])
+        going += 1
+    return going
+
+
+def _size(segment: SegmentFiles) -> int:
+    return os.path.getsize(segment.log)
+
+
+def _largest_timestamp(segment: SegmentFiles, enough: int, *, was_clean: bool) -> int:
+    """Return the largest timestamp of a segment as a load finds it; any from `enough` on will do.
+
+    It is the last one of the time index; without an index that can be trusted, it is that of the batches. A segment
+    without timestamps has the time of its file.
+    """
+    largest = NO_TIMESTAMP
+    if segment.time_index is not None:
+        timestamps = read_time_index(segment.time_index).timestamps
+        largest = int(timestamps.max(initial=NO_TIMESTAMP))
+    if largest < enough and not (was_clean and largest >= 0):
+        with MappedFile(segment.log) as log:
+            walk = walker(log.data, 0, log.data.size)
+            while (table := walk()) is not None:
+                largest = max(largest, int(table.max_timestamp.max(initial=NO_TIMESTAMP)))
+    return largest if largest >= 0 else int(os.stat(segment.log).st_mtime * 1000)
+
+
+def _log_starts(root: str) -> Mapping[tuple[str, int], int]:
+    try:
+        return log_start_offsets_of(root)
+    except LogstoreError:
+        return {}  # which is told elsewhere
+
+
+def _text(topic: str, due: list[DueRecords], config: LogConfig, own: Mapping[str, str]) -> str:
+    count, total = sum(one.end - one.start for one in due), sum(one.log_end - one.start for one in due)
+    names = [name for name in (RETENTION_MS, RETENTION_BYTES) if config[name] >= 0]
+    rules = " and ".join(f"{name}={config[name]}{'' if name in own else ' by default'}" for name in names)
+    newest = max((one.newest_ms for one in due if one.newest_ms is not None), default=None)
+    of_when = "" if newest is None else f", the newest of {datetime.fromtimestamp(newest // 1000, UTC):%Y-%m-%d}"
+    partitions = "1 partition" if len(due) == 1 else f"{len(due)} partitions"
+    return (
+        f"retention: a broker, or a store that stays open, deletes {count:,} of {total:,} offsets of topic {topic} "
+        f"half a minute after its start, in {partitions}{of_when}, by {rules}: to keep them, set retention.ms=-1 before"
+    )

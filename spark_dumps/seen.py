@@ -1,0 +1,140 @@
+"""What the driver listed of a partition, and the check that an executor sees the same.
+
+An executor on another machine opens the same path and may find nothing there, or the directory of another broker. What
+it would return then is no result: a missing file is taken for one that retention removed only if it was seen before, or
+if the name that a broker gives it for the minute before its removal is there.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from logstore.disk.directory import PartitionFiles
+from logstore.disk.files import read_if_present
+from logstore.disk.names import child, parent
+from logstore.errors import DataDirectoryError
+from logstore.layout import meta_properties
+from logstore.layout.file_names import DELETED_SUFFIX, DirectoryKind
+
+ADVICE = (
+    "give executors and driver the same path to the same storage, such as NFS; or, if retention, compaction or a "
+    "truncation changed the directory after the query was planned, run the query again"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFiles:
+    """The files of a directory, or of some of it, as the driver saw them.
+
+    Attributes:
+        path: the directory of a partition.
+        sizes: path to size in bytes; -1: only whether the file is there counts, as its size may change.
+        properties: lines of the `meta.properties` around the partition; None without the file.
+    """
+
+    path: str
+    sizes: dict[str, int]
+    properties: frozenset[str] | None
+
+    @classmethod
+    def of(cls, files: PartitionFiles, properties: frozenset[str] | None) -> SeenFiles:
+        """Note the files of a partition now; a log that is gone since it was listed counts as empty."""
+        sizes = {segment.log: _size(segment.log) for segment in files.segments}
+        return cls(files.path, {**sizes, **dict.fromkeys(_side_files(files), -1)}, properties)
+
+    @property
+    def byte_count(self) -> int:
+        """The bytes of the logs."""
+        return sum(size for size in self.sizes.values() if size > 0)
+
+    def of_log(self, path: str, size: int) -> SeenFiles:
+        """Return the part of it that one log is, with its size at planning."""
+        return SeenFiles(self.path, {path: size}, self.properties)
+
+    def require(self) -> None:
+        """Check that this process sees at least what was listed.
+
+        Raises:
+            DataDirectoryError: a file is missing or shorter, or the directory is another one.
+        """
+        root = parent(self.path)
+        properties = properties_of(root)
+        if self.properties is not None and properties is not None and properties != self.properties:
+            raise _another_directory(root, self.properties, properties)
+        if not os.path.isdir(self.path):
+            self._refuse_missing_directory()
+        for path, size in self.sizes.items():
+            if not os.path.exists(path):
+                if not os.path.exists(path + DELETED_SUFFIX):
+                    raise self._not_seen(path, 1, max(size, 0))
+            elif size > (found := _size(path)):
+                raise DataDirectoryError(
+                    f"executor {host()} sees fewer bytes: the segment is shorter than at planning",
+                    path=path,
+                    expected=f"at least {size} bytes",
+                    found=found,
+                    advice=ADVICE,
+                )
+        if properties != self.properties:
+            raise _another_directory(root, self.properties, properties)
+
+    def _refuse_missing_directory(self) -> None:
+        if glob.glob(f"{glob.escape(self.path)}.*{DirectoryKind.DELETE.value}"):
+            advice = "run the query again"
+            raise DataDirectoryError("the partition was deleted after planning", path=self.path, advice=advice)
+        raise self._not_seen(self.path, len(self.sizes), self.byte_count)
+
+    def _not_seen(self, path: str, file_count: int, byte_count: int) -> DataDirectoryError:
+        listed = f"{file_count} file{'' if file_count == 1 else 's'}, {byte_count} bytes"
+        return DataDirectoryError(
+            f"executor {host()} does not see {path} (driver listed {listed})", path=path, advice=ADVICE
+        )
+
+
+def host() -> str:
+    """Return the name of this machine."""
+    return socket.gethostname()
+
+
+def properties_of(root: str) -> frozenset[str] | None:
+    """Return the lines of a data directory's `meta.properties` that are no comments; None without the file."""
+    content = read_if_present(child(root, meta_properties.FILE_NAME))
+    if content is None:
+        return None
+    lines = (line.strip() for line in content.decode(errors="replace").splitlines())
+    return frozenset(line for line in lines if line and not line.startswith(("#", "!")))
+
+
+def _another_directory(root: str, expected: frozenset[str] | None, found: frozenset[str] | None) -> DataDirectoryError:
+    def text(lines: frozenset[str] | None, others: frozenset[str] | None) -> str:
+        name = meta_properties.FILE_NAME
+        return f"no {name}" if lines is None else f"{name} with {', '.join(sorted(lines - (others or frozenset())))}"
+
+    return DataDirectoryError(
+        f"executor {host()} sees another directory at {root} than the driver",
+        path=root,
+        expected=text(expected, found),
+        found=text(found, expected),
+        advice=ADVICE,
+    )
+
+
+def _side_files(files: PartitionFiles) -> Iterator[str]:
+    for segment in files.segments:
+        for path in (segment.offset_index, segment.time_index, segment.transaction_index):
+            if path is not None:
+                yield path
+    yield from files.producer_snapshots.values()
+    yield from files.kraft_snapshots.values()
+    yield from files.files.values()
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0

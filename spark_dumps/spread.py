@@ -1,0 +1,109 @@
+"""The pass of an audit on executors: a task for some partitions, whose facts the driver joins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from pyspark import SparkContext
+
+from logstore.audit.cluster import Cluster
+from logstore.audit.partition import Partition, open_partition
+from logstore.audit.verify import Asked, PartitionFacts, verify_partition
+from logstore.disk.names import parent
+from logstore.errors import DataDirectoryError
+
+from .seen import ADVICE, SeenFiles, host, properties_of
+from .tables import PARTITIONS_A_TASK
+
+LOOK_COUNT_MAX = 5
+
+
+class _Listed(NamedTuple):
+    """A partition, and its files as the driver saw them."""
+
+    partition: Partition
+    seen: SeenFiles
+
+
+class _Answer(NamedTuple):
+    """The answer of an executor about a partition: its facts, or why it does not see the partition."""
+
+    host: str
+    facts: PartitionFacts | None
+    error: DataDirectoryError | None
+
+
+def follow_on_executors(
+    context: SparkContext, partitions: Sequence[Partition], cluster: Cluster, *, decodes: bool
+) -> list[PartitionFacts]:
+    """Return the facts of all partitions.
+
+    Raises:
+        DataDirectoryError: an executor does not see files that the driver sees, or read less than the driver listed.
+    """
+    _ = cluster.image  # a cached property: read it here once, not in every task
+    found: list[PartitionFacts] = []
+    listed = [_listed(one) for one in partitions]
+    for look in range(LOOK_COUNT_MAX):
+        tasks = context.parallelize(listed, len(listed) // PARTITIONS_A_TASK + 1)
+        answers = tasks.map(partial(_answer, cluster=cluster, decodes=decodes)).collect()
+        unseen = [one for one, answer in zip(listed, answers, strict=True) if not _is_whole(one, answer)]
+        found += [answer.facts for answer in answers if answer.facts is not None]
+        if not unseen:
+            break
+        if look == LOOK_COUNT_MAX - 1:
+            raise next(answer.error for answer in answers if answer.error is not None)
+        # gone for the driver too, which saw them before: retention took segments, or the partition was deleted
+        listed = [_listed(open_partition(one.seen.path)) for one in unseen if os.path.isdir(one.seen.path)]
+    for facts in found:
+        facts.transactions.evidence.cluster = cluster
+    return found
+
+
+def _listed(partition: Partition) -> _Listed:
+    return _Listed(partition, SeenFiles.of(partition.files, properties_of(parent(partition.files.path))))
+
+
+def _answer(listed: _Listed, cluster: Cluster, *, decodes: bool) -> _Answer:
+    """Return the facts of a partition, without its cluster, which the driver has and need not be sent."""
+    try:
+        listed.seen.require()
+    except DataDirectoryError as error:
+        return _Answer(host(), None, error)
+    facts = verify_partition(listed.partition, cluster, Asked.EVERYTHING, decodes=decodes)
+    facts.transactions.evidence.cluster = Cluster(parent(listed.seen.path))
+    return _Answer(host(), facts, None)
+
+
+def _is_whole(listed: _Listed, answer: _Answer) -> bool:
+    """Return whether the executor read what the driver listed; False if the driver has lost the files too.
+
+    Raises:
+        DataDirectoryError: the driver still sees them.
+    """
+    facts = answer.facts
+    if facts is not None:
+        is_short = facts.size.size < listed.seen.byte_count and facts.error is None
+        if not is_short or facts.partition.files != listed.partition.files or not _is_there(listed):
+            return True
+        raise DataDirectoryError(
+            f"executor {answer.host} read fewer bytes of the logs than the driver listed",
+            path=listed.seen.path,
+            expected=f"{listed.seen.byte_count} bytes",
+            found=facts.size.size,
+            advice=ADVICE,
+        )
+    if answer.error is not None and _is_there(listed):
+        raise answer.error
+    return False
+
+
+def _is_there(listed: _Listed) -> bool:
+    try:
+        listed.seen.require()
+    except DataDirectoryError:
+        return False
+    return True

@@ -1,0 +1,159 @@
+"""What is said of directories before a real broker gets them, and what it then does with them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+import logstore
+from logstore.store.opening.inspection import inspect
+from tests.support.broker import Broker
+from tests.support.formatted import DIRECTORY_ID, USER, formatted, level
+from tests.support.oracle import Oracle
+
+pytestmark = pytest.mark.kafka
+
+UNIQUE = "0f2a0f2a0f2a0f2a0f2a0f2a0f2a0f2a"
+
+
+def worked(root: Path) -> Path:
+    with logstore.open(root, config={"offsets.topic.num.partitions": 1}) as store:
+        store.create_topic("orders", 2)
+        with store.producer() as producer:
+            for number in (0, 1):
+                producer.send("orders", b"paid", partition=number)
+    return root
+
+
+def test_a_directory_that_kafka_44_formatted_is_worked_on_and_started(oracle: Oracle, tmp_path: Path) -> None:
+    levels = [level("metadata.version", 30), level("transaction.version", 1)]
+    root = worked(formatted(tmp_path / "data", *levels, USER, is_dynamic=True))
+    broker = Broker(oracle, root, {}, [], is_formatted=True)
+    with broker.running(signal.SIGTERM):
+        pass
+    found = inspect(str(root))
+    assert (found.features, found.topics) == ({"metadata.version": 30, "transaction.version": 1}, {"orders": 2})
+    assert found.image.credentials == {("alice", 1)}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("number", "is_dynamic"),
+    [(12, False), (21, False), (30, False), (21, True), (30, True)],  # a dynamic quorum needs Kafka 3.9
+)
+def test_every_level_is_started(oracle: Oracle, tmp_path: Path, number: int, is_dynamic: bool) -> None:
+    root = worked(formatted(tmp_path / "data", level("metadata.version", number), USER, is_dynamic=is_dynamic))
+    broker = Broker(oracle, root, {}, [], is_formatted=True)
+    if not is_dynamic:
+        text = broker.config.read_text()
+        _, port = next(line for line in text.splitlines() if "CONTROLLER://" in line).rsplit(":", 1)
+        text = re.sub("controller.quorum.bootstrap.servers=.*", f"controller.quorum.voters=1@localhost:{port}", text)
+        broker.config.write_text(text)
+    with broker.running(signal.SIGTERM):
+        pass
+    assert (inspect(str(root)).features, DIRECTORY_ID) == ({"metadata.version": number}, found_directory(root))
+
+
+def found_directory(root: Path) -> str | None:
+    properties = inspect(str(root)).properties
+    return None if properties is None else properties.directory_id
+
+
+@pytest.mark.long
+def test_a_broker_does_with_directories_what_is_said(oracle: Oracle, tmp_path: Path) -> None:
+    root = worked(tmp_path / "data")
+    for name in ("orders-7", "copy-0", f"orders-0.{UNIQUE}-stray"):
+        shutil.copytree(root / "orders-0", root / name)
+    (root / "orders-1" / "partition.metadata").unlink()
+    said = inspect(str(root))
+    assert (
+        "write partition.metadata of orders-1, without which a broker sets the directory aside as -stray" in said.steps
+    )
+    assert len(said.warnings) == 3
+    broker = Broker(oracle, root, {}, [], is_formatted=True)
+    with broker.running(signal.SIGTERM):
+        pass
+    log = broker.log.read_text()
+    for name in ("orders-7", "orders-1"):
+        assert f"Log in {root / name} marked stray" in log
+    assert "copy-0 marked stray" not in log
+    assert (root / "copy-0").exists()
+    assert f"Loaded stray log: {root}/orders-0.{UNIQUE}-stray" in log
+
+
+def beside(root: Path) -> None:
+    shutil.copytree(root / "orders-0", root / f"orders-0.{UNIQUE}-future")
+
+
+def unreadable(root: Path) -> None:
+    (root / "orders-0" / "partition.metadata").write_bytes(b"")
+
+
+def checkpoint(root: Path) -> None:
+    (root / "recovery-point-offset-checkpoint").write_bytes(b"0\n9\nx\n")
+
+
+def twice(root: Path) -> None:
+    shutil.copytree(root / "orders-0", root / "orders-00")
+
+
+def emptied(root: Path) -> None:
+    (root / "meta.properties").write_bytes(b"")
+
+
+def aside(root: Path) -> None:
+    shutil.copytree(root / "orders-0", root / f"orders-0.{UNIQUE}-delete")
+    (root / f"orders-0.{UNIQUE}-delete" / "partition.metadata").write_bytes(b"")
+
+
+def start(broker: Broker) -> None:
+    with broker.running(signal.SIGTERM):
+        assert broker.process is not None
+        broker.process.wait(60)  # it may have said that it has started, just before it ends
+        raise RuntimeError("the broker did not start")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lay", [beside, unreadable, checkpoint, twice, emptied, aside])
+def test_no_broker_starts_where_that_is_said(oracle: Oracle, tmp_path: Path, lay: object) -> None:
+    root = worked(tmp_path / "data")
+    lay(root)  # type: ignore[operator]
+    with pytest.raises(RuntimeError, match="the broker did not start"):
+        start(Broker(oracle, root, {}, [], is_formatted=True))
+
+
+@pytest.mark.long
+def test_a_directory_that_was_moving_is_taken_for_the_partition_by_both(oracle: Oracle, tmp_path: Path) -> None:
+    root = worked(tmp_path / "data")
+    (root / "orders-0").rename(root / f"orders-0.{UNIQUE}-future")
+    shutil.copytree(root, tmp_path / "ours")
+    broker = Broker(oracle, root, {}, [], is_formatted=True)
+    with broker.running(signal.SIGTERM):
+        pass
+    for path in (root, tmp_path / "ours"):
+        with logstore.open(path) as store:
+            assert store.log("orders", 0).log_end_offset == 1
+
+
+@pytest.mark.long
+def test_records_go_where_retention_was_told(oracle: Oracle, tmp_path: Path) -> None:
+    root, old_ms = tmp_path / "data", 1_600_000_000_000
+    with logstore.open(root) as store:
+        store.create_topic("orders")
+        store.create_topic("kept", config={"retention.ms": -1})
+        for name in ("orders", "kept"):
+            store.log(name, 0).append_records([b"old"], timestamps=[old_ms])
+    assert [one.startswith("retention: ") and "topic orders " in one for one in inspect(str(root)).warnings] == [True]
+    settings = {"log.initial.task.delay.ms": "500", "log.retention.check.interval.ms": "500"}
+    broker = Broker(oracle, root, settings, [], is_formatted=True)
+    with broker.running(signal.SIGTERM):
+        for _ in range(600):
+            if "breach" in broker.log.read_text():
+                break
+            signal.sigtimedwait([], 0.1)
+    with logstore.open(root, read_only=True) as reading:
+        assert [reading.log(name, 0).bounds.log_start_offset for name in ("orders", "kept")] == [1, 0]

@@ -1,0 +1,129 @@
+"""`audit --spark` where executors see something else than the driver; no JVM is needed to play them."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logstore.audit.cluster import Cluster
+from logstore.audit.directory_audit import audit_directory
+from logstore.audit.partition import open_partitions
+from logstore.audit.verify import PartitionFacts
+from logstore.errors import DataDirectoryError
+from spark_dumps.spread import follow_on_executors
+from tests.spark.segment_files import batch, write_partition, write_segment
+
+HOST = socket.gethostname()
+
+
+class Executors:
+    """A Spark context whose executors see the directory as `before` leaves it; `after` puts it back."""
+
+    def __init__(self, before: Callable[[], Any] = lambda: None, after: Callable[[], Any] = lambda: None) -> None:
+        self.before, self.after, self.job_count = before, after, 0
+
+    def parallelize(self, things: list[Any], count: int) -> Executors:
+        self._things = pickle.loads(pickle.dumps(things))
+        return self
+
+    def map(self, function: Callable[[Any], Any]) -> Executors:
+        self._function = pickle.loads(pickle.dumps(function))
+        return self
+
+    def collect(self) -> list[Any]:
+        self.job_count += 1
+        self.before()
+        try:
+            return [pickle.loads(pickle.dumps(self._function(thing))) for thing in self._things]
+        finally:
+            self.after()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Two partitions of three segments each."""
+    for name in ("orders-0", "orders-1"):
+        write_partition(tmp_path / "data", name)
+    (tmp_path / "data" / "meta.properties").write_text("version=1\nnode.id=1\n")
+    return tmp_path / "data"
+
+
+def followed(path: Path, executors: Executors) -> list[PartitionFacts]:
+    root = str(path)
+    return follow_on_executors(executors, open_partitions(root), Cluster(root), decodes=True)  # type: ignore[arg-type]
+
+
+def test_executors_that_see_the_directory_find_what_an_audit_finds(data: Path) -> None:
+    (data / "orders-0" / "00000000000000000000.index").write_bytes(bytes(7))
+    alone = audit_directory(str(data), 0)
+    found = audit_directory(str(data), 0, lambda partitions, cluster: followed(data, Executors()))
+    assert found.findings == alone.findings
+    assert len(found.findings) > 0
+
+
+def test_a_directory_that_executors_do_not_see_is_an_error(data: Path) -> None:
+    away = data.with_name("away")
+    blind = Executors(lambda: data.rename(away), lambda: away.rename(data))
+    size = sum(path.stat().st_size for path in (data / "orders-0").glob("*.log"))
+    words = f"executor {HOST} does not see {data}/orders-0 (driver listed 9 files, {size} bytes)"
+    with pytest.raises(DataDirectoryError, match=re.escape(words)):
+        followed(data, blind)
+    with pytest.raises(DataDirectoryError, match=re.escape(words)):
+        audit_directory(str(data), 0, lambda partitions, cluster: followed(data, blind))
+
+
+def test_a_segment_that_executors_do_not_see_is_an_error(data: Path) -> None:
+    path = data / "orders-1" / "00000000000000000200.log"
+    away = data.with_name("away")
+    blind = Executors(lambda: path.rename(away), lambda: away.rename(path))
+    with pytest.raises(
+        DataDirectoryError, match=re.escape(f"executor {HOST} does not see {path} (driver listed 1 file")
+    ):
+        followed(data, blind)
+
+
+def test_another_directory_at_the_path_is_an_error(data: Path) -> None:
+    properties = data / "meta.properties"
+    other = Executors(
+        lambda: properties.write_text("version=1\nnode.id=2\n"), lambda: properties.write_text("version=1\nnode.id=1\n")
+    )
+    with pytest.raises(DataDirectoryError, match=rf"executor {HOST} sees another directory at {data} than the driver"):
+        followed(data, other)
+
+
+def test_a_segment_that_retention_took_is_not_missed(data: Path) -> None:
+    first = data / "orders-0" / "00000000000000000000.log"
+
+    def take() -> None:
+        for path in first.parent.glob(f"{first.stem}.*"):
+            path.unlink()
+        shutil.rmtree(data / "orders-1", ignore_errors=True)
+
+    executors = Executors(take)
+    (facts,) = followed(data, executors)
+    assert executors.job_count == 2
+    assert (facts.partition.name, facts.size.segment_count) == ("orders-0", 2)
+
+
+def test_an_executor_that_reads_less_than_was_listed_is_an_error(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = data / "orders-0" / "00000000000000000400.log"
+    whole = path.read_bytes()
+    monkeypatch.setattr("spark_dumps.seen.SeenFiles.require", lambda self: None)  # what is cut after it was seen
+    cut = Executors(lambda: path.write_bytes(whole[: len(batch(0))]), lambda: path.write_bytes(whole))
+    with pytest.raises(
+        DataDirectoryError, match=rf"executor {HOST} read fewer bytes of the logs than the driver listed"
+    ):
+        followed(data, cut)
+
+
+def test_records_that_came_meanwhile_are_no_difference(data: Path) -> None:
+    more = Executors(lambda: write_segment(data / "orders-0", 600, b"".join(map(batch, range(60, 70)))))
+    assert [facts.partition.name for facts in followed(data, more)] == ["orders-0", "orders-1"]
+    assert more.job_count == 1

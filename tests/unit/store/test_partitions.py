@@ -1,0 +1,148 @@
+"""Partitions while other threads open, make and delete them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import logstore
+from logstore.client.store import Store
+from logstore.log.load.opening import PlannedLog
+from logstore.model import TopicPartition
+from logstore.store import partitions
+from logstore.store.data_directory import DataDirectory
+from tests.support.stores import open_store, read_checkpoint
+
+ORDERS = TopicPartition("orders", 0)
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Iterator[Store]:
+    """A store after an orderly close: its partition is opened when it is first asked for."""
+    with logstore.open(tmp_path) as store:
+        store.create_topic("orders", 1)
+        store.log("orders", 0).append_records([b"a", b"b", b"c"])
+        store.log("orders", 0).delete_records(2)
+    with open_store(tmp_path) as store:
+        yield store
+
+
+class _Between(dict[TopicPartition, Any]):
+    """A dict that calls a function once, just after it was first looked into, as another thread may."""
+
+    def __init__(self, content: dict[TopicPartition, Any], call: Callable[[], object]) -> None:
+        super().__init__(content)
+        self._call = call
+
+    def _let(self) -> None:
+        call, self._call = self._call, lambda: None
+        call()
+
+    def get(self, key: TopicPartition, default: Any = None) -> Any:
+        value = super().get(key, default)
+        self._let()
+        return value
+
+    def keys(self) -> Any:
+        listed = list(super().keys())
+        self._let()
+        return listed
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self.keys())
+
+
+def test_a_partition_that_another_thread_opens_just_now_exists(waiting: Store) -> None:
+    known = waiting._partitions
+
+    def open_meanwhile() -> None:
+        thread = threading.Thread(target=known.get, args=(ORDERS,))
+        thread.start()
+        thread.join()
+
+    known._logs = _Between(known._logs, open_meanwhile)
+    log = waiting.log("orders", 0)
+    assert (log.log_start_offset, log.log_end_offset) == (2, 3)
+
+
+def test_a_partition_that_is_opened_just_now_keeps_its_checkpoints(waiting: Store) -> None:
+    """It was in neither list, so that a crash brought back what was deleted."""
+    known = waiting._partitions
+    known._logs = _Between(known._logs, lambda: known.get(ORDERS))
+    waiting._housekeeping.checkpoint("log-start-offset-checkpoint")
+    assert read_checkpoint(waiting, "log-start") == {("orders", 0): 2}
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["topic", "partition"])
+def test_who_sees_a_new_partition_can_write_to_it(
+    tmp_path: Path, is_new: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The metadata has it before its log is open: another thread waits for that."""
+    planned_log, found = partitions.PlannedLog, []
+    store = logstore.open(tmp_path)
+    asked = threading.Event()
+
+    def ask() -> None:
+        asked.set()
+        found.append(store.log("orders", 1).append_records([b"a"]).first_offset)
+
+    thread = threading.Thread(target=ask)
+
+    def plan_slowly(path: str, *args: Any, **options: Any) -> PlannedLog:
+        if path.endswith("orders-1"):
+            assert store.describe_topic("orders").partition_count == 2
+            thread.start()
+            assert asked.wait(30)
+        return planned_log(path, *args, **options)
+
+    monkeypatch.setattr(partitions, "PlannedLog", plan_slowly)
+    with store:
+        if is_new:
+            store.create_topic("orders", 2)
+        else:
+            store.create_topic("orders", 1)
+            store.add_partitions("orders", 2)
+        thread.join()
+    assert found == [0]
+
+
+def test_a_checkpoint_never_has_the_offsets_of_a_deleted_log(tmp_path: Path) -> None:
+    """A recovery believes the file: it removed all segments of the new log, which ends below its "start"."""
+    with open_store(tmp_path) as store:
+        make_old(store)
+        checkpoints = store._checkpoints
+        lock = checkpoints._lock
+        checkpoints._lock = _Before(lock, lambda: make_anew(store))  # type: ignore[assignment]
+        store._housekeeping.checkpoint("log-start-offset-checkpoint")
+        assert read_checkpoint(store, "log-start") == {}
+
+
+def make_old(store: DataDirectory) -> None:
+    store.create_topic("orders", 1)
+    store.log("orders", 0).append_records([b"%d" % number for number in range(60)])
+    store.log("orders", 0).delete_records(50)
+
+
+def make_anew(store: DataDirectory) -> None:
+    store.delete_topic("orders")
+    store.create_topic("orders", 1)
+    store.log("orders", 0).append_records([b"new"] * 10)
+
+
+class _Before:
+    """A lock for which a thread has to wait once: `call` is what another one does meanwhile."""
+
+    def __init__(self, lock: Any, call: Callable[[], object]) -> None:
+        self._lock, self._call = lock, call
+
+    def __enter__(self) -> object:
+        call, self._call = self._call, lambda: None
+        call()
+        return self._lock.__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        self._lock.__exit__(*raised)

@@ -1,0 +1,97 @@
+"""Files in a partition's directory whose names no broker makes: readers name them and go on, writers stop.
+
+A broker passes over names without an ending of its own, and does not start beside the others.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import logstore
+from logstore.errors import LogstoreError
+from logstore_tools.commands import logstore as command
+from tests.support.odd_logs import FOREIGN, PASSED_OVER
+
+READERS = (
+    "verify",
+    "audit",
+    "segments",
+    "topics",
+    "dump",
+    "producers",
+    "txns list",
+    "diff",
+    "sample",
+    "salvage",
+    "repair",
+)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory with three records, closed cleanly."""
+    root = tmp_path / "data"
+    with logstore.open(str(root)) as store:
+        store.create_topic("orders")
+        producer = store.producer()
+        for _ in range(3):
+            producer.send("orders", b"v").get()
+        producer.close()
+    return root
+
+
+def words_of(verb: str, data: Path) -> list[str]:
+    partition = str(data / "orders-0")
+    match verb:
+        case "audit" | "topics" | "txns list":
+            return [*verb.split(), str(data)]
+        case "diff":
+            return ["diff", partition, partition]
+        case "sample" | "salvage" | "repair":
+            return [verb, partition, str(data.parent / f"new {verb}")]
+        case _:
+            return [verb, partition]
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_readers_name_a_foreign_file_and_go_on(name: str, data: Path) -> None:
+    silent = {verb: CliRunner().invoke(command, words_of(verb, data)).stdout for verb in READERS[:8]}
+    foreign = data / "orders-0" / name
+    foreign.write_bytes(b"foreign")
+    for verb in READERS:
+        told = CliRunner().invoke(command, words_of(verb, data))
+        assert isinstance(told.exception, SystemExit | None), (verb, told.exception)
+        assert verb == "topics" or name in told.output, (verb, told.output)
+        if verb in ("segments", "dump", "diff", "producers"):
+            assert silent[verb].splitlines()[-1] in told.stdout, verb
+        if verb in ("sample", "salvage", "repair"):
+            assert (data.parent / f"new {verb}" / "orders-0" / f"{0:020d}.log").stat().st_size
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_writers_name_a_foreign_file_and_stop(name: str, data: Path) -> None:
+    foreign = data / "orders-0" / name
+    foreign.write_bytes(b"foreign")
+    with pytest.raises(LogstoreError) as raised:
+        logstore.open(str(data)).consumer("orders")
+    assert str(raised.value.path) == str(foreign)
+    assert "move the file out" in str(raised.value)
+    told = CliRunner().invoke(command, ["recover", str(data / "orders-0"), "--unclean"])
+    assert (told.exit_code != 0, str(foreign) in told.output) == (True, True), told.output
+    assert foreign.read_bytes() == b"foreign"
+
+
+@pytest.mark.parametrize("name", PASSED_OVER)
+def test_files_that_a_broker_passes_over_stop_nobody(name: str, data: Path) -> None:
+    (data / "orders-0" / name).write_bytes(b"foreign")
+    told = CliRunner().invoke(command, ["recover", str(data / "orders-0"), "--unclean"])
+    assert told.exit_code == 0, told.output
+    with logstore.open(str(data)) as store:
+        assert store.log("orders", 0).log_end_offset == 3
+    for verb in READERS:
+        told = CliRunner().invoke(command, words_of(verb, data))
+        assert told.exit_code in (0, 1), (verb, told.output)
+        assert isinstance(told.exception, SystemExit | None), (verb, told.exception)
