@@ -227,6 +227,8 @@ def _transactions(
 
 def _retained(partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> Iterator[Retained]:
     """Yield the partitions of which `retention.ms` may remove segments, as far as the configuration is known."""
+    if cluster.image.is_partial and (cluster.has_metadata or cluster.is_whole_broker is not Known.YES):
+        return  # another policy may be in what is missing; partitions without any broker's files have Kafka's defaults
     stamps = [one.transactions.times.largest_stamp for one in partitions]
     now_ms = max([now_ms, *stamps, *(topic.created_ms for topic in cluster.image.topics.values())])
     for one in partitions:

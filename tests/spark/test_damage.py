@@ -90,7 +90,7 @@ def test_damage_in_the_active_segment_is_no_unfinished_write(tmp_path: Path) -> 
 def test_a_stream_that_cannot_be_opened(tmp_path: Path) -> None:
     broken = Batch(10, [Rec()], 9, GZIP, stream=b"no gzip at all").to_bytes()
     write_segment(tmp_path / "orders-0", 0, batch(0) + broken + batch(2))
-    with pytest.raises(DecompressionError, match="GZIP"):
+    with pytest.raises(DecompressionError, match="gzip"):
         Planned(tmp_path).rows()
     assert Planned(tmp_path, mode="PERMISSIVE").offsets() == without(1, count=3)
 

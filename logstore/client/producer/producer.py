@@ -181,7 +181,7 @@ class Producer(ClosedInWith):
 
         Raises:
             UsageError: columns of different lengths, or an item that is not bytes.
-            LogstoreError: as `send`, or refused by a log: the batches before are written, but for an aborted transaction.
+            LogstoreError: as `send`, or refused by a log: the batches before are written, unless a transaction aborts.
         """
         from ...columns.any_columns import record_columns
 
