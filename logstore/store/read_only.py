@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 from ..calls import TOPICS, alone
 from ..disk.directory import list_data_directory, list_partition_directory, partition_directories
@@ -57,7 +58,10 @@ class ReadOnlyDirectory(ClosedInWith):
         path: of the data directory, absolute.
         properties: of `meta.properties`; None without the file.
         now_ms: the clock.
+        is_after_fork: always False: a child of a fork may go on reading.
     """
+
+    is_after_fork: ClassVar[bool] = False
 
     def __init__(self, path: str, now_ms: Callable[[], int]) -> None:
         """Read the directory for the first time.
@@ -75,6 +79,9 @@ class ReadOnlyDirectory(ClosedInWith):
         self._topics: Mapping[str, TopicDescription] = {}
         self.properties = self._read_properties()
         self.refresh()
+
+    def require_same_process(self) -> None:
+        """Do nothing, where a store refuses calls in the child of a fork: nothing is written here."""
 
     @property
     def topics(self) -> Mapping[str, TopicDescription]:
