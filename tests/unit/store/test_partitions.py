@@ -15,6 +15,7 @@ from logstore.log.load.opening import PlannedLog
 from logstore.model import TopicPartition
 from logstore.store import partitions
 from logstore.store.data_directory import DataDirectory
+from tests.support.elsewhere import elsewhere
 from tests.support.stores import open_store, read_checkpoint
 
 ORDERS = TopicPartition("orders", 0)
@@ -72,7 +73,7 @@ def test_a_partition_that_another_thread_opens_just_now_exists(waiting: Store) -
 def test_a_partition_that_is_opened_just_now_keeps_its_checkpoints(waiting: Store) -> None:
     """It was in neither list, so that a crash brought back what was deleted."""
     known = waiting._partitions
-    known._logs = _Between(known._logs, lambda: known.get(ORDERS))
+    known._logs = _Between(known._logs, lambda: elsewhere(lambda: known.get(ORDERS)))
     waiting._housekeeping.checkpoint("log-start-offset-checkpoint")
     assert read_checkpoint(waiting, "log-start") == {("orders", 0): 2}
 
@@ -116,7 +117,7 @@ def test_a_checkpoint_never_has_the_offsets_of_a_deleted_log(tmp_path: Path) -> 
         make_old(store)
         checkpoints = store._checkpoints
         lock = checkpoints._lock
-        checkpoints._lock = _Before(lock, lambda: make_anew(store))  # type: ignore[assignment]
+        checkpoints._lock = _Before(lock, lambda: elsewhere(lambda: make_anew(store)))  # type: ignore[assignment]
         store._housekeeping.checkpoint("log-start-offset-checkpoint")
         assert read_checkpoint(store, "log-start") == {}
 
