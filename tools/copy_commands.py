@@ -155,15 +155,15 @@ def _new_directory(source: str, destination: str) -> Iterator[str]:
         yield os.path.join(destination, name)
 
 
-def _tell_metadata(source: str) -> LogstoreError | None:
-    """Print and return why `partition.metadata` is not in a copy."""
+def _tell_metadata(source: str) -> list[LogstoreError]:
+    """Print and return which files beside the log are not in a copy, and why."""
     from logstore.disk.directory import list_partition_directory
-    from logstore.log.salvage.copying import metadata_problem
+    from logstore.log.salvage.copying import broken_metadata
 
-    problem = metadata_problem(list_partition_directory(source))
-    if problem is not None:
+    problems = broken_metadata(list_partition_directory(source))
+    for problem in problems:
         tell(problem)
-    return problem
+    return problems
 
 
 def _settings(now: int, *, log_start_offset: int) -> LoadSettings:

@@ -213,6 +213,7 @@ def described(log: PartitionLog) -> Answer:
         segments=tuple(map(describe_segment, log.segments)),
         leader_epochs=tuple(log.epochs.entries),
         producers=tuple(sorted(log.producers.state, key=lambda producer: producer.producer_id)),
+        removals=(),
         repairs=(),
     )
     answer = json.loads(json.dumps(as_json(told)))

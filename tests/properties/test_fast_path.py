@@ -286,7 +286,7 @@ def test_an_error_of_the_systems_write_ends_the_writing(log: PartitionLog) -> No
     os.close(full)
     with pytest.raises(KafkaStorageError, match="Error while appending records to t-0") as refused:
         log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=1)
-    assert refused.value.found == "No space left on device"
+    assert refused.value.found == "No space left on device; at /dev/full"
     assert (log.log_end_offset, log.active.size) == (1, 73)
     with pytest.raises(KafkaStorageError, match="already offline"):
         log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=1)

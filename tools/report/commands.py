@@ -44,6 +44,8 @@ def next_command(finding: Finding, root: str) -> str:
         return f"logstore groups {shell_quoted(root)}"
     if "`logstore topics`" in finding.advice:
         return f"logstore topics {shell_quoted(root)}"
+    if "`logstore promote`" in finding.advice:
+        return f"logstore promote {shell_quoted(root)} --dry-run"
     if directory is None:
         return f"logstore audit --explain {finding.rule}"
     path = shell_quoted(os.path.join(root, directory))

@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from ...disk.atomic import write_file
 from ...disk.directory import PartitionFiles
 from ...disk.files import read_file
+from ...disk.mapped import CopiedFile
 from ...disk.names import child, file_name, parent
 from ...disk.seam import Seam
-from ...errors import CheckpointFormatError, LogstoreError, UsageError
+from ...errors import CheckpointFormatError, CorruptRecordError, LogstoreError, UsageError
 from ...layout import partition_metadata
 from ...layout.file_names import LOG_SUFFIX
+from ...view.walk import Damage, walk
 
 
 def require_new_directory(files: PartitionFiles, destination: str) -> None:
@@ -71,21 +73,40 @@ def new_directory(path: str, seam: Seam) -> Iterator[None]:
 
 
 def copy_metadata(files: PartitionFiles, destination: str, seam: Seam) -> None:
-    """Copy `partition.metadata`, if the partition has one that parses: a broker does not start with another.
+    """Copy `partition.metadata`, and the snapshots of a metadata log, which hold what is below its start.
 
-    Copy the snapshots of a metadata log too: they hold what is below its start.
+    A broker does not start with a broken one: see `broken_metadata`.
     """
-    path = files.files.get(partition_metadata.FILE_NAME)
-    kept = [path] if path is not None and metadata_problem(files) is None else []
-    for path in (*kept, *files.kraft_snapshots.values()):
-        write_file(seam, child(destination, file_name(path)), [read_file(path)])
+    broken = {error.path for error in broken_metadata(files)}
+    for path in _metadata_paths(files):
+        if path not in broken:
+            write_file(seam, child(destination, file_name(path)), [read_file(path)])
 
 
-def metadata_problem(files: PartitionFiles) -> LogstoreError | None:
-    """Return why `partition.metadata` is not in a copy, if the partition has one; raise DataDirectoryError."""
+def broken_metadata(files: PartitionFiles) -> list[LogstoreError]:
+    """Return which of the files that `copy_metadata` copies are not in a copy, and why; raise DataDirectoryError."""
+    problems = (_problem(path) for path in _metadata_paths(files))
+    return [problem for problem in problems if problem is not None]
+
+
+def _metadata_paths(files: PartitionFiles) -> list[str]:
     path = files.files.get(partition_metadata.FILE_NAME)
-    if path is None:
-        return None
+    return [*([] if path is None else [path]), *files.kraft_snapshots.values()]
+
+
+def _problem(path: str) -> LogstoreError | None:
+    if file_name(path) != partition_metadata.FILE_NAME:
+        damage = next((piece for piece in walk(CopiedFile(path), 0) if isinstance(piece, Damage)), None)
+        if damage is None:
+            return None
+        return CorruptRecordError(
+            "A snapshot of the metadata log is damaged",
+            path=path,
+            position=damage.start,
+            expected=damage.expected,
+            found=damage.found,
+            advice="the copy has none of it: what it said is in an older snapshot, or in the log if that is whole",
+        )
     try:
         partition_metadata.parse_partition_metadata(read_file(path), path=path)
     except CheckpointFormatError as error:

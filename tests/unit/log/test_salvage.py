@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from logstore.audit.partition import open_partition
 from logstore.audit.replica_diff import compare
 from logstore.audit.verify import verify_partition
+from logstore.disk.directory import list_partition_directory
 from logstore.disk.mapped import CopiedFile
 from logstore.errors import DataDirectoryError, UsageError
 from logstore.log.config import parse_config
@@ -24,6 +25,7 @@ from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
 from logstore.log.salvage import placement
 from logstore.log.salvage import salvage as salvaging
+from logstore.log.salvage.copying import broken_metadata
 from logstore.log.salvage.salvage import losses, plan_salvage, salvage
 from logstore_tools.commands import logstore
 from logstore_tools.copy_commands import repair as repair_command
@@ -411,12 +413,17 @@ def test_a_copy_is_not_made_in_a_partition(tmp_path: Path) -> None:
 
 def test_snapshots_of_a_metadata_log_are_copied(golden: Golden, tmp_path: Path) -> None:
     source = shutil.copytree(golden("cluster") / "__cluster_metadata-0", tmp_path / "__cluster_metadata-0")
-    snapshot = source / "00000000000000000000-0000000000.checkpoint"
-    snapshot.write_bytes(b"of what is below")
+    whole = source / f"{0:020}-{0:010}.checkpoint"
+    whole.write_bytes(batch(0))
+    damaged = source / f"{7:020}-{1:010}.checkpoint"
+    damaged.write_bytes(batch(0) + b"of what is below")
     (tmp_path / "new").mkdir()
     destination = tmp_path / "new" / source.name
     salvage(str(source), str(destination), SETTINGS)
-    assert (destination / snapshot.name).read_bytes() == b"of what is below"
+    assert (destination / whole.name).read_bytes() == batch(0)
+    assert not (destination / damaged.name).exists()
+    (told,) = broken_metadata(list_partition_directory(str(source)))
+    assert (told.path, told.position) == (str(damaged), len(batch(0)))
 
 
 def test_replicas_are_compared_below_a_log_start_that_hides_all(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_a_finding_names_its_partition_and_file_once() -> None:
         ("sequence-duplicate", "orders-0/x.log", "logstore dump '/my data/orders-0' --offset 7"),
         ("checkpoint-offset", "recovery-point-offset-checkpoint", "logstore diff '/my data/orders-0' …/orders-0"),
         ("chain-ahead", "orders-0", "logstore groups '/my data'"),
-        ("partition-metadata", "orders-0", "logstore topics '/my data'"),
+        ("partition-metadata", "orders-0", "logstore promote '/my data' --dry-run"),
     ],
 )
 def test_each_finding_has_a_next_command(rule: str, path: str, command: str) -> None:
