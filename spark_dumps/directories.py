@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from logstore.disk.directory import (
-    ROOT_FILE_NAMES,
-    DataDirectoryFiles,
     PartitionFiles,
     list_data_directory,
     list_partition_directory,
 )
+from logstore.disk.recognition import is_partition, require_kafka
 from logstore.disk.side_files import log_start_offsets_of
 from logstore.errors import DataDirectoryError, LogstoreError, UnknownTopicOrPartitionError, UsageError
-from logstore.layout import meta_properties
-from logstore.layout.file_names import LOG_SUFFIX, DirectoryKind, directory_name, parse_partition_directory
+from logstore.layout.file_names import DirectoryKind, directory_name, parse_partition_directory
 
 from .options import Mode, Options, TopicChoice
 from .seen import SeenFiles, properties_of
@@ -147,7 +145,9 @@ def partitions_of_topic(options: Options, topic: str) -> list[ListedPartition]:
 
 def find_data_directories(paths: Iterable[str]) -> list[str]:
     """Return the data directories among the paths and the matches of their patterns, in order."""
-    return [directory for path in paths for directory in _matches(path) if not _is_partition(directory)]
+    return [
+        directory for path in paths for directory in _matches(path) if not is_partition(list_data_directory(directory))
+    ]
 
 
 def relist(partition: ListedPartition) -> ListedPartition:
@@ -168,13 +168,13 @@ def _matches(pattern: str) -> list[str]:
 
 def _partitions_in(directory: str, choice: TopicChoice, *, is_strict: bool, may_lack: bool) -> list[ListedPartition]:
     errors: list[LogstoreError] = []
-    if _is_partition(directory):
+    data_directory = list_data_directory(directory)
+    if is_partition(data_directory):
         listed, root = [list_partition_directory(directory)], os.path.dirname(directory)
         if listed[0].kind is not DirectoryKind.LIVE:
             raise UsageError("this is a partition that a broker has set aside, and no table reads it", path=directory)
         choice = TopicChoice(is_everything=True) if choice == TopicChoice() else choice  # the path names it
     else:
-        data_directory = list_data_directory(directory)
         if not may_lack:
             require_kafka(data_directory)
         listed, root = list(data_directory.partitions), directory
@@ -186,27 +186,6 @@ def _partitions_in(directory: str, choice: TopicChoice, *, is_strict: bool, may_
     for error in [*errors, *(error for files in chosen for error in files.errors)] if is_strict else []:
         raise error
     return [ListedPartition.of(files, starts, properties) for files in chosen]
-
-
-def require_data_directory(path: str) -> None:
-    """Raise UsageError unless the directory at `path` is a data directory."""
-    if os.path.isdir(path) and _is_partition(path):
-        advice = f"did you mean {os.path.dirname(path)}?"
-        raise UsageError("This is a partition, not a data directory", path=path, advice=advice)
-    require_kafka(list_data_directory(path))
-
-
-def require_kafka(directory: DataDirectoryFiles) -> None:
-    """Raise UsageError for a directory with neither a file nor a partition of a broker: it is empty or foreign."""
-    if directory.files or directory.partitions:
-        return
-    near = [os.path.join(directory.path, name) for name in sorted(os.listdir(directory.path))]
-    meant = [path for path in near if os.path.isfile(os.path.join(path, meta_properties.FILE_NAME))]
-    raise UsageError(
-        f"This is not a Kafka data directory: no {meta_properties.FILE_NAME}, no partition",
-        path=directory.path,
-        advice=f"did you mean {' or '.join(meant)}?" if meant else None,
-    )
 
 
 def _missing(choice: TopicChoice, found: Iterable[tuple[str, int]]) -> list[str]:
@@ -242,17 +221,3 @@ def _is_chosen(error: LogstoreError, choice: TopicChoice) -> bool:
     """Return whether an error of listing concerns a chosen live partition."""
     name = parse_partition_directory(os.path.basename(error.path or ""))
     return name is not None and name.kind is DirectoryKind.LIVE and choice.accepts(name.topic, name.partition)
-
-
-def _is_partition(directory: str) -> bool:
-    """Return whether a directory is a partition's: it has the name, and segments or nothing of a data directory.
-
-    A data directory may be named `kafka-1`.
-    """
-    if parse_partition_directory(os.path.basename(directory)) is None:
-        return False
-    with os.scandir(directory) as entries:
-        found = list(entries)
-    if any(entry.name.endswith(LOG_SUFFIX) for entry in found):
-        return True
-    return not any(entry.is_dir() or entry.name in ROOT_FILE_NAMES for entry in found)
