@@ -201,11 +201,11 @@ def find_range(partition: ListedPartition, options: Options) -> PartitionRange:
     return bounds.range(first, max(first, end), options.mode)
 
 
-def require_named(bound: Bound, partitions: Iterable[ListedPartition]) -> None:
-    """Raise UsageError for a bound that names a partition which is not read (`validateTopicPartitions`)."""
+def require_named(bound: Bound, keys: Iterable[tuple[str, int]]) -> None:
+    """Raise UsageError for a bound that names a partition which is not chosen (`validateTopicPartitions`)."""
     if isinstance(bound.number, int):
         return
-    unknown = sorted(set(bound.number).difference(partition.key for partition in partitions))
+    unknown = sorted(set(bound.number).difference(keys))
     if unknown:
         raise UsageError(
             f"the bound names {', '.join(directory_name(*key) for key in unknown)}, which is not read",

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from logstore.disk.directory import (
-    ROOT_FILE_NAMES,
     DataDirectoryFiles,
     PartitionFiles,
     list_data_directory,
     list_partition_directory,
 )
+from logstore.disk.recognition import is_partition, require_kafka
 from logstore.disk.side_files import log_start_offsets_of
+from logstore.disk.system_errors import is_missing, path_in
 from logstore.errors import DataDirectoryError, LogstoreError, UnknownTopicOrPartitionError, UsageError
-from logstore.layout import meta_properties
-from logstore.layout.file_names import LOG_SUFFIX, DirectoryKind, directory_name, parse_partition_directory
+from logstore.layout.file_names import DirectoryKind, directory_name, parse_partition_directory
 
 from .options import Mode, Options, TopicChoice
 from .seen import SeenFiles, properties_of
@@ -75,15 +75,50 @@ class ListedPartition:
         return directory_name(self.topic, self.partition)
 
 
+@dataclass(frozen=True, slots=True)
+class Unlisted:
+    """A chosen partition that cannot be listed, or a file in it that cannot be read: a link that leads out, say."""
+
+    topic: str
+    partition: int
+    error: LogstoreError
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPartitions:
+    """The chosen live partitions.
+
+    Attributes:
+        listed: sorted by topic and partition.
+        refused: partitions whose directories cannot be listed.
+        roots: the data directories among the paths and the matches of their patterns.
+    """
+
+    listed: list[ListedPartition]
+    refused: list[Unlisted]
+    roots: list[DataDirectoryFiles]
+
+    @property
+    def keys(self) -> set[tuple[str, int]]:
+        """(topic, partition) of all of them."""
+        return {one.key for one in self.listed} | {(one.topic, one.partition) for one in self.refused}
+
+    @property
+    def unlisted(self) -> list[Unlisted]:
+        """What no row can be read of: whole partitions, then files of the others."""
+        files = [Unlisted(*one.key, error) for one in self.listed for error in one.files.errors]
+        return [*self.refused, *files]
+
+
 def find_partitions(
     paths: Iterable[str], choice: TopicChoice, *, is_strict: bool, may_lack: bool = False
-) -> list[ListedPartition]:
-    """Return the chosen live partitions below `paths`, sorted by topic and partition.
+) -> FoundPartitions:
+    """Return the chosen live partitions below `paths`.
 
     A path, or what its glob pattern matches, is a data directory (`log.dirs`) or the directory of one partition.
 
     Args:
-        is_strict: raise the error of a chosen partition that cannot be listed; else leave it out.
+        is_strict: raise the error of a chosen partition that cannot be listed; else return it.
         may_lack: what is chosen may be missing, also all of a directory, as for a stream that waits for it.
 
     Raises:
@@ -93,9 +128,16 @@ def find_partitions(
         UsageError: a path is no data directory; two replicas of a partition are there, of which only one can be read.
     """
     found: dict[tuple[str, int], ListedPartition] = {}
+    refused: dict[str | None, Unlisted] = {}
+    roots: dict[str, DataDirectoryFiles] = {}
     for path in paths:
         for directory in _matches(path):
-            for partition in _partitions_in(directory, choice, is_strict=is_strict, may_lack=may_lack):
+            inside = _partitions_in(directory, choice, is_given=directory == path, may_lack=may_lack)
+            for unlisted in inside.unlisted if is_strict else []:
+                raise unlisted.error
+            refused.update((path_in(one.error), one) for one in inside.refused)
+            roots.update((one.path, one) for one in inside.roots)
+            for partition in inside.listed:
                 twin = found.setdefault(partition.key, partition)
                 if twin.files.path != partition.files.path:
                     raise UsageError(
@@ -104,19 +146,19 @@ def find_partitions(
                         found=f"{twin.files.path} and {partition.files.path}",
                         advice="read one broker's directories at a time",
                     )
-    if not may_lack and (missing := _missing(choice, found)):
-        find_partitions(paths, choice, is_strict=True, may_lack=True)  # one that cannot be listed is not missing
+    chosen = FoundPartitions([found[key] for key in sorted(found)], [*refused.values()], [*roots.values()])
+    if not may_lack and (missing := _missing(choice, chosen.keys)):
         there = find_partitions(paths, TopicChoice(is_everything=True), is_strict=False, may_lack=True)
-        raise _unknown(missing, [one.key for one in there], paths)
-    return [found[key] for key in sorted(found)]
+        raise _unknown(missing, [one.key for one in there.listed], paths)
+    return chosen
 
 
-def chosen_partitions(options: Options) -> list[ListedPartition]:
+def chosen_partitions(options: Options) -> FoundPartitions:
     """Return the partitions that the options choose, with FAILFAST strictly; raises as `find_partitions`."""
     return find_partitions(options.paths, options.choice, is_strict=options.mode is Mode.FAILFAST)
 
 
-def partitions_of_topic(options: Options, topic: str) -> list[ListedPartition]:
+def partitions_of_topic(options: Options, topic: str) -> FoundPartitions:
     """Return the partitions of the one topic that a table reads; none in a data directory without the topic.
 
     Raises:
@@ -133,21 +175,15 @@ def partitions_of_topic(options: Options, topic: str) -> list[ListedPartition]:
         )
     is_strict, may_lack = options.mode is Mode.FAILFAST, options.choice == TopicChoice()
     found = find_partitions(options.paths, choice, is_strict=is_strict, may_lack=may_lack)
-    around = [] if found else find_data_directories(options.paths)
-    for path in around:
-        require_kafka(list_data_directory(path))
-    if not found and not around:
+    for directory in [] if found.keys else found.roots:
+        require_kafka(directory)
+    if not found.keys and not found.roots:
         raise UsageError(
             f"table {options.table} reads topic {topic} alone, and no path is a partition of it",
             found=", ".join(options.paths),
             advice="give the data directory",
         )
     return found
-
-
-def find_data_directories(paths: Iterable[str]) -> list[str]:
-    """Return the data directories among the paths and the matches of their patterns, in order."""
-    return [directory for path in paths for directory in _matches(path) if not _is_partition(directory)]
 
 
 def relist(partition: ListedPartition) -> ListedPartition:
@@ -166,47 +202,32 @@ def _matches(pattern: str) -> list[str]:
     return matches
 
 
-def _partitions_in(directory: str, choice: TopicChoice, *, is_strict: bool, may_lack: bool) -> list[ListedPartition]:
-    errors: list[LogstoreError] = []
-    if _is_partition(directory):
-        listed, root = [list_partition_directory(directory)], os.path.dirname(directory)
+def _partitions_in(directory: str, choice: TopicChoice, *, is_given: bool, may_lack: bool) -> FoundPartitions:
+    """Return the chosen partitions of a directory, which is one of the paths if `is_given`, else a pattern's match."""
+    by_path = TopicChoice(is_everything=True) if choice == TopicChoice() else choice  # the path of a partition names it
+    try:
+        data_directory = list_data_directory(directory)
+        is_one = is_partition(data_directory)
+    except DataDirectoryError as error:
+        refused = _unlisted([error], by_path)
+        if is_given or not refused:
+            raise
+        return FoundPartitions([], refused, [])
+    refused, roots = list[Unlisted](), list[DataDirectoryFiles]()
+    if is_one:
+        listed, root, choice = [list_partition_directory(directory)], os.path.dirname(directory), by_path
         if listed[0].kind is not DirectoryKind.LIVE:
             raise UsageError("this is a partition that a broker has set aside, and no table reads it", path=directory)
-        choice = TopicChoice(is_everything=True) if choice == TopicChoice() else choice  # the path names it
     else:
-        data_directory = list_data_directory(directory)
         if not may_lack:
             require_kafka(data_directory)
-        listed, root = list(data_directory.partitions), directory
-        errors = [error for error in data_directory.errors if _is_chosen(error, choice)]
+        listed, root, roots = list(data_directory.partitions), directory, [data_directory]
+        refused = _unlisted(data_directory.errors, choice)
     starts, properties = log_start_offsets_of(root), properties_of(root)
     chosen = [
         files for files in listed if files.kind is DirectoryKind.LIVE and choice.accepts(files.topic, files.partition)
     ]
-    for error in [*errors, *(error for files in chosen for error in files.errors)] if is_strict else []:
-        raise error
-    return [ListedPartition.of(files, starts, properties) for files in chosen]
-
-
-def require_data_directory(path: str) -> None:
-    """Raise UsageError unless the directory at `path` is a data directory."""
-    if os.path.isdir(path) and _is_partition(path):
-        advice = f"did you mean {os.path.dirname(path)}?"
-        raise UsageError("This is a partition, not a data directory", path=path, advice=advice)
-    require_kafka(list_data_directory(path))
-
-
-def require_kafka(directory: DataDirectoryFiles) -> None:
-    """Raise UsageError for a directory with neither a file nor a partition of a broker: it is empty or foreign."""
-    if directory.files or directory.partitions:
-        return
-    near = [os.path.join(directory.path, name) for name in sorted(os.listdir(directory.path))]
-    meant = [path for path in near if os.path.isfile(os.path.join(path, meta_properties.FILE_NAME))]
-    raise UsageError(
-        f"This is not a Kafka data directory: no {meta_properties.FILE_NAME}, no partition",
-        path=directory.path,
-        advice=f"did you mean {' or '.join(meant)}?" if meant else None,
-    )
+    return FoundPartitions([ListedPartition.of(files, starts, properties) for files in chosen], refused, roots)
 
 
 def _missing(choice: TopicChoice, found: Iterable[tuple[str, int]]) -> list[str]:
@@ -238,21 +259,12 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:_NAME_COUNT_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
-def _is_chosen(error: LogstoreError, choice: TopicChoice) -> bool:
-    """Return whether an error of listing concerns a chosen live partition."""
-    name = parse_partition_directory(os.path.basename(error.path or ""))
-    return name is not None and name.kind is DirectoryKind.LIVE and choice.accepts(name.topic, name.partition)
-
-
-def _is_partition(directory: str) -> bool:
-    """Return whether a directory is a partition's: it has the name, and segments or nothing of a data directory.
-
-    A data directory may be named `kafka-1`.
-    """
-    if parse_partition_directory(os.path.basename(directory)) is None:
-        return False
-    with os.scandir(directory) as entries:
-        found = list(entries)
-    if any(entry.name.endswith(LOG_SUFFIX) for entry in found):
-        return True
-    return not any(entry.is_dir() or entry.name in ROOT_FILE_NAMES for entry in found)
+def _unlisted(errors: Iterable[LogstoreError], choice: TopicChoice) -> list[Unlisted]:
+    """Return the errors of listing that concern chosen live partitions which are still there."""
+    paths = [(path_in(error), error) for error in errors if not is_missing(error)]
+    named = [(parse_partition_directory(os.path.basename(path or "")), error) for path, error in paths]
+    return [
+        Unlisted(name.topic, name.partition, error)
+        for name, error in named
+        if name is not None and name.kind is DirectoryKind.LIVE and choice.accepts(name.topic, name.partition)
+    ]

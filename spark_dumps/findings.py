@@ -14,13 +14,16 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from logstore import clock
+from logstore.audit import rules
 from logstore.audit.cluster import Cluster
 from logstore.audit.directory_audit import crossing_findings
+from logstore.audit.facts.surroundings import entry_breach
 from logstore.audit.finding import Finding
 from logstore.audit.verify import Asked, verify_partition_directory
 from logstore.disk.names import parent
+from logstore.disk.system_errors import path_in
 
-from .directories import find_data_directories, find_partitions
+from .directories import find_partitions
 from .options import Options, TopicChoice
 from .schemas import columns_of
 from .seen import SeenFiles
@@ -41,15 +44,26 @@ class DirectoryTask(InputPartition):
     seen: tuple[SeenFiles, ...]
 
 
+@dataclass
+class EntriesTask(InputPartition):
+    """The findings about directories of chosen partitions that cannot be listed, and are in no `DirectoryTask`."""
+
+    findings: tuple[Finding, ...]
+
+
 def _plan(options: Options) -> list[InputPartition]:
     """Return tasks of the partitions that a broker loads, and tasks of the data directories around them."""
     choice = EVERYTHING if options.choice == TopicChoice() else options.choice
     found = find_partitions(options.paths, choice, is_strict=False)
-    tasks: list[InputPartition] = [*grouped(found)]
-    if options.choice == TopicChoice():
-        for path in find_data_directories(options.paths):
-            seen = tuple(one.seen for one in found if parent(one.files.path) == path)
-            tasks.append(DirectoryTask(path, seen))
+    tasks: list[InputPartition] = [*grouped(found.listed)]
+    roots = [one.path for one in found.roots] if options.choice == TopicChoice() else []
+    for path in roots:
+        seen = tuple(one.seen for one in found.listed if parent(one.files.path) == path)
+        tasks.append(DirectoryTask(path, seen))
+    refused = [(one.error, path_in(one.error) or "") for one in found.refused]
+    breaches = [entry_breach(error, path) for error, path in refused if parent(path) not in roots]
+    if breaches:
+        tasks.append(EntriesTask(tuple(finding for breach in breaches for finding in rules.ask(breach))))
     return tasks
 
 
@@ -59,6 +73,9 @@ def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator
             seen.require()
         now_ms = clock.now_ms() if options.now_ms is None else options.now_ms
         yield from _batches(crossing_findings(task.path, now_ms), schema)
+        return
+    if isinstance(task, EntriesTask):
+        yield from _batches(task.findings, schema)
         return
     assert isinstance(task, PartitionsTask)
     clusters: dict[str, Cluster] = {}  # so that a task replays the metadata log of a directory once

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -101,6 +101,10 @@ class Options:
     trigger_record_count_max: int | None
     now_ms: int | None
 
+    def shows_damage(self, columns: Collection[str]) -> bool:
+        """Return whether rows of these columns tell of damage."""
+        return self.mode is Mode.PERMISSIVE and self.corrupt_column in columns
+
     def damage_rows(
         self, error: LogstoreError, topic: str, partition: int, schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
@@ -110,7 +114,7 @@ class Options:
         """
         if self.mode is Mode.FAILFAST:
             raise error
-        if self.mode is Mode.PERMISSIVE and self.corrupt_column in schema.names:
+        if self.shows_damage(schema.names):
             known = {"topic": topic, "partition": partition, "offset": error.offset, self.corrupt_column: str(error)}
             yield pa.RecordBatch.from_pylist([{name: known.get(name) for name in schema.names}], schema=schema)
 

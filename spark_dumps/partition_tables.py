@@ -22,7 +22,7 @@ from logstore.disk.side_files import (
     read_transaction_index,
     topic_id_of,
 )
-from logstore.errors import LogstoreError
+from logstore.errors import DataDirectoryError, LogstoreError
 from logstore.view.partition_reader import PartitionReader
 
 from .bounds import find_bounds
@@ -64,6 +64,8 @@ PRODUCER_COLUMNS = columns_of(
 
 
 def _producers(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
+    if any(isinstance(error, DataDirectoryError) for error in partition.files.errors):
+        return  # a link among the files, which a reader refuses: the task for what cannot be listed tells of it
     reader = PartitionReader(partition.files.path, log_start_offset=partition.log_start_offset)
     for entry in reader.producers or ():
         yield row_of(PRODUCER_COLUMNS, entry, *entry.batches[-1:])

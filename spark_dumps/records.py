@@ -23,7 +23,7 @@ from .directories import chosen_partitions
 from .options import Options
 from .planning import Slice, SliceTask, head_of, plan_tasks
 from .schemas import columns_of
-from .tables import Table
+from .tables import Table, tasks_of_unlisted
 
 RECORD_COUNT_MAX = 98_312  # of an Arrow batch; as many usual records as a scan yields, since each batch costs time
 
@@ -45,10 +45,11 @@ def _shown(options: Options) -> list[str]:
 
 def plan(options: Options) -> list[InputPartition]:
     """Plan tasks of about 128 MiB; small partitions share one."""
-    partitions = chosen_partitions(options)
+    found = chosen_partitions(options)
     for bound in (options.starting, options.ending):
-        require_named(bound, partitions)
-    return [*plan_tasks([find_range(partition, options) for partition in partitions], options.partition_count_min)]
+        require_named(bound, found.keys)
+    ranges = [find_range(partition, options) for partition in found.listed]
+    return [*plan_tasks(ranges, options.partition_count_min), *tasks_of_unlisted(found)]
 
 
 def read_task(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -68,8 +68,8 @@ def audit_with_spark(master: str, path: str, now_ms: int, *, decodes: bool = Tru
         DataDirectoryError: an executor does not see what is there.
     """
     from logstore.audit.directory_audit import audit_directory
+    from logstore.disk.recognition import require_data_directory
 
-    from .directories import require_data_directory
     from .spread import follow_on_executors
 
     path = os.path.abspath(path)

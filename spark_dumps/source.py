@@ -41,6 +41,10 @@ A topic or partition that was asked for and is missing is an error that names it
 matches. Bounds name the partitions that are read, and no others. A batch cannot start at the latest offsets, end at the
 earliest, or start above its end. Bounds and `producerIds` are for tables `records` and `batches`.
 
+A partition that cannot be listed, such as a link that leads out of the data directory, counts as damage: mode
+`PERMISSIVE` has a row for it, and where no row tells of it, a warning names its path. Table `findings` has a finding in
+every mode.
+
 A given schema (`.schema("offset long, value binary")`) prunes columns: other columns are not read, and errors of mode
 `PERMISSIVE` are shown only if it names their column. Options skip
 segments and seek in them; filters of a query do not: Spark applies them to the rows that the options select

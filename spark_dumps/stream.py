@@ -63,7 +63,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         starting = self._options.starting
         bounds = self._bounds(may_lack=self._options.choice.pattern is not None)
-        require_named(starting, [one.partition for one in bounds.values()])
+        require_named(starting, bounds)
         offsets = {key: resolve(starting, one, self._options) for key, one in bounds.items()}
         found = {key: bounds[key].end_offset if offset is None else offset for key, offset in offsets.items()}
         return as_json(found, _topic_ids(bounds.values()))
@@ -147,7 +147,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _bounds(self, *, may_lack: bool = True) -> dict[Key, PartitionBounds]:
         """Return the current bounds of all partitions; what cannot be listed is an error, as it is not gone."""
         options, found = self._options, {}
-        for partition in find_partitions(options.paths, options.choice, is_strict=True, may_lack=may_lack):
+        for partition in find_partitions(options.paths, options.choice, is_strict=True, may_lack=may_lack).listed:
             found[partition.key] = find_bounds(partition, options.isolation_level, self._readers)
         return found
 

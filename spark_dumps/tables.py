@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,7 +15,14 @@ from pyspark.sql.types import DataType, StringType, StructType
 
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 
-from .directories import ListedPartition, chosen_partitions, partitions_of_topic, relist
+from .directories import (
+    FoundPartitions,
+    ListedPartition,
+    Unlisted,
+    chosen_partitions,
+    partitions_of_topic,
+    relist,
+)
 from .options import Mode, Options
 from .pyspark_parts import freeze_imports, leave_out_broken_pipes
 from .schemas import arrow_schema, check_schema, struct_of
@@ -28,6 +36,8 @@ MODULES = {  # of each table: a module of the same name has it as TABLE, another
 }
 MICROSECONDS_PER_MS = 1000
 NO_TIMESTAMP = -1
+
+_LOGGER = logging.getLogger("logstore")
 
 Columns = dict[str, DataType]
 Row = Mapping[str, Any]
@@ -57,6 +67,23 @@ class PartitionsTask(InputPartition):
     partitions: tuple[ListedPartition, ...]
 
 
+@dataclass
+class UnlistedTask(InputPartition):
+    """A task that gives the rows for partitions, and files of partitions, that cannot be listed."""
+
+    unlisted: tuple[Unlisted, ...]
+
+    def read(self, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each as the mode says."""
+        for one in self.unlisted:
+            yield from options.damage_rows(one.error, one.topic, one.partition, schema)
+
+    def log_warnings(self) -> None:
+        """Log a warning for each, where no row tells of it."""
+        for one in self.unlisted:
+            _LOGGER.warning("The query leaves out what cannot be listed: %s", one.error)
+
+
 def partition_table(
     columns: Columns,
     rows: Callable[[ListedPartition, Options], Iterable[Row | LogstoreError]],
@@ -71,7 +98,8 @@ def partition_table(
     """
 
     def plan(options: Options) -> list[InputPartition]:
-        return [*grouped(chosen_partitions(options) if topic is None else partitions_of_topic(options, topic))]
+        found = chosen_partitions(options) if topic is None else partitions_of_topic(options, topic)
+        return [*grouped(found.listed), *tasks_of_unlisted(found)]
 
     def read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(task, PartitionsTask)
@@ -81,6 +109,11 @@ def partition_table(
             yield from _batches(now, rows(now, options), options, schema)
 
     return Table(columns, None, plan, read)
+
+
+def tasks_of_unlisted(found: FoundPartitions) -> list[InputPartition]:
+    """Return the task for what cannot be listed, if there is anything."""
+    return [UnlistedTask(tuple(found.unlisted))] if found.unlisted else []
 
 
 def grouped(partitions: Iterable[ListedPartition]) -> Iterator[PartitionsTask]:
@@ -184,7 +217,12 @@ class TableReader(DataSourceReader):
         table = find_table(self._options.table)
         freeze_imports()
         leave_out_broken_pipes()
-        return table.plan(self._options) or [PartitionsTask(())]
+        tasks = table.plan(self._options)
+        if not self._options.shows_damage(self._schema.names):
+            for task in tasks:
+                if isinstance(task, UnlistedTask):
+                    task.log_warnings()
+        return tasks or [PartitionsTask(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the rows of a task."""
@@ -193,7 +231,10 @@ class TableReader(DataSourceReader):
             table = find_table(self._options.table)
             freeze_imports()
             leave_out_broken_pipes()
-            yield from table.read(partition, self._options, schema)
+            if isinstance(partition, UnlistedTask):
+                yield from partition.read(self._options, schema)
+            else:
+                yield from table.read(partition, self._options, schema)
 
 
 def check_columns(table: Table, options: Options, schema: StructType) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logstore.disk.recognition import name_of_partition
 from logstore.errors import UsageError
 
-from .paths import name_of_partition, readable_partition
+from .paths import readable_partition
 from .rows import Row, RowField, RowType, json_name, members, print_row
 from .tables import print_lines, print_table
 from .verbs import FINDINGS, Verb, path_argument

@@ -9,17 +9,16 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from logstore.disk import recognition
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
 from logstore.disk.names import file_name
+from logstore.disk.recognition import name_of_partition, refused_partition, require_kafka
 from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError, InvalidNameError, LogstoreError, UsageError
-from logstore.layout import meta_properties
 from logstore.layout.file_names import (
     KRAFT_SNAPSHOT_SUFFIX,
-    LOG_SUFFIX,
     DirectoryKind,
     PartitionDirectory,
-    parse_partition_directory,
 )
 
 Note = Callable[[LogstoreError], None]
@@ -87,8 +86,6 @@ def _only(word: str, note: Note) -> tuple[str, bool]:
 def is_partition(path: str) -> bool:
     """Return whether the directory at `path` is a partition's or, if not, a data directory.
 
-    It is a partition's if it has segments, or a partition's name and no file or partition of a broker in it.
-
     Raises:
         UsageError: it is neither.
         DataDirectoryError: it cannot be read, or is a partition by a link that leads out of its data directory.
@@ -96,27 +93,10 @@ def is_partition(path: str) -> bool:
     if not os.path.isdir(path):
         raise _no_directory(path)
     directory = list_data_directory(path)
-    if any(left_over.endswith(LOG_SUFFIX) for left_over in directory.left_overs):
-        _require_inside(path)
+    if recognition.is_partition(directory):
         return True
-    if not directory.is_foreign and (directory.files or directory.partitions):
-        return False
-    # an empty directory, which a partition that was just made is
-    if name_of_partition(path) is not None:
-        _require_inside(path)
-        return True
-    near = [os.path.join(path, name) for name in sorted(os.listdir(path))]
-    meant = [one for one in near if os.path.isfile(os.path.join(one, meta_properties.FILE_NAME))]
-    raise UsageError(
-        f"This is not a Kafka data directory: no {meta_properties.FILE_NAME}, no partition",
-        path=path,
-        advice=f"did you mean {' or '.join(meant)}?" if meant else None,
-    )
-
-
-def name_of_partition(path: str) -> PartitionDirectory | None:
-    """Return the topic and number in the name of the directory at `path`; None if it is no partition's name."""
-    return parse_partition_directory(os.path.basename(os.path.abspath(path)))
+    require_kafka(directory)
+    return False
 
 
 def _no_directory(path: str) -> UsageError:
@@ -131,18 +111,6 @@ def _no_directory(path: str) -> UsageError:
     return UsageError("There is no such directory", path=path, expected=expected, found=found, advice=advice)
 
 
-def _require_inside(path: str) -> None:
-    """Raise DataDirectoryError for a partition that is a link to another directory's content."""
-    target = os.path.realpath(path)
-    if os.path.dirname(target) != os.path.realpath(_parent_of(path)):
-        raise DataDirectoryError(
-            "A symbolic link that leads out of the data directory is not followed",
-            path=path,
-            found=target,
-            advice="name what it leads to",
-        )
-
-
 def data_directory(word: str, note: Note) -> str:
     """Return the data directory that a word names.
 
@@ -151,9 +119,7 @@ def data_directory(word: str, note: Note) -> str:
     """
     path, is_one = _only(word, note)
     if is_one:
-        raise UsageError(
-            "This is a partition, not a data directory", path=path, advice=f"did you mean {_parent_of(path)}?"
-        )
+        raise refused_partition(path)
     return path
 
 

@@ -42,7 +42,7 @@ def io_error(error: OSError, descriptor: int = -1) -> DataDirectoryError:
     return DataDirectoryError(_reason(error), path=path, java_class="java.io.IOException")
 
 
-def is_missing(error: DataDirectoryError) -> bool:
+def is_missing(error: BaseException) -> bool:
     """Return whether a file could not be opened because there is none of that name."""
     return isinstance(error.__cause__, FileNotFoundError)
 
@@ -51,6 +51,12 @@ def is_refused(error: BaseException) -> bool:
     """Return whether the system has refused to open or read what is there, or could not."""
     cause = error.__cause__
     return isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError)
+
+
+def path_in(error: BaseException) -> str | None:
+    """Return the path that an error names, or that the system has refused: `nio_error` has it in its message."""
+    path = getattr(error, "path", None) or getattr(error.__cause__, "filename", None)
+    return None if path is None else str(path)
 
 
 def _reason(error: OSError) -> str:

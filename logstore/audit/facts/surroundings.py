@@ -78,9 +78,7 @@ class Surrounding:
         self.is_without_level = self._is_without_level(cluster.image)
         self.metadata_path = child(path, directory_name(METADATA_TOPIC, 0))
         directory = list_data_directory(path)
-        for error in directory.errors:
-            where = Where(directory.path if error.path is None else str(error.path))
-            self.unreadable.append(Breach.of("directory-entry", where, error, "only directories of partitions"))
+        self.unreadable += [entry_breach(error, directory.path) for error in directory.errors]
         self.unreadable += startup_breaches(directory)
         is_closed = clean_shutdown.FILE_NAME in directory.files
         is_brokers = isinstance(cluster.identity, MetaProperties)
@@ -178,6 +176,12 @@ class Surrounding:
         if topic_id is not None and path is not None:
             ids.setdefault(files.topic, (topic_id, path))
         self.ids.append((where, topic_id, *ids.get(files.topic, ("", ""))))
+
+
+def entry_breach(error: LogstoreError, path: str) -> Breach:
+    """Make the breach of an entry of a data directory that cannot be listed; `path` is for an error without one."""
+    where = Where(path if error.path is None else str(error.path))
+    return Breach.of("directory-entry", where, error, "only directories of partitions")
 
 
 def _newer(partition: Partition, size: PassSize, cluster: Cluster) -> Iterator[Broken]:

@@ -157,7 +157,7 @@ def _commit(log: Any, fast: Any, request: Any, producers: Any, indexes: Any) -> 
     log.is_timestamp_known = 1
     log.log_end_offset = end_offset
     log.first_unstable_offset = first_unstable(producers)
-    # after the first unstable offset: a reader without the lock must not pass an open transaction
+    # readers of both offsets hold the log's lock, as the caller does (`Offsets.last_stable_offset`): any order will do
     log.high_watermark = end_offset
     log.unfinished_size = 0
     return kinds.FLUSH_IS_DUE if end_offset - log.recovery_point >= fast.flush_message_count else kinds.APPENDED

@@ -1,0 +1,77 @@
+"""What a listed directory is: a partition, a data directory, or a directory of something else."""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import DataDirectoryError, UsageError
+from ..layout import meta_properties
+from ..layout.file_names import LOG_SUFFIX, PartitionDirectory, parse_partition_directory
+from .directory import DataDirectoryFiles, list_data_directory
+from .names import parent
+
+
+def name_of_partition(path: str) -> PartitionDirectory | None:
+    """Return the topic and number in the name of the directory at `path`; None if it is no partition's name."""
+    return parse_partition_directory(os.path.basename(os.path.abspath(path)))
+
+
+def is_partition(directory: DataDirectoryFiles) -> bool:
+    """Return whether a directory, listed as a data directory, is a partition's.
+
+    It is if it has segments, or a partition's name and no file or partition of a broker in it: a partition that was
+    just made is empty, and a data directory may be named `kafka-1`.
+
+    Raises:
+        DataDirectoryError: it is a partition by a link that leads out of its data directory.
+    """
+    if not any(left_over.endswith(LOG_SUFFIX) for left_over in directory.left_overs):
+        is_root = not directory.is_foreign and (directory.files or directory.partitions)
+        if is_root or name_of_partition(directory.path) is None:
+            return False
+    _require_inside(directory.path)
+    return True
+
+
+def _require_inside(path: str) -> None:
+    """Raise DataDirectoryError for a partition that is a link to another directory's content."""
+    target = os.path.realpath(path)
+    if parent(target) != os.path.realpath(os.path.dirname(os.path.abspath(path))):
+        raise DataDirectoryError(
+            "A symbolic link that leads out of the data directory is not followed",
+            path=path,
+            found=target,
+            advice="name what it leads to",
+        )
+
+
+def require_kafka(directory: DataDirectoryFiles) -> None:
+    """Raise UsageError for a directory with nothing of a broker in it: it is empty, or of something else."""
+    if not directory.is_foreign and (directory.files or directory.partitions):
+        return
+    near = [os.path.join(directory.path, name) for name in sorted(os.listdir(directory.path))]
+    meant = [path for path in near if os.path.isfile(os.path.join(path, meta_properties.FILE_NAME))]
+    raise UsageError(
+        f"This is not a Kafka data directory: no {meta_properties.FILE_NAME}, no partition",
+        path=directory.path,
+        advice=f"did you mean {' or '.join(meant)}?" if meant else None,
+    )
+
+
+def require_data_directory(path: str) -> None:
+    """Check that the directory at `path` is a data directory.
+
+    Raises:
+        UsageError: it is a partition, or a directory of something else.
+        DataDirectoryError: as `list_data_directory`, and `is_partition`.
+    """
+    directory = list_data_directory(path)
+    if is_partition(directory):
+        raise refused_partition(path)
+    require_kafka(directory)
+
+
+def refused_partition(path: str) -> UsageError:
+    """Return the error of a partition where a data directory is asked for."""
+    around = os.path.dirname(os.path.abspath(path))
+    return UsageError("This is a partition, not a data directory", path=path, advice=f"did you mean {around}?")

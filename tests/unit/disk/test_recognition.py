@@ -1,0 +1,106 @@
+"""What a directory is taken for: a partition, a data directory, or neither."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from logstore.disk.directory import list_data_directory
+from logstore.disk.recognition import is_partition, require_data_directory, require_kafka
+from logstore.errors import DataDirectoryError, LogstoreError, UsageError
+from logstore_tools import paths
+from spark_dumps.directories import find_partitions
+from spark_dumps.options import TopicChoice
+
+LOG = f"{0:020d}.log"
+PARTITIONS = {
+    "orders-0": ["orders-0/"],
+    "segments": ["orders-0/" + LOG],
+    "beside a directory": ["orders-0/" + LOG, "orders-0/lost+found/"],
+    "metadata": ["__cluster_metadata-0/" + LOG, "__cluster_metadata-0/quorum-state"],
+}
+DATA_DIRECTORIES = {
+    "identity": ["data/meta.properties"],
+    "partition": ["data/orders-0/"],
+    "a partition's name": ["kafka-1/meta.properties", "kafka-1/orders-0/" + LOG],
+    "a partition's name and no file": ["kafka-1/orders-0/" + LOG],
+    "beside something else": ["data/orders-0/" + LOG, "data/lost+found/"],
+}
+NEITHER = {
+    "empty": ["data/"],
+    "a file": ["data/notes.txt"],
+    "of the system": ["data/dbus-1/system.conf", "data/hosts", "data/apt/sources.list"],
+    "one directory that ends in -1": ["data/dbus-1/system.conf", "data/fstab"],
+}
+
+
+def made(root: Path, names: list[str]) -> Path:
+    """The directory of the first name, with all of them in it."""
+    for name in names:
+        path = root / name
+        (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            path.touch()
+    return root / names[0].partition("/")[0]
+
+
+def spark_finds(path: Path) -> bool:
+    """Whether Spark takes the path for a partition: it looks for its name alone."""
+    found = find_partitions([str(path)], TopicChoice(is_everything=True), is_strict=False)
+    return [one.files.path for one in found.listed] == [str(path)]
+
+
+@pytest.mark.parametrize("case", PARTITIONS)
+def test_partitions(case: str, tmp_path: Path) -> None:
+    path = made(tmp_path, PARTITIONS[case])
+    assert is_partition(list_data_directory(str(path)))
+    assert paths.is_partition(str(path))
+    assert spark_finds(path)
+    with pytest.raises(UsageError, match=f"This is a partition, not a data directory.*did you mean {tmp_path}"):
+        require_data_directory(str(path))
+
+
+@pytest.mark.parametrize("case", DATA_DIRECTORIES)
+def test_data_directories(case: str, tmp_path: Path) -> None:
+    path = made(tmp_path, DATA_DIRECTORIES[case])
+    assert not is_partition(list_data_directory(str(path)))
+    assert not paths.is_partition(str(path))
+    assert not spark_finds(path)
+    require_data_directory(str(path))
+
+
+@pytest.mark.parametrize("case", NEITHER)
+def test_what_is_neither_is_refused_in_the_same_words_everywhere(case: str, tmp_path: Path) -> None:
+    path = made(tmp_path, NEITHER[case])
+    assert not is_partition(list_data_directory(str(path)))
+    told = set()
+    for ask in (
+        lambda: require_kafka(list_data_directory(str(path))),
+        lambda: require_data_directory(str(path)),
+        lambda: paths.is_partition(str(path)),
+        lambda: spark_finds(path),
+    ):
+        with pytest.raises(UsageError, match="This is not a Kafka data directory") as raised:
+            ask()
+        told.add(str(raised.value))
+    assert len(told) == 1
+
+
+def test_a_partition_that_is_linked_from_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    target = made(tmp_path / "elsewhere", PARTITIONS["segments"])
+    link = made(tmp_path, ["data/meta.properties"]) / "orders-0"
+    link.symlink_to(target)
+    told = set()
+    for ask in (lambda: is_partition(list_data_directory(str(link))), lambda: spark_finds(link)):
+        with pytest.raises(DataDirectoryError, match=r"not followed.*name what it leads to") as raised:
+            ask()
+        told.add(str(raised.value))
+    assert len(told) == 1
+
+
+def test_segments_in_a_directory_of_another_name_are_a_partition_without_a_name(tmp_path: Path) -> None:
+    path = made(tmp_path, ["copy/" + LOG])
+    assert is_partition(list_data_directory(str(path)))
+    with pytest.raises(LogstoreError, match="not in the form of topic-partition"):
+        spark_finds(path)
