@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from ...calls import require_outside
 from ...errors import InvalidRecordError, InvalidTimestampError, LogstoreError, RequestTimedOutError
@@ -69,23 +69,15 @@ class Batch:
         self._latches: list[threading.Lock] = []
 
     def append(self, record: Record, size: int) -> RecordFuture:
-        """Add a record of at most `size` bytes; the caller holds the producer's mutex.
-
-        Meanwhile `Producer.send` may add others, without the mutex. Whoever reserved room last adds a record at the
-        index that it has read since, and all others begin anew. An interrupt wastes room, and leaves no uncounted
-        record.
-        """
+        """Add a record of at most `size` bytes; the caller holds the producer's mutex."""
+        self.room -= size  # first: an interrupt in between wastes room, but leaves no uncounted record
         future = RecordFuture()
         key, value, _, _ = record
-        future._batch, add = self, cast("Callable[[Record], object]", self.records.append)
+        future._batch, future._index = self, len(self.records)
         future._key_size = -1 if key is None else len(key)
         future._value_size = -1 if value is None else len(value)
-        while True:
-            room = self.room = self.room - size
-            future._index = len(self.records)
-            # in one expression: no code runs between its look and its call, see `Producer.send`
-            if self.room == room and not add(record):
-                return future
+        self.records.append(record)
+        return future
 
     # -- what the sender tells ----------------------------------------------------------------------------------------
 

@@ -24,13 +24,11 @@ one, the producer closed.
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ...calls import CLOSING, alone
+from ...calls import CLOSING, SENDING, alone
 from ...clock import now_ms, time_ns
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...errors import (
@@ -49,7 +47,7 @@ from ...store.closing import ClosedInWith
 from ...store.data_directory import DataDirectory
 from ..arguments import Offsets, checked_group, not_negative
 from ..serializers import Serializer, serialized
-from .batch import Record, RecordFuture
+from .batch import RecordFuture
 from .buffer import Buffer
 from .columns import ColumnsMetadata, ColumnsSender
 from .config import SIZES_OF_SIZES, ProducerConfig, record_size_max, require_record_size
@@ -59,7 +57,6 @@ from .transactions import CLOSED_FORCEFULLY, TransactionManager
 
 IN_TRANSACTION = TransactionManagerState.IN_TRANSACTION
 MS_MAX, PARTITION_MAX = (1 << 63) - 1, (1 << 31) - 1
-_HAS_FREE_THREADS = "t" in sys.abiflags  # no global lock keeps threads out of the one expression of `send`
 
 
 class Producer(ClosedInWith):
@@ -87,7 +84,7 @@ class Producer(ClosedInWith):
         self._sender = Sender(store, config, self._transactions)
         fits = max(config["batch.size"], 1) + SIZES_OF_SIZES <= self._size_max
         is_plain = key_serializer is None and value_serializer is None and store.now_ms is now_ms
-        is_fast = fits and is_plain and not _HAS_FREE_THREADS
+        is_fast = fits and is_plain
         self._buffer = Buffer(store, config, self._sender, self._transactions, owner=self, is_fast=is_fast)
         self._fast = self._buffer.fast
         self._columns_sender = ColumnsSender(config, self._buffer, self._transactions)
@@ -139,19 +136,18 @@ class Producer(ClosedInWith):
             key_size, value_size = -1 if key is None else len(key), len(value)
             encoded = encode_headers(headers) if headers else b""
             size = RECORD_OVERHEAD_SIZE + value_size + len(encoded) + (key_size if key else 0)
-            queues, queue, batch = self._fast.get(topic), None, None
-            if queues is not None and (self._transactions is None or self._transactions.state is IN_TRANSACTION):
-                queue = queues.sticky if key is None or queues.ignores_keys else queues.by_key.get(key)
-                batch = None if queue is None else queue.open
-            if queue is not None and batch is not None and size <= batch.room:
-                room = batch.room = batch.room - size
-                records, future = batch.records, RecordFuture()
-                add: Callable[[Record], object] = records.append
-                future._batch, future._index = batch, len(records)
-                future._key_size, future._value_size = key_size, value_size
-                record = key, value, time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms, encoded
-                # no other call stands before `add`: neither a thread nor a signal handler comes in between
-                if queue.open is batch and batch.room == room and not add(record):
+            with alone(SENDING), self._buffer.mutex:
+                queues, batch = self._fast.get(topic), None
+                if queues is not None and (self._transactions is None or self._transactions.state is IN_TRANSACTION):
+                    queue = queues.sticky if key is None or queues.ignores_keys else queues.by_key.get(key)
+                    batch = None if queue is None else queue.open
+                if batch is not None and size <= batch.room:
+                    batch.room -= size
+                    records, future = batch.records, RecordFuture()
+                    future._batch, future._index = batch, len(records)
+                    future._key_size, future._value_size = key_size, value_size
+                    timestamp = time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
+                    records.append((key, value, timestamp, encoded))
                     return future
         try:
             return self._send(topic, value, key, headers, partition, timestamp_ms)
