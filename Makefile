@@ -101,8 +101,8 @@ golden: setup ## make the golden directories and their answers again, with the r
 
 # The libraries of kernels call nothing but memcpy, memmove and memset, so they run wherever glibc 2.17 does.
 wheel: setup ## build the wheel for this system, with the kernels of each level of processor, into dist
-	rm -rf logstore/jit/lib build
-	$(BIN)/python -c 'from logstore.jit.library import build_release; print(*build_release(), sep="\n")'
+	rm -rf logstore/native/lib build
+	$(BIN)/python -c 'from logstore.native.library import build_release; print(*build_release(), sep="\n")'
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist \
 	  --config-settings=--build-option=--plat-name=$(if $(filter Linux,$(shell uname)),manylinux2014_$(shell uname -m),$(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_platform().replace("-", "_").replace(".", "_"))')) .
 

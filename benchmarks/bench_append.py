@@ -24,12 +24,12 @@ from benchmarks.support.logs import kinds_of_batches, opened, written
 from benchmarks.support.measure import Floor, Growth, Measured, Side
 from logstore.columns.record_building import build_batch
 from logstore.columns.record_columns import BytesColumn, RecordColumns
+from logstore.config.topic import parse_config
 from logstore.folds.producer_update import AppendOrigin, ProducerUpdate
 from logstore.layout.batch import HEADER_SIZE as BATCH_HEADER_SIZE
 from logstore.log.append.analyze import analyze
 from logstore.log.append.rules import ValidationRules
 from logstore.log.append.validate import validate
-from logstore.log.config import parse_config
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 

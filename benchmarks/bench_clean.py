@@ -22,7 +22,7 @@ from benchmarks.support.logs import NAME
 from benchmarks.support.measure import Growth, Measured
 from benchmarks.support.page_cache import read_again
 from logstore.columns.record_columns import BytesColumn, RecordColumns
-from logstore.log.config import parse_config
+from logstore.config.topic import parse_config
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog

@@ -1,7 +1,7 @@
 """Tables of the coordinators' topics: the state of a coordinator that has loaded its log.
 
 `group_offsets`, from `__consumer_offsets`: the committed offsets of consumer groups, and the pending ones of open
-transactions; see `logstore.view.group_offsets`.
+transactions; see `logstore.replay.group_offsets`.
 
 `transaction_state`, from `__transaction_state`: the last state of each transactional id that has not expired.
 """
@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 from logstore.audit.facts.batches import AuditedBatches, Follower
 from logstore.errors import LogstoreError, SchemaError
+from logstore.replay.group_offsets import Commits, ReplayedOffsets
+from logstore.replay.internal_topic import ControlBatch, ReplayedRecord, replayed_rows
 from logstore.topics import consumer_offsets, transaction_state
-from logstore.view.group_offsets import Commits, ReplayedOffsets
-from logstore.view.replay import ControlBatch, ReplayedRecord, replayed_rows
 
 from .directories import ListedPartition
 from .followed import follow_partition

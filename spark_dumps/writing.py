@@ -23,6 +23,7 @@ from logstore.client.store import Store
 from logstore.columns.arrow_columns import bytes_column, timestamps_column
 from logstore.columns.batch_table import Int64Array
 from logstore.columns.record_columns import BytesColumn, RecordColumns
+from logstore.config.broker import parse_broker_config
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.coordinator.transactions.transitions import ONGOING
 from logstore.disk.lock import is_lock_held
@@ -35,7 +36,6 @@ from logstore.errors import (
     UnknownTopicOrPartitionError,
 )
 from logstore.log.append.columns import COLUMNS_BATCH_SIZE
-from logstore.store.broker_config import parse_broker_config
 
 from .staging import staged_batches
 from .write_options import ID_PREFIX, WriteOptions

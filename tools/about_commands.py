@@ -48,7 +48,7 @@ FORMAT = RowType(
 def doctor(compiles: bool, form: str) -> int:
     """Say what logstore runs on: versions, the library of kernels and where it is, processor, Java."""
     if compiles:
-        from logstore.jit import library
+        from logstore.native import library
 
         library.library_path()
     rows = [("python", platform.python_version(), platform.platform())]
@@ -66,8 +66,8 @@ def _version(name: str) -> tuple[str, str]:
 
 
 def _kernels() -> tuple[str, str]:
-    from logstore.jit import library
-    from logstore.jit.kernel import INTERPRETED
+    from logstore.native import library
+    from logstore.native.kernel import INTERPRETED
 
     if INTERPRETED:
         return "interpreted", "NUMBA_DISABLE_JIT is set: hundreds of times slower"
@@ -79,7 +79,7 @@ def _kernels() -> tuple[str, str]:
 
 
 def _processor() -> tuple[str, str]:
-    from logstore.jit import cpu
+    from logstore.native import cpu
 
     level = cpu.level()
     if "vpclmulqdq" in level.features:

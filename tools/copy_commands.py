@@ -168,7 +168,7 @@ def _tell_metadata(source: str) -> list[LogstoreError]:
 
 def _settings(now: int, *, log_start_offset: int) -> LoadSettings:
     """Return the settings for loading a copy by its log alone."""
-    from logstore.log.config import parse_config
+    from logstore.config.topic import parse_config
     from logstore.log.load.loader import LoadSettings
 
     return LoadSettings(False, 0, log_start_offset, now, parse_config({}))

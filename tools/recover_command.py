@@ -16,14 +16,14 @@ from .timestamps import iso_text
 from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, told_errors, yes_option
 
 if TYPE_CHECKING:
+    from logstore.config.topic import LogConfig
     from logstore.folds.producer_state import ProducerEntry
-    from logstore.log.config import LogConfig
     from logstore.log.load.recovered import RecoveredLog, RecoveryPlan
 
 
 def _topic_config(context: click.Context, _: click.Parameter, texts: Sequence[str]) -> LogConfig:
     """Return the configuration that NAME=VALUE, each, give a topic."""
-    from logstore.log.config import parse_config
+    from logstore.config.topic import parse_config
 
     for text in texts:
         if "=" not in text:

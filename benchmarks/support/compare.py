@@ -30,8 +30,8 @@ ROOT = Path(__file__).parents[2]
 CHANGE_MIN = 0.03
 ASKING = ("benchmarks", "tests")  # folders that ask, the same for both
 PYTEST_SETTINGS = "pyproject.toml"  # of who asks, too
-KERNELS = Path("logstore", "jit", "lib")
-COMPILE = "from logstore.jit import library; library.library_path()"  # the kernels of the checkout
+KERNELS = Path("logstore", "native", "lib")
+COMPILE = "import sys; from logstore_tools.main import main; sys.argv[1:] = ['doctor', '--compile']; main()"
 WHERE = "import logstore, logstore_tools; print(logstore.__file__, logstore_tools.__file__)"
 
 Round = dict[str, Measurement]  # by identity

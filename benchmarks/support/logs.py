@@ -17,9 +17,9 @@ from logstore.clock import now_ms
 from logstore.columns.batch_table import BatchTable, scan
 from logstore.columns.in_order import in_order
 from logstore.columns.record_windows import RecordWindow
+from logstore.config.topic import parse_config
 from logstore.disk.mapped import MappedFile
 from logstore.kernels.scan import batches as fields
-from logstore.log.config import parse_config
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog

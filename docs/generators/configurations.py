@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from logstore.client import config as client
 from logstore.client.consumer import config as consumer
 from logstore.client.producer import config as producer
-from logstore.log import config as topic
-from logstore.log.config_definition import Definition
-from logstore.store import broker_config as broker
+from logstore.config import broker as broker
+from logstore.config import client as client
+from logstore.config import topic as topic
+from logstore.config.definition import Definition
 
 from .markdown import table
 

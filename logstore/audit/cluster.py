@@ -20,9 +20,9 @@ from ..errors import DataDirectoryError, LogstoreError, SchemaError
 from ..layout import clean_shutdown, meta_properties
 from ..layout.file_names import METADATA_TOPIC
 from ..layout.meta_properties import MetaProperties
+from ..replay.internal_topic import ReplayedRecord, replayed_rows
+from ..replay.metadata_image import MetadataImage, TopicImage
 from ..topics import INTERNAL_TOPICS
-from ..view.metadata_image import MetadataImage, TopicImage
-from ..view.replay import ReplayedRecord, replayed_rows
 from ..view.walk import Damage, Run, walk
 from .facts.batches import Breach
 from .partition import Partition, open_partition, unless_gone

@@ -11,13 +11,13 @@ import numpy as np
 
 from ..codec import compress
 from ..errors import UsageError
-from ..jit.kernel import INTERPRETED
 from ..kernels.encode.sizes import INT_MAX
 from ..kernels.scan.crc32c import crc32c_range
 from ..layout.batch import ATTRIBUTES, CRC, HEADER_SIZE, LOG_OVERHEAD_SIZE, MAGIC_V2, NO_TIMESTAMP
 from ..layout.marker import marker_record
 from ..layout.record import record_bytes
 from ..model import Codec, ControlRecordType, TimestampType
+from ..native.kernel import INTERPRETED
 from .batch_fields import BatchFieldArguments, BatchFields
 from .batch_table import ByteArray
 from .build_errors import no_offsets_left, refused, too_large, wrong_timestamp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..jit.device import device, intrinsic
+from ..native.device import device, intrinsic
 
 MASK32 = (1 << 32) - 1
 

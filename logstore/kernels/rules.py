@@ -5,9 +5,9 @@ Both fast and slow paths call them, so that each rule exists once.
 
 from __future__ import annotations
 
-from ..jit.device import device
 from ..layout.batch import NO_TIMESTAMP
 from ..layout.record import SEQUENCE_MAX
+from ..native.device import device
 from .primitives import add64, wrap32
 
 RELATIVE_OFFSET_MAX = 2147483647  # offsets minus the base offset fit a non-negative int32

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..jit.device import device, inlined
+from ..native.device import device, inlined
 
 # Failures.
 PAST_END = -1  # the data ends in the number

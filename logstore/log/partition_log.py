@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..calls import LOG, alone
+from ..config.topic import DEDUPE_BUFFER_SIZE, LogConfig, is_tiered
 from ..disk.lock import invalidate_when_forked
 from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerEntry
@@ -27,7 +28,6 @@ from ..view.log_view import LogView, ReadableLog
 from ..view.read import ReadBounds
 from .append.appender import Appender
 from .append.rules import ValidationRules
-from .config import DEDUPE_BUFFER_SIZE, LogConfig, is_tiered
 from .failure import Failure
 from .load.loader import LogLoader
 from .log_appends import LogAppends

@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ..calls import CHECKPOINTS, alone
 from ..disk.atomic import replace_file
-from ..disk.checkpoint_writing import clean_shutdown_bytes, offset_checkpoint_bytes
 from ..disk.names import child
 from ..disk.seam import Seam
 from ..disk.side_files import read_offset_checkpoint
 from ..errors import CheckpointFormatError
 from ..layout import clean_shutdown
+from ..layout.checkpoint_writing import clean_shutdown_bytes, offset_checkpoint_bytes
 from ..layout.offset_checkpoint import (
     CLEANER_OFFSET_FILE_NAME,
     FILE_NAMES,

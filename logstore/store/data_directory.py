@@ -18,6 +18,7 @@ from typing import Any
 
 from .. import clock
 from ..calls import STORE, TOPICS, alone, require_outside
+from ..config.broker import BrokerConfig
 from ..disk.lock import DataDirectoryLock
 from ..disk.seam import Seam
 from ..errors import DataDirectoryError, LogstoreError, UsageError
@@ -31,7 +32,6 @@ from ..log.load.removals import Removal
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
 from ..topics import INTERNAL_TOPICS
-from .broker_config import BrokerConfig
 from .checkpoints import write_clean_shutdown
 from .closing import ClosedInWith
 from .groups.coordinator import GroupCoordinator

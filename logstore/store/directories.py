@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..disk.atomic import replace_file
-from ..disk.checkpoint_writing import partition_metadata_bytes
 from ..disk.directory import list_partition_directory, partition_directories
 from ..disk.names import child, file_name
 from ..disk.seam import Seam
 from ..disk.system_errors import is_missing, nio_error
 from ..errors import DataDirectoryError
 from ..layout import partition_metadata
+from ..layout.checkpoint_writing import partition_metadata_bytes
 from ..layout.file_names import DirectoryKind, PartitionDirectory, directory_name, set_aside_name
 from ..model import TopicPartition
-from ..view.directory_fates import Fate, FoundDirectory, directory_fates
-from ..view.metadata_image import MetadataImage
+from ..replay.directory_fates import Fate, FoundDirectory, directory_fates
+from ..replay.metadata_image import MetadataImage
 
 
 class PartitionDirectories:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from ..config.broker import BrokerConfig
+from ..config.topic import is_compacted
 from ..errors import LogCleaningAbortedError
 from ..layout.file_names import directory_name
 from ..layout.offset_checkpoint import (
@@ -16,10 +18,8 @@ from ..layout.offset_checkpoint import (
     RECOVERY_POINT_FILE_NAME,
 )
 from ..log.cleaner.choice import Cleanable
-from ..log.config import is_compacted
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
-from .broker_config import BrokerConfig
 from .partitions import Partitions
 
 FLUSH_INTERVAL_MS = 1000

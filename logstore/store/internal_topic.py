@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..calls import GROUPS, TOPICS, alone
+from ..config.broker import DURABLE_COMMITS
 from ..coordinator.transactions.outcomes import MarkerEntry
 from ..errors import UnknownTopicOrPartitionError
 from ..layout.record import RECORD_OVERHEAD_SIZE
@@ -15,7 +16,6 @@ from ..log.append.request import AppendInfo
 from ..log.partition_log import PartitionLog
 from ..topics import consumer_offsets, transaction_state
 from ..topics.partition_for import partition_for
-from .broker_config import DURABLE_COMMITS
 
 if TYPE_CHECKING:
     from .data_directory import DataDirectory

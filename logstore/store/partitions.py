@@ -8,18 +8,18 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import NamedTuple
 
 from ..calls import PARTITIONS, alone
+from ..config.broker import BrokerConfig, topic_defaults
+from ..config.topic import LogConfig, parse_config
 from ..disk.seam import Seam
 from ..errors import LogstoreError
 from ..layout.file_names import directory_name
 from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
-from ..log.config import LogConfig, parse_config
 from ..log.load.loader import LoadSettings
 from ..log.load.opening import PlannedLog
 from ..log.load.removals import Removal, require_accepted
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
-from ..view.metadata_image import MetadataImage
-from .broker_config import BrokerConfig, topic_defaults
+from ..replay.metadata_image import MetadataImage
 from .checkpoints import Checkpoints
 from .directories import PartitionDirectories
 from .threads import each_done

@@ -24,8 +24,8 @@ from ..errors import DataDirectoryError, OffsetOutOfRangeError
 from ..layout import meta_properties
 from ..layout.file_names import METADATA_TOPIC, DirectoryKind, directory_name
 from ..layout.meta_properties import MetaProperties
-from ..view.metadata_image import MetadataImage, PartitionImage, TopicImage
-from ..view.metadata_replay import MetadataState
+from ..replay.metadata_image import MetadataImage, PartitionImage, TopicImage
+from ..replay.metadata_state import MetadataState
 from ..view.partition_reader import PartitionReader
 from .closing import ClosedInWith
 from .metadata.log import DIRECTORY_NAME

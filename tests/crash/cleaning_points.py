@@ -13,8 +13,8 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+from logstore.config.topic import LogConfig
 from logstore.disk.seam import Seam
-from logstore.log.config import LogConfig
 from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import LossyDisk
 from tests.crash.points import DRAWS, Point

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from logstore.columns.any_columns import record_columns
-from logstore.log.config import parse_config
+from logstore.config.topic import parse_config
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from tests.crash.acknowledged import Transaction

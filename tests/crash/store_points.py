@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
+from logstore.config.broker import DURABLE_COMMITS
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.disk.seam import Seam
-from logstore.store.broker_config import DURABLE_COMMITS
 from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
 from logstore.store.timers import Timers

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from logstore.config.topic import LogConfig
 from logstore.errors import DataDirectoryError
-from logstore.log.config import LogConfig
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from logstore.config.topic import LogConfig
 from logstore.disk.seam import Writable
-from logstore.log.config import LogConfig
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import plan_recovery
 from logstore.log.partition_log import PartitionLog

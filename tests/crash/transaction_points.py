@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from logstore.config.broker import DURABLE_COMMITS
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.disk.seam import Seam
 from logstore.errors import LogstoreError
-from logstore.store.broker_config import DURABLE_COMMITS
 from tests.crash.lossy_disk import LossyDisk
 from tests.crash.points import DRAWS, Point
 from tests.support.dice import Dice

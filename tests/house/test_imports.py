@@ -11,23 +11,27 @@ from tests.house.sources import Module, product_modules, sample
 
 # A layer of logstore may import itself and what stands to its left.
 LAYERS = [
-    *("errors", "model", "clock", "calls", "layout", "jit", "kernels", "codec", "columns", "folds"),
-    *("disk", "messages", "topics", "view", "log", "coordinator", "store", "client"),
+    *("errors", "model", "clock", "calls", "layout", "config", "native", "kernels", "codec", "columns", "folds"),
+    *("disk", "messages", "topics", "view", "replay", "log", "coordinator", "store", "client"),
 ]
 MAY_IMPORT = {layer: set(LAYERS[: index + 1]) for index, layer in enumerate(LAYERS)}
-MAY_IMPORT["audit"] = {*LAYERS[: LAYERS.index("view") + 1], "audit"}
-MAY_IMPORT["spark_dumps"] = {*LAYERS[: LAYERS.index("view") + 1], "audit", "spark_dumps"} - {"jit", "kernels", "codec"}
+MAY_IMPORT["audit"] = {*LAYERS[: LAYERS.index("replay") + 1], "audit"}
+MAY_IMPORT["spark_dumps"] = {*LAYERS[: LAYERS.index("replay") + 1], "audit", "spark_dumps"} - {
+    "native",
+    "kernels",
+    "codec",
+}
 MODULES_MAY_IMPORT = {  # what single modules may import besides
-    "logstore.jit.build": {"kernels"},  # it compiles all of them
-    "spark_dumps.writing": {"log", "coordinator", "store", "client", "logstore"},  # a job is a producer in a store
+    "logstore.native.build": {"kernels"},  # it compiles all of them
+    "spark_dumps.writing": {"log", "coordinator", "client", "logstore"},  # a job is a producer in a store
 }
 MAY_IMPORT["logstore_tools"] = {*LAYERS, "audit", "spark_dumps", "logstore", "logstore_tools"}
 MAY_IMPORT["logstore"] = {*LAYERS, "audit"}  # logstore/__init__.py: the public names
 
 # What only one place may touch: modules, and calls by the end of their dotted name.
 MODULES_OF = {
-    "numba": ("jit", "kernels"),
-    "llvmlite": ("jit", "kernels"),
+    "numba": ("native", "kernels"),
+    "llvmlite": ("native", "kernels"),
     "pyspark": ("spark_dumps",),
     "click": ("logstore_tools",),
     "mmap": ("disk",),
@@ -44,11 +48,11 @@ CALLS_OF = {
 }
 BUILTINS = {"open"}  # a method of that name is something else, such as the seam's
 EXCEPTIONS = {
-    ("logstore/jit/fingerprint.py", "open"): "hashes its sources, which are no data",
-    ("logstore/jit/cpu.py", "open"): "asks Linux for the processor",
-    ("logstore/jit/library.py", "open"): "checks the compiled kernels, which are no data",
+    ("logstore/native/fingerprint.py", "open"): "hashes its sources, which are no data",
+    ("logstore/native/cpu.py", "open"): "asks Linux for the processor",
+    ("logstore/native/library.py", "open"): "checks the compiled kernels, which are no data",
     **dict.fromkeys(
-        [("logstore/jit/build.py", name) for name in ("open", "os.open", "os.fdopen", "os.makedirs", "os.replace")],
+        [("logstore/native/build.py", name) for name in ("open", "os.open", "os.fdopen", "os.makedirs", "os.replace")],
         "keeps the compiled kernels",
     ),
     ("tools/main.py", "os.open"): "puts /dev/null in the place of a standard output that nobody reads any more",

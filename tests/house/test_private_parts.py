@@ -11,7 +11,7 @@ from tests.house.sources import Module, product_modules, sample
 
 # What numba documents for extensions, and what of it the byte type and the intrinsics use.
 NUMBA = {"numba", "numba.extending", "numba.types"}
-JIT_ONLY = {"from_address"}  # addresses of memory are the business of jit/
+NATIVE_ONLY = {"from_address"}  # addresses of memory are the business of native/
 FORBIDDEN = {
     "pythonapi": "calls the C API of Python",
     "getrefcount": "counts references, which only CPython has",
@@ -22,7 +22,7 @@ FORBIDDEN = {
 
 def found(module: Module) -> Iterator[str]:
     """Each use of a private part."""
-    is_jit = module.name.startswith("logstore.jit")
+    is_jit = module.name.startswith("logstore.native")
     for node in ast.walk(module.tree):
         line = f"{module.path}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -34,8 +34,8 @@ def found(module: Module) -> Iterator[str]:
             )
         elif isinstance(node, ast.Attribute) and node.attr in FORBIDDEN:
             yield f"{line}: {node.attr} {FORBIDDEN[node.attr]}"
-        elif isinstance(node, ast.Attribute) and node.attr in JIT_ONLY and not is_jit:
-            yield f"{line}: {node.attr} outside of jit/"
+        elif isinstance(node, ast.Attribute) and node.attr in NATIVE_ONLY and not is_jit:
+            yield f"{line}: {node.attr} outside of native/"
         elif isinstance(node, ast.BinOp) and any(map(_is_identity, ast.walk(node))):
             yield f"{line}: id() as an address"
 
@@ -51,9 +51,9 @@ def test_nothing_relies_on_private_parts() -> None:
 @pytest.mark.parametrize(
     ("name", "source"),
     [
-        ("logstore.jit.compiling", "from numba.core import compiler"),
-        ("logstore.jit.compiling", "import numba.core.registry"),
-        ("logstore.jit.compiling", "from numba.core.registry import cpu_target"),
+        ("logstore.native.compiling", "from numba.core import compiler"),
+        ("logstore.native.compiling", "import numba.core.registry"),
+        ("logstore.native.compiling", "from numba.core.registry import cpu_target"),
         ("logstore.log.append", "import ctypes\nctypes.pythonapi.PyList_New(0)"),
         ("logstore.columns.pool", "import sys\nsys.getrefcount(3)"),
         ("logstore.columns.pool", "address = id(array) + 16"),
@@ -70,4 +70,4 @@ def test_a_private_part_is_caught(name: str, source: str) -> None:
     ["from numba.extending import intrinsic", "from numba import cfunc, njit, types", "known = id(thing) in seen"],
 )
 def test_documented_parts_are_let_through(source: str) -> None:
-    assert list(found(sample("logstore.jit.compiling", source))) == []
+    assert list(found(sample("logstore.native.compiling", source))) == []

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from logstore.config.topic import LogConfig, parse_config
 from logstore.disk.seam import Seam
-from logstore.log.config import LogConfig, parse_config
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog

@@ -16,11 +16,11 @@ import pytest
 
 from logstore.codec import decompress
 from logstore.columns.batch_table import scan
+from logstore.config.topic import LogConfig
 from logstore.errors import LogstoreError
 from logstore.layout.batch import CODEC_MASK, HEADER_SIZE
 from logstore.log.cleaner.choice import Cleanable, cleanable
 from logstore.log.cleaner.rounds import clean
-from logstore.log.config import LogConfig
 from logstore.model import Codec
 from tests.crash.lossy_disk import LossyDisk
 from tests.kafka.cleaning_cases import NOW, CleaningCase, cleaning_cases, example_case, lay_out, legacy_cases, opened

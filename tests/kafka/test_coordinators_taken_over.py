@@ -13,9 +13,9 @@ from logstore.client.consumer.assignors import ASSIGNORS
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.transaction import from_record
+from logstore.replay.internal_topic import ControlBatch, ReplayedRecord, replayed
 from logstore.store.data_directory import DataDirectory
 from logstore.topics.consumer_offsets import decode_key, decode_value
-from logstore.view.replay import ControlBatch, ReplayedRecord, replayed
 from tests.support.broker import Broker
 from tests.support.oracle import Oracle
 from tests.support.small_store import TransactionalClient

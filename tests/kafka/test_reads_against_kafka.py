@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from logstore.columns.batch_table import scan
+from logstore.config.topic import parse_config
 from logstore.errors import LogstoreError
 from logstore.kernels.scan.crc32c import crc32c
 from logstore.layout.file_names import parse_partition_directory
-from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings, LogLoader
 from logstore.log.segment.writable_folder import WritableFolder
 from logstore.model import FetchIsolation

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.log.config import parse_config
+from logstore.config.topic import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.salvage.salvage import salvage
 from tests.kafka.judge import Asked

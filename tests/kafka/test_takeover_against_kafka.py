@@ -15,8 +15,8 @@ from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import CoordinatorError, GroupIdNotFoundError, UnknownMemberIdError
 from logstore.model import FetchIsolation
+from logstore.replay.internal_topic import ReplayedRecord, replayed
 from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value
-from logstore.view.replay import ReplayedRecord, replayed
 from logstore_tools.commands import logstore as command_line
 from tests.support.broker import Broker
 from tests.support.oracle import Oracle

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from logstore.codec import decompress
+from logstore.config.topic import parse_config
 from logstore.errors import LogstoreError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.kernels.scan import batches as fields
 from logstore.log.append.analyze import Analyzed, analyze, require_continuation, require_room
 from logstore.log.append.rules import ValidationRules
 from logstore.log.append.validate import validate
-from logstore.log.config import parse_config
 from logstore.model import Codec
 from tests.kafka.append_cases import CODECS, NOW, Case, random_case
 from tests.support.oracle import Oracle

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
+from logstore.config.topic import parse_config
 from logstore.errors import LogstoreError
-from logstore.log.config import parse_config
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from tests.kafka.judge import Asked, Judge

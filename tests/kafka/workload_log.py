@@ -13,11 +13,11 @@ import numpy as np
 from logstore.columns.batch_table import scan
 from logstore.columns.record_columns import PythonRecord, RecordColumns
 from logstore.columns.record_table import BatchRecords
+from logstore.config.topic import parse_config
 from logstore.errors import LogstoreError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.layout.batch import TRANSACTIONAL_FLAG
 from logstore.log.append.request import AppendInfo
-from logstore.log.config import parse_config
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recovered import RecoveredLog, describe_segment

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from logstore.columns.batch_table import BatchTable, scan
 from logstore.folds import open_transactions, producer_buffers
-from logstore.jit.kernel import Kernel
 from logstore.kernels.fold.producers import apply_updates, fold_producers
+from logstore.native.kernel import Kernel
 from tests.support.encoder import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
 from tests.support.kernel_forms import run_both_on
 

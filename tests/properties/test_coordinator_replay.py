@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from logstore.coordinator.groups.offsets import GroupOffsets, OffsetAndMetadata, commit_records, encode_records
 from logstore.coordinator.producer_ids import ProducerIds, block_record
 from logstore.errors import UnstableOffsetCommitError
+from logstore.replay.metadata_image import MetadataImage
 from logstore.topics import consumer_offsets
-from logstore.view.metadata_image import MetadataImage
 from tests.properties.coordinator_author import Author
 from tests.properties.coordinator_rehearsal import Rehearsal
 

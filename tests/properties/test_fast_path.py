@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 
 from logstore.columns.record_building import build_batch
 from logstore.columns.record_columns import RecordColumns
+from logstore.config.topic import parse_config
 from logstore.disk.seam import Seam
 from logstore.errors import KafkaStorageError, LogstoreError, UsageError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.log.append.records import RecordsRequest
 from logstore.log.append.request import AppendInfo
 from logstore.log.append.slow import SlowPath
-from logstore.log.config import parse_config
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.kafka.append_cases import NOW, Case, random_case

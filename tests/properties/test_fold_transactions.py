@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.folds.open_transactions import OpenTransactions
-from logstore.jit.structs import interpreted_struct
 from logstore.kernels.fold import transactions as kernel
 from logstore.kernels.fold.producer_struct import ProducerStruct
+from logstore.native.structs import interpreted_struct
 from tests.naive import fold_producers as naive
 
 FAR = 10**6

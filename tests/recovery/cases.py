@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from logstore.log.config import parse_config
+from logstore.config.topic import parse_config
 from logstore.log.load.loader import LoadSettings
 from tests.conformance.damage import KINDS, batch_positions, damaged
 from tests.golden.archive import GOLDEN, NAMES

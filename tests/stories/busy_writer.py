@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from logstore.config.topic import parse_config
 from logstore.folds.producer_update import AppendOrigin
-from logstore.log.config import parse_config
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog

@@ -12,8 +12,6 @@ import numpy as np
 from logstore.columns.batch_table import scan as scan_batches
 from logstore.folds.producer_buffers import ProducerBuffers
 from logstore.folds.segment_indexes import SegmentIndexes
-from logstore.jit.kernel import Kernel
-from logstore.jit.structs import Struct
 from logstore.kernels.append import structs as kinds
 from logstore.kernels.append.steps import append_request, finish_append
 from logstore.kernels.append.validation import ROW_COUNT
@@ -23,6 +21,8 @@ from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import TRANSACTIONAL_FLAG
 from logstore.layout.record import EncodedHeaders, encode_headers
 from logstore.log.append.records import RequestColumns
+from logstore.native.kernel import Kernel
+from logstore.native.structs import Struct
 from tests.naive import append as naive
 from tests.support.kernel_forms import Fenced
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from logstore.jit.kernel import Kernel
-from logstore.jit.structs import Struct
+from logstore.native.kernel import Kernel
+from logstore.native.structs import Struct
 
 FENCE_SIZE = 256  # bytes on either side of a buffer that the compiled form is given
 FENCE_BYTE = 0xA5

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from logstore.columns.batch_table import scan
+from logstore.config.topic import parse_config
 from logstore.disk.seam import Seam
 from logstore.log.append.request import AppendInfo
-from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.opening import open_log
 from logstore.log.partition_log import PartitionLog

@@ -34,7 +34,7 @@ CHANGES = (
     *("make_directory", "remove_directory", "sync_directory"),
 )
 IMPORTED = (
-    *("logstore.jit.library", "logstore.codec.gzip", "logstore.codec.zstd", "logstore.audit.directory_audit"),
+    *("logstore.native.library", "logstore.codec.gzip", "logstore.codec.zstd", "logstore.audit.directory_audit"),
     *("logstore.log.salvage.salvage", "logstore.log.salvage.sample", "logstore.store.opening.adoption"),
     *("logstore.store.opening.inspection", "logstore.store.opening.start", "logstore.client.store"),
     *("logstore_tools.report.page", "numpy.ma"),

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from logstore.config.broker import parse_broker_config
 from logstore.coordinator.transactions.transaction import log_record
 from logstore.disk.seam import Seam
 from logstore.errors import KafkaStorageError, UnknownTopicOrPartitionError
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation, TopicPartition
-from logstore.store.broker_config import parse_broker_config
 from logstore.store.data_directory import DataDirectory
 from logstore.store.groups.coordinator import GroupCoordinator
 from logstore.store.metadata.topics import TopicDescription

@@ -13,10 +13,10 @@ from logstore.disk.seam import Seam
 from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import DataDirectoryError
 from logstore.model import FetchIsolation
+from logstore.replay.metadata_state import read_metadata
 from logstore.store.data_directory import DataDirectory
 from logstore.store.metadata.batches import data_batch
 from logstore.store.opening.start import open_as
-from logstore.view.metadata_replay import read_metadata
 from tests.support.clock import Clock
 from tests.support.seams import UnsyncedSeam
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from logstore.disk.files import read_file
 from logstore.disk.names import file_name
-from logstore.jit.kernel import Kernel
 from logstore.kernels.decode import records as decode
 from logstore.kernels.dump import batches as dump_text
 from logstore.kernels.dump import lines as dump_lines
@@ -22,6 +21,7 @@ from logstore.kernels.dump import state as dump_state
 from logstore.kernels.primitives import add64
 from logstore.kernels.scan import batches as scan
 from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, LOG_SUFFIX, base_offset_of, parse_kraft_snapshot_name
+from logstore.native.kernel import Kernel
 
 from .options import MAX_BYTES_DEFAULT, DumpOptions
 from .output import Output

@@ -13,11 +13,11 @@ from typing import NamedTuple
 from ...errors import LogstoreError, SchemaError
 from ...layout.batch import NO_PRODUCER_ID
 from ...model import TopicPartition
+from ...replay.group_offsets import ReplayedCommit, ReplayedOffsets
+from ...replay.internal_topic import ReplayedRecord, replayed_rows
 from ...topics import transaction_state
 from ...topics.partition_for import partition_for
 from ...topics.transaction_state import PREPARED, TransactionState
-from ...view.group_offsets import ReplayedCommit, ReplayedOffsets
-from ...view.replay import ReplayedRecord, replayed_rows
 from ..cluster import Known
 from ..evidence import Evidence
 from .batches import Ask, AuditedBatches, Breach, Follower

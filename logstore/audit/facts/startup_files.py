@@ -10,8 +10,8 @@ from ...disk.side_files import read_quorum_state
 from ...errors import LogstoreError
 from ...layout import quorum_state
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, METADATA_TOPIC, DirectoryKind
-from ...view.metadata_image import METADATA_VERSION, MetadataImage
-from ...view.replay import ReplayedRecord, replayed_rows
+from ...replay.internal_topic import ReplayedRecord, replayed_rows
+from ...replay.metadata_image import METADATA_VERSION, MetadataImage
 from ...view.walk import Damage, walk
 from ..finding import Where
 from ..partition import unless_gone

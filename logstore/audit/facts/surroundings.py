@@ -18,8 +18,8 @@ from ...layout.file_names import (
     parse_partition_directory,
 )
 from ...layout.meta_properties import MetaProperties
-from ...view.directory_fates import Fate, directory_fates
-from ...view.metadata_image import METADATA_VERSION, MetadataImage
+from ...replay.directory_fates import Fate, directory_fates
+from ...replay.metadata_image import METADATA_VERSION, MetadataImage
 from ..cluster import Cluster, Known
 from ..finding import Broken, Where
 from ..log_pass import PassSize

@@ -19,18 +19,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...config.client import non_empty, read_config
+from ...config.definition import CONFIG_EXCEPTION, Definition, as_boolean, as_int, as_list, as_string, between, one_of
 from ...errors import InvalidGroupIdError, UsageError
-from ...log.config_definition import (
-    CONFIG_EXCEPTION,
-    Definition,
-    as_boolean,
-    as_int,
-    as_list,
-    as_string,
-    between,
-    one_of,
-)
-from ..config import non_empty, read_config
 from .assignors import ASSIGNORS
 
 ConsumerConfig = dict[str, Any]

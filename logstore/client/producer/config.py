@@ -31,10 +31,8 @@ import numpy as np
 
 from ...columns.batch_table import Int64Array
 from ...columns.record_columns import BytesColumn, RecordColumns
-from ...errors import RecordTooLargeError, UsageError
-from ...layout.batch import HEADER_SIZE
-from ...layout.record import NO_HEADERS, RECORD_OVERHEAD_SIZE, varint
-from ...log.config_definition import (
+from ...config.client import non_empty, read_config
+from ...config.definition import (
     CONFIG_EXCEPTION,
     Definition,
     as_boolean,
@@ -45,8 +43,10 @@ from ...log.config_definition import (
     level_of,
     one_of,
 )
+from ...errors import RecordTooLargeError, UsageError
+from ...layout.batch import HEADER_SIZE
+from ...layout.record import NO_HEADERS, RECORD_OVERHEAD_SIZE, varint
 from ...model import Codec
-from ..config import non_empty, read_config
 
 ProducerConfig = dict[str, Any]
 

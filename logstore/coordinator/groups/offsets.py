@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from ...errors import OffsetMetadataTooLargeError, UnstableOffsetCommitError
 from ...model import TopicPartition
+from ...replay.group_offsets import ReplayedCommit, ReplayedOffsets
 from ...topics.consumer_offsets import CommittedOffset, OffsetKey, encode_key, encode_value
-from ...view.group_offsets import ReplayedCommit, ReplayedOffsets
 
 METADATA_SIZE_MAX = 4096  # UTF-16 units; the default of `offset.metadata.max.bytes`
 NO_LEADER_EPOCH = -1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.structs import bytes_at, words_at
 from ...layout.batch import HEADER_SIZE, LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
+from ...native.device import device
+from ...native.structs import bytes_at, words_at
 from ..encode.batches import put_header
 from ..encode.fields import put_bytes, put_field, put_headers, put_varint
 from ..encode.sizes import NULL, body_size, content_size, varint_size

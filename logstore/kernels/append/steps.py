@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.kernel import kernel
-from ...jit.structs import bytes_at, call_write, words_at
 from ...layout.batch import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, NO_TIMESTAMP
+from ...native.device import device
+from ...native.kernel import kernel
+from ...native.structs import bytes_at, call_write, words_at
 from ..encode.fields import put_be64
 from ..fold.indexes import IndexStruct, fold_index_rows, last_entry_field
 from ..fold.producer_struct import CLIENT, COMPLETED_FIRST_OFFSET, COMPLETED_IS_ABORTED, OK, ProducerStruct

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...jit.structs import Bytes, Struct, Words, struct
+from ...native.structs import Bytes, Struct, Words, struct
 
 NO_OFFSET = -1
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.structs import bytes_at, words_at
 from ...layout import batch as layout
 from ...layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, LOG_APPEND_TIME_FLAG, LOG_OVERHEAD_SIZE, NO_TIMESTAMP
+from ...native.device import device
+from ...native.structs import bytes_at, words_at
 from ..decode import records as decode
 from ..decode.batches import begin_batch
 from ..decode.records import decode_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
+from ...native.device import device
 from ..primitives import copy32, load64, store64
 
 SLACK_SIZE = 32  # bytes behind the end of either buffer that a copy may touch

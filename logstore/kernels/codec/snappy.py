@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
+from ...native.device import device
 from ..primitives import be32, be32_unsigned, little_endian
 from .copying import REFUSED, copy_match, copy_words
 

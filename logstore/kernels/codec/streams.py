@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.kernel import kernel
+from ...native.kernel import kernel
 from .copying import SLACK_SIZE
 from .lz4 import decode_frame
 from .snappy import decode_stream

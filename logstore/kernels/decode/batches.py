@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.kernel import kernel
 from ...layout.batch import LOG_APPEND_TIME_FLAG
+from ...native.device import device
+from ...native.kernel import kernel
 from ..scan import batches as scan
 from ..scan.batches import check_row
 from . import records as decode

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device, inlined
-from ...jit.kernel import kernel
 from ...layout.record import SEQUENCE_MAX
+from ...native.device import device, inlined
+from ...native.kernel import kernel
 from ..primitives import add64, load64, prefetch
 from ..rules import increment_sequence
 from ..varint import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.kernel import kernel
 from ...layout.batch import CODEC_MASK, HEADER_SIZE
+from ...native.device import device
+from ...native.kernel import kernel
 from ..decode import records as decode
 from ..decode.batches import begin_batch
 from ..decode.records import decode_rows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.kernel import kernel
+from ...native.device import device
+from ...native.kernel import kernel
 from .text import put_bytes, put_decimal, sequence_size
 
 # Kinds of parts. Of a literal the next two slots are its position and its size, of others the first the column.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
 from ...layout.batch import CODEC_MASK, CONTROL_FLAG, DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, TRANSACTIONAL_FLAG
+from ...native.device import device
 from ..decode import records as decode
 from ..primitives import add64, be16, be32
 from ..rules import increment_sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...jit.device import constants, device
+from ...native.device import constants, device
 from ..primitives import load64, store64
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.kernel import kernel
-from ...jit.structs import bytes_at, words_at
 from ...layout import batch as layout
 from ...layout.batch import HEADER_SIZE, LOG_OVERHEAD_SIZE
+from ...native.device import device
+from ...native.kernel import kernel
+from ...native.structs import bytes_at, words_at
 from ..primitives import add64
 from ..scan import batches as scan
 from ..scan.crc32c import crc32c_of

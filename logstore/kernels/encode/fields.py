@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device, inlined
+from ...native.device import device, inlined
 from ..primitives import copy16, copy32, load64, store64
 
 SLACK_SIZE = 16  # bytes behind the output that may be written, as a length is written before its room is checked

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.kernel import kernel
-from ...jit.structs import words_at
 from ...layout.batch import DELETE_HORIZON_FLAG, HEADER_SIZE, NO_TIMESTAMP
 from ...layout.record import RECORD_OVERHEAD_SIZE
+from ...native.device import device
+from ...native.kernel import kernel
+from ...native.structs import words_at
 from ..primitives import add64
 from ..scan import batches as scan
 from . import structs as status

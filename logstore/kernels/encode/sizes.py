@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device, inlined
+from ...native.device import device, inlined
 
 INT_MAX = 2147483647
 NULL = -1  # in place of a size

@@ -7,7 +7,7 @@ equal size its width replaces the two arrays.
 
 from __future__ import annotations
 
-from ...jit.structs import Bytes, Struct, Words, struct
+from ...native.structs import Bytes, Struct, Words, struct
 
 
 @struct

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.kernel import kernel
-from ...jit.structs import Struct, Words, struct, words_at
 from ...layout.batch import NO_TIMESTAMP
+from ...native.device import device
+from ...native.kernel import kernel
+from ...native.structs import Struct, Words, struct, words_at
 from ..primitives import add64
 from ..rules import RELATIVE_OFFSET_MAX
 from ..scan.batches import BASE_OFFSET, LAST_OFFSET_DELTA, MAX_TIMESTAMP, POSITION

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.structs import words_at
 from ...layout import marker
 from ...layout.batch import CODEC_MASK, CONTROL_FLAG, LOG_APPEND_TIME_FLAG, NO_SEQUENCE, TRANSACTIONAL_FLAG
 from ...layout.record import SEQUENCE_MAX
+from ...native.device import device
+from ...native.structs import words_at
 from ..primitives import add64, be16, be32
 from ..rules import increment_sequence
 from ..scan import batches as scan

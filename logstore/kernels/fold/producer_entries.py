@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.kernel import kernel
+from ...native.device import device
+from ...native.kernel import kernel
 from ..primitives import MASK32
 from ..rules import decrement_sequence
 

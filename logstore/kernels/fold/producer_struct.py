@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...jit.structs import Struct, Words, struct
+from ...native.structs import Struct, Words, struct
 
 
 @struct

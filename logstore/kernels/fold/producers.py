@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.kernel import kernel
-from ...jit.structs import words_at
 from ...layout.batch import CONTROL_FLAG, NO_PRODUCER_ID
+from ...native.device import device
+from ...native.kernel import kernel
+from ...native.structs import words_at
 from ..primitives import add64
 from ..scan import batches as scan
 from . import producer_entries as fields

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.structs import words_at
+from ...native.device import device
+from ...native.structs import words_at
 from ..primitives import add64
 
 NONE = -1  # no offset

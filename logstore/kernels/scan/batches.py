@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.kernel import kernel
 from ...layout import batch as layout
 from ...layout.batch import HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
+from ...native.device import device
+from ...native.kernel import kernel
 from ..primitives import be16, be32, be32_unsigned, be64, prefetch
 from .crc32c import crc32c_of
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...jit.device import constants, device, intrinsic
-from ...jit.kernel import kernel
+from ...native.device import constants, device, intrinsic
+from ...native.kernel import kernel
 from ..primitives import MASK32, little_endian, load64, prefetch
 
 if TYPE_CHECKING:

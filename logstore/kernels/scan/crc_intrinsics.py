@@ -10,8 +10,8 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from ...jit.byte_type import BYTE_POINTER
-from ...jit.intrinsics import emitted
+from ...native.byte_type import BYTE_POINTER
+from ...native.intrinsics import emitted
 from .crc_folding import emit_crc32c_word, emit_folding
 
 _I64 = ir.IntType(64)
@@ -40,7 +40,7 @@ def folding_size(features: Mapping[str, bool]) -> int:
 
 
 def _target_features() -> dict[str, bool]:
-    """Return the features that the code may use, which `jit.build` gives to numba."""
+    """Return the features that the code may use, which `native.build` gives to numba."""
     names = os.environ["NUMBA_CPU_FEATURES"].split(",")
     return {name[1:]: name[0] == "+" for name in names if name}
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...jit.device import device
-from ...jit.kernel import kernel
 from ...layout.batch import NO_TIMESTAMP
+from ...native.device import device
+from ...native.kernel import kernel
 from ..codec import copying
 from ..codec.copying import copy_words
 from ..decode.records import HEADER_COUNT, KEY_POSITION, KEY_SIZE, OFFSET, TIMESTAMP, VALUE_POSITION, VALUE_SIZE

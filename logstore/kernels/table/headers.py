@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.kernel import kernel
+from ...native.device import device
+from ...native.kernel import kernel
 from ..encode.fields import put_field, put_varint
 from ..encode.sizes import NULL, OUTSIDE, field_of, sized, varint_size
 from ..varint import read_header

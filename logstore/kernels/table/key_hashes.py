@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.kernel import kernel
+from ...native.device import device
+from ...native.kernel import kernel
 from ..decode.records import KEY_POSITION, KEY_SIZE
 from ..primitives import MASK32, add64, little_endian, load64, mul64, rotate64, wrap32
 

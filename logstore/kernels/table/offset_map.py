@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...jit.device import device
-from ...jit.kernel import kernel
+from ...native.device import device
+from ...native.kernel import kernel
 from ..decode.records import KEY_SIZE, OFFSET
 from ..primitives import MASK32, prefetch
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...config.topic import LogConfig, is_compacted, segment_size_max
 from ...model import Codec, TimestampType
-from ..config import LogConfig, is_compacted, segment_size_max
 
 _CODECS = {"uncompressed": Codec.NONE, **{codec.kafka_name: codec for codec in Codec if codec}}
 

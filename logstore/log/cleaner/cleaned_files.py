@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ...columns.batch_table import BatchTable, ByteArray, scan
+from ...config.topic import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
 from ...disk.reserved_space import ReservedSpace
 from ...errors import CorruptRecordError
 from ...folds import segment_indexes
@@ -22,7 +23,6 @@ from ...layout.file_names import (
     TRANSACTION_INDEX_SUFFIX,
     segment_file_name,
 )
-from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
 from ..segment.writable_folder import WritableFolder
 from .transactions import AbortedEntry
 

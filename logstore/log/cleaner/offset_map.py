@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from ...columns.batch_table import BatchTable, BoolArray, Int64Array
 from ...columns.record_table import RecordTable
+from ...config.topic import DEDUPE_BUFFER_SIZE
 from ...errors import UsageError
 from ...kernels.table import offset_map as fields
 from ...kernels.table.key_hashes import hash_keys
 from ...kernels.table.offset_map import find_offsets, put_offsets
 from ...layout.batch import MAGIC_V2
-from ..config import DEDUPE_BUFFER_SIZE
 
 SLOT_SIZE = 24  # bytes, as in Kafka
 LOAD_FACTOR = 0.9  # log.cleaner.io.buffer.load.factor

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...calls import LOG, alone
+from ...config.topic import DEDUPE_BUFFER_SIZE, SEGMENT_INDEX_BYTES, segment_size_max
 from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...layout import offset_index, time_index
-from ..config import DEDUPE_BUFFER_SIZE, SEGMENT_INDEX_BYTES, segment_size_max
 from ..segment.log_segment import LogSegment
 from .choice import Cleanable, segments_between
 from .cleaned_files import discard_cleaned_files

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ...config.topic import SEGMENT_INDEX_BYTES, LogConfig
 from ...errors import CorruptIndexError
 from ...layout.file_names import OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from ...layout.offset_index import ENTRY_SIZE as OFFSET_ENTRY_SIZE
 from ...layout.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
-from ..config import SEGMENT_INDEX_BYTES, LogConfig
 from ..segment.log_segment import LogSegment
 
 _INDEX_ENTRY_SIZES = {OFFSET_INDEX_SUFFIX: OFFSET_ENTRY_SIZE, TIME_INDEX_SUFFIX: TIME_ENTRY_SIZE}

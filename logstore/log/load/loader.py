@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from ...config.topic import PRODUCER_ID_EXPIRATION_MS, LogConfig, is_tiered
 from ...disk.directory import offset_in_name
 from ...disk.side_files import leader_epochs_of
 from ...errors import InvalidOffsetError, LogstoreError, OffsetOverflowError
@@ -25,7 +26,6 @@ from ...layout.file_names import (
     segment_file_name,
 )
 from ...view.segments import Segments
-from ..config import PRODUCER_ID_EXPIRATION_MS, LogConfig, is_tiered
 from ..segment.log_segment import LogSegment
 from ..segment.writable_folder import WritableFolder
 from .index_files import has_sane_indexes, require_index_room, trim_indexes

@@ -7,15 +7,15 @@ import random
 from collections.abc import Callable, Sequence
 
 from ... import clock
+from ...config.topic import LogConfig
 from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX
-from ...disk.checkpoint_writing import partition_metadata_bytes
 from ...disk.names import absolute_path, parent
 from ...disk.seam import SEAM, Seam
 from ...disk.side_files import read_partition_metadata
 from ...errors import CheckpointFormatError, InconsistentTopicIdError
 from ...kernels.append.structs import LogStruct
 from ...layout import partition_metadata
-from ..config import LogConfig
+from ...layout.checkpoint_writing import partition_metadata_bytes
 from ..maintain.roll import roll_jitter_ms
 from ..partition_log import Later, PartitionLog
 from ..segment.active_segment import ActiveSegment

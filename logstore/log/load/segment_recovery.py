@@ -14,6 +14,7 @@ import numpy as np
 from ...columns.batch_table import BatchTable, ByteArray
 from ...columns.legacy import valid_row_count
 from ...columns.window_scan import scan_windows
+from ...config.topic import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
 from ...disk.mapped import MappedFile
 from ...errors import CorruptRecordError, InvalidOffsetError, InvalidRecordError, LogstoreError, OffsetOverflowError
 from ...folds import aborted_transactions, leader_epochs, producer_update, segment_indexes
@@ -30,7 +31,6 @@ from ...layout.file_names import (
     TRANSACTION_INDEX_SUFFIX,
 )
 from ...view.batch_search import batch_tables
-from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
 from ..segment.log_segment import LogSegment
 from ..segment.planned_changes import PlannedContent
 

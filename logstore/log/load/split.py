@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...columns.batch_table import BatchTable, scan
+from ...config.topic import LogConfig
 from ...disk.seam import Writable
 from ...errors import CorruptRecordError, OffsetOverflowError
 from ...kernels.rules import RELATIVE_OFFSET_MAX
@@ -24,7 +25,6 @@ from ...layout.file_names import (
     segment_file_name,
 )
 from ...view.segments import Segments
-from ..config import LogConfig
 from ..segment.log_segment import LogSegment
 from .segment_recovery import index_segment
 

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...calls import LOG, alone
+from ...config.topic import is_tiered
 from ...errors import OffsetOutOfRangeError, PolicyViolationError
-from ..config import is_tiered
 from ..segment.log_segment import LogSegment
 from .flush import raise_recovery_point
 from .roll import roll

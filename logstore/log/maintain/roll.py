@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ...config.topic import LogConfig, is_compacted
 from ...errors import InvalidOffsetError, UsageError
 from ...kernels.rules import has_segment_room, waited_ms
 from ...layout.file_names import SEGMENT_SUFFIXES, segment_file_name
-from ..config import LogConfig, is_compacted
 from ..segment.active_segment import ActiveSegment, sync_segment
 from ..segment.log_segment import LogSegment
 from .flush import flush, flush_closed

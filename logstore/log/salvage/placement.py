@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...columns.batch_table import BatchTable, Int64Array
+from ...config.topic import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
 from ...disk.mapped import SEGMENT_SIZE_MAX
 from ...errors import IndexFullError, InvalidOffsetError, OffsetOverflowError
 from ...folds import segment_indexes
@@ -24,7 +25,6 @@ from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...kernels.scan import batches as fields
 from ...layout.batch import CONTROL_FLAG
 from ...view.walk import Run
-from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
 
 _FIELDS = (
     fields.POSITION,

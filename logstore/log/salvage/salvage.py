@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...config.topic import LogConfig, parse_config
 from ...disk.atomic import write_file
 from ...disk.directory import PartitionFiles, list_partition_directory, offset_in_name
 from ...disk.file_range import FileRange
@@ -35,7 +36,6 @@ from ...folds.producer_state import ProducerState
 from ...layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, segment_file_name
 from ...view.batch_search import unreadable_wrappers
 from ...view.walk import Advance, Run, walk
-from ..config import LogConfig, parse_config
 from ..load.loader import LoadSettings
 from ..load.recover import recover_partition
 from ..load.recovered import RecoveredLog

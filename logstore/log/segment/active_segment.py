@@ -12,6 +12,7 @@ both from the log. A `.txnindex` entry is written at once, for readers in other 
 from __future__ import annotations
 
 from ...columns.batch_table import BatchTable, ByteArray
+from ...config.topic import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
 from ...disk.reserved_space import ReservedSpace
 from ...folds import aborted_transactions, segment_indexes
 from ...folds.aborted_transactions import AbortedTransactions
@@ -30,7 +31,6 @@ from ...layout.file_names import (
 from ...layout.offset_index import OffsetIndex
 from ...layout.time_index import TimeIndex
 from ...layout.transaction_index import TransactionIndex, parse_transaction_index
-from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
 from .log_segment import LogSegment
 from .unsynced_files import UnsyncedFiles
 from .writable_folder import WritableFolder

@@ -12,11 +12,11 @@ from functools import partial
 from typing import NamedTuple
 
 from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX, replace_file, truncate_file
-from ...disk.checkpoint_writing import leader_epoch_checkpoint_bytes
 from ...disk.mapped import MappedFile, segment_size
 from ...disk.seam import Seam, Writable
 from ...errors import DataDirectoryError
 from ...layout import leader_epoch_checkpoint
+from ...layout.checkpoint_writing import leader_epoch_checkpoint_bytes
 from ...layout.file_names import LOG_SUFFIX
 from ...view.folder import PartitionFolder
 from .planned_changes import PlannedChanges, PlannedContent, PlannedFile

@@ -20,6 +20,7 @@ from ...coordinator.transactions.outcomes import MarkerEntry, ProducerIdentity
 from ...errors import GroupIdNotFoundError
 from ...folds.producer_update import AppendOrigin
 from ...folds.verification import VerificationGuard
+from ...replay.internal_topic import ControlBatch, ReplayedRecord, errors_of, replayed
 from ...topics.consumer_offsets import (
     CommittedOffset,
     GroupKey,
@@ -31,7 +32,6 @@ from ...topics.consumer_offsets import (
     encode_value,
 )
 from ...topics.frames import CoordinatorKey, is_known_type, read_type
-from ...view.replay import ControlBatch, ReplayedRecord, errors_of, replayed
 from ..internal_topic import CoordinatorTopic, append_marker, for_each_then_raise
 
 _LOGGER = logging.getLogger("logstore")

@@ -11,24 +11,24 @@ import os
 from collections.abc import Callable, Sequence
 
 from ...columns.batch_table import ByteArray
+from ...config.topic import parse_config
 from ...coordinator.producer_ids import BLOCK_SIZE, ProducerIds, block_record
 from ...disk.atomic import replace_file
-from ...disk.checkpoint_writing import quorum_state_bytes
 from ...disk.directory import list_partition_directory
 from ...disk.names import child
 from ...disk.seam import Seam
 from ...disk.side_files import read_quorum_state
 from ...folds.producer_update import AppendOrigin
 from ...layout import quorum_state
+from ...layout.checkpoint_writing import quorum_state_bytes
 from ...layout.file_names import METADATA_TOPIC
 from ...layout.quorum_state import QuorumState
-from ...log.config import parse_config
 from ...log.load.loader import LoadSettings
 from ...log.load.opening import PlannedLog
 from ...model import TopicPartition
+from ...replay.metadata_image import MetadataImage
+from ...replay.metadata_state import NO_OFFSET, MetadataState
 from ...topics.cluster_metadata import encode_value
-from ...view.metadata_image import MetadataImage
-from ...view.metadata_replay import NO_OFFSET, MetadataState
 from .batches import control_batch, data_batch, dynamic_quorum, leader_change
 from .suitability import require_suitable
 from .topics import NodeDirectory

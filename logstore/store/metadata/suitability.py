@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...errors import DataDirectoryError
+from ...replay.metadata_image import METADATA_VERSION
+from ...replay.metadata_state import MetadataState
 from ...topics.cluster_metadata import encode_value
-from ...view.metadata_image import METADATA_VERSION
-from ...view.metadata_replay import MetadataState
 from .topics import NodeDirectory
 
 #: feature to the lowest and highest level that Kafka 4.3.1 knows

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from ...config.broker import BrokerConfig
+from ...config.topic import LogConfig
 from ...errors import LogstoreError
 from ...layout.kafka_uuid import random_uuid
 from ...layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
-from ...log.config import LogConfig
 from ...model import TopicPartition
-from ...view.metadata_image import MetadataImage, TopicImage
-from ..broker_config import BrokerConfig
+from ...replay.metadata_image import MetadataImage, TopicImage
 from ..partitions import Partitions, WantedPartition
 from .log import MetadataLog
 from .topic_configs import broker_defaults, effective_config

@@ -14,12 +14,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ...config.broker import topic_defaults
+from ...config.topic import REMOTE_STORAGE, LogConfig, parse_config
 from ...errors import InvalidConfigurationError, UsageError
-from ...log.config import REMOTE_STORAGE, LogConfig, parse_config
 from ...messages.schema import Value
+from ...replay.metadata_image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from ...topics.cluster_metadata import encode_value
-from ...view.metadata_image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
-from ..broker_config import topic_defaults
 
 CONFIG_VALUE_LENGTH_MAX = 32_767
 ELR_VERSION = "eligible.leader.replicas.version"

@@ -2,7 +2,7 @@
 
 Each function returns the records of one change, which the caller appends as one batch.
 
->>> from logstore.view.metadata_image import MetadataImage
+>>> from logstore.replay.metadata_image import MetadataImage
 >>> place = NodeDirectory(1, "dqEnd-x7SkKckvU0_kJgLQ")
 >>> create_topic_records(MetadataImage(), place, "a/b", "wpbL9QuzSw6JQCrXAbQsfg", 1, {}, defaults={})
 Traceback (most recent call last):
@@ -26,9 +26,9 @@ from ...errors import (
 )
 from ...layout.file_names import METADATA_TOPIC
 from ...messages.schema import Value
+from ...replay.metadata_image import METADATA_VERSION, MetadataImage, TopicImage
 from ...topics import consumer_offsets, transaction_state
 from ...topics.cluster_metadata import encode_value
-from ...view.metadata_image import METADATA_VERSION, MetadataImage, TopicImage
 from .topic_configs import config_records, config_text, require_valid_config
 
 NAME_LENGTH_MAX = 249

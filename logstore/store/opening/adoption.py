@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ...config.broker import parse_broker_config
 from ...disk.directory import partition_directories
 from ...disk.lock import DataDirectoryLock
 from ...disk.names import absolute_path, child
@@ -30,11 +31,10 @@ from ...layout.file_names import METADATA_TOPIC, DirectoryKind
 from ...layout.kafka_uuid import random_uuid
 from ...layout.meta_properties import MetaProperties
 from ...log.maintain.retain import RETENTION_MS
+from ...replay.metadata_image import TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
+from ...replay.metadata_state import MetadataState, read_metadata
 from ...topics import transaction_state
 from ...topics.cluster_metadata import encode_value
-from ...view.metadata_image import TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
-from ...view.metadata_replay import MetadataState, read_metadata
-from ..broker_config import parse_broker_config
 from ..checkpoints import take_clean_shutdown
 from ..directories import require_kafkas_name
 from ..internal_topic import internal_config

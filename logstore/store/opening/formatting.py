@@ -9,13 +9,13 @@ import os
 import struct
 
 from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX, replace_file
-from ...disk.checkpoint_writing import meta_properties_bytes
 from ...disk.directory import list_data_directory, partition_directories
 from ...disk.names import child, parent
 from ...disk.seam import Seam
 from ...disk.side_files import read_meta_properties
 from ...errors import CheckpointFormatError, DataDirectoryError, UsageError
 from ...layout import meta_properties
+from ...layout.checkpoint_writing import meta_properties_bytes
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
 from ...layout.kafka_uuid import parse_uuid, random_uuid
 from ...layout.meta_properties import MetaProperties

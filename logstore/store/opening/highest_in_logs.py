@@ -17,8 +17,8 @@ from ...folds.transaction_marker import read_marker
 from ...kernels.scan import batches as fields
 from ...layout.batch import CODEC_MASK, NO_PRODUCER_ID
 from ...layout.marker import COORDINATOR_EPOCH, MARKER_SIZE
+from ...replay.internal_topic import ReplayedRecord, replayed_file
 from ...topics import transaction_state
-from ...view.replay import ReplayedRecord, replayed_file
 
 NO_COORDINATOR_EPOCH = -1
 _EPOCH_SIZE = 4  # bytes

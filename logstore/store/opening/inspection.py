@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ... import clock
+from ...config.broker import parse_broker_config
+from ...config.topic import REMOTE_STORAGE
 from ...disk.directory import list_partition_directory, partition_directories
 from ...disk.names import absolute_path, child, file_name
 from ...errors import InvalidNameError
 from ...layout import clean_shutdown, meta_properties, partition_metadata
 from ...layout.file_names import DirectoryKind, directory_name
 from ...layout.meta_properties import MetaProperties
-from ...log.config import REMOTE_STORAGE
 from ...log.maintain.retain import RETENTION_MS
-from ...view.directory_fates import Fate, FoundDirectory, directory_fates
-from ...view.metadata_image import METADATA_VERSION, MetadataImage
-from ...view.metadata_replay import MetadataState, read_metadata
-from ..broker_config import parse_broker_config
+from ...replay.directory_fates import Fate, FoundDirectory, directory_fates
+from ...replay.metadata_image import METADATA_VERSION, MetadataImage
+from ...replay.metadata_state import MetadataState, read_metadata
 from ..metadata.log import DIRECTORY_NAME
 from ..metadata.suitability import require_suitable
 from .adoption import AdoptedTopic, live_partitions, plan_adoption

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from ...config.broker import parse_broker_config
 from ...coordinator.transactions.transaction import from_record
 from ...disk.directory import partition_directories
 from ...disk.names import child
@@ -17,12 +18,11 @@ from ...log.load.loader import LoadSettings
 from ...log.load.opening import PlannedLog
 from ...log.load.recovered import RecoveryPlan
 from ...model import TopicPartition
+from ...replay.directory_fates import Fate, directory_fates
+from ...replay.internal_topic import ReplayedRecord, errors_of, replayed
+from ...replay.metadata_state import read_metadata
 from ...topics import transaction_state
-from ...view.directory_fates import Fate, directory_fates
-from ...view.metadata_replay import read_metadata
 from ...view.partition_reader import PartitionReader
-from ...view.replay import ReplayedRecord, errors_of, replayed
-from ..broker_config import parse_broker_config
 from ..checkpoints import Checkpoints
 from ..metadata import log as metadata_log
 from ..metadata.topic_changes import wanted_partitions

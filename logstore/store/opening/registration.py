@@ -13,10 +13,10 @@ from ...disk.mapped import MappedFile
 from ...disk.names import child
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
 from ...layout.kafka_uuid import random_uuid
+from ...replay.internal_topic import ReplayedRecord, replayed_file
+from ...replay.metadata_image import BROKER_RESOURCE, METADATA_VERSION, MetadataImage
+from ...replay.metadata_state import MetadataState
 from ...topics.cluster_metadata import encode_value
-from ...view.metadata_image import BROKER_RESOURCE, METADATA_VERSION, MetadataImage
-from ...view.metadata_replay import MetadataState
-from ...view.replay import ReplayedRecord, replayed_file
 from ..metadata.log import DIRECTORY_NAME, MetadataLog
 from ..metadata.suitability import SUPPORTED_FEATURES, feature_records, require_known_levels
 from ..metadata.topic_configs import ELR_VERSION

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from ...columns.window_scan import walker
+from ...config.topic import LogConfig, is_tiered
 from ...disk.directory import SegmentFiles, list_partition_directory
 from ...disk.files import read_if_present
 from ...disk.mapped import MappedFile
@@ -21,9 +22,8 @@ from ...disk.side_files import log_start_offsets_of, read_time_index
 from ...errors import LogstoreError
 from ...layout.file_names import LOG_SUFFIX, TIME_INDEX_SUFFIX, directory_name
 from ...layout.time_index import parse_time_index
-from ...log.config import LogConfig, is_tiered
 from ...log.maintain.retain import CLEANUP_POLICY, DELETE, RETENTION_BYTES, RETENTION_MS
-from ...view.metadata_image import MetadataImage
+from ...replay.metadata_image import MetadataImage
 from ...view.partition_reader import PartitionReader
 from ..metadata.topic_configs import effective_config
 

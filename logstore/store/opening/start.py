@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ... import clock
+from ...config.broker import parse_broker_config
 from ...disk.lock import DataDirectoryLock
 from ...disk.names import absolute_path
 from ...disk.seam import Seam
-from ..broker_config import parse_broker_config
 from ..checkpoints import Checkpoints, take_clean_shutdown
 from ..data_directory import DataDirectory
 from ..metadata.log import MetadataLog

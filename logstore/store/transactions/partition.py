@@ -31,8 +31,8 @@ from ...coordinator.transactions.transitions import (
 )
 from ...errors import ConcurrentTransactionsError, LogstoreError
 from ...log.partition_log import PartitionLog
+from ...replay.internal_topic import ReplayedRecord, errors_of, replayed
 from ...topics.transaction_state import PREPARED, unknown_version
-from ...view.replay import ReplayedRecord, errors_of, replayed
 from ..internal_topic import CoordinatorTopic, for_each_then_raise
 from .markers import MarkerWriter
 

@@ -34,9 +34,9 @@ from logstore.errors import (
     TransactionCoordinatorFencedError,
 )
 from logstore.model import TopicPartition
+from logstore.replay.metadata_image import MetadataImage
 from logstore.topics.consumer_offsets import OffsetKey
 from logstore.topics.partition_for import partition_for
-from logstore.view.metadata_image import MetadataImage
 
 DAY_MS = 86_400_000
 T0 = TopicPartition("t", 0)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from logstore.disk.atomic import replace_file, truncate_file, write_output
-from logstore.disk.checkpoint_writing import leader_epoch_checkpoint_bytes
 from logstore.disk.lock import DataDirectoryLock, data_directory_lock
 from logstore.disk.seam import SEAM
 from logstore.errors import DataDirectoryError
+from logstore.layout.checkpoint_writing import leader_epoch_checkpoint_bytes
 from logstore.layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
 from tests.support.seams import FullDisk, ListeningSeam
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from logstore.jit.kernel import Kernel
 from logstore.kernels.scan.crc32c import crc32c_range
+from logstore.native.kernel import Kernel
 from tests.support.kernel_forms import Fenced, Guarded, StrayIndexError, run_both
 
 DUMP = "from logstore_tools.main import main; main()"

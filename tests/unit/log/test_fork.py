@@ -13,7 +13,7 @@ import os, sys
 from logstore.disk.lock import data_directory_lock
 from logstore.disk.seam import SEAM
 from logstore.errors import KafkaStorageError
-from logstore.log.config import parse_config
+from logstore.config.topic import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load import opening
 

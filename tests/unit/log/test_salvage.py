@@ -17,10 +17,10 @@ from click.testing import CliRunner, Result
 from logstore.audit.partition import open_partition
 from logstore.audit.replica_diff import compare
 from logstore.audit.verify import verify_partition
+from logstore.config.topic import parse_config
 from logstore.disk.directory import list_partition_directory
 from logstore.disk.mapped import CopiedFile
 from logstore.errors import DataDirectoryError, UsageError
-from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
 from logstore.log.salvage import placement

@@ -14,6 +14,7 @@ import pytest
 
 import logstore
 from logstore.client.store import Store
+from logstore.config.broker import DURABLE_COMMITS
 from logstore.disk.seam import Writable
 from logstore.disk.system_errors import io_error
 from logstore.errors import (
@@ -24,7 +25,6 @@ from logstore.errors import (
     UnknownTopicOrPartitionError,
     UsageError,
 )
-from logstore.store.broker_config import DURABLE_COMMITS
 from logstore.topics.cluster_metadata import encode_value
 from tests.recovery.comparison import UnsyncedSeam
 from tests.support.clock import Clock

@@ -11,8 +11,8 @@ import pytest
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
+from logstore.replay.internal_topic import ReplayedRecord, replayed
 from logstore.topics.transaction_state import TransactionState
-from logstore.view.replay import ReplayedRecord, replayed
 from tests.support import small_store
 from tests.support.golden import Golden
 from tests.support.small_store import SmallStore, TransactionalClient

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from logstore.audit.verify import verify_directory
-from logstore.view.metadata_replay import read_metadata
+from logstore.replay.metadata_state import read_metadata
 from tests.support.dice import Dice
 from tests.support.golden import Golden
 from tests.support.sampling import seed_of

@@ -13,9 +13,9 @@ from logstore.audit.partition import open_partition
 from logstore.audit.verify import verify_partition
 from logstore.columns.batch_table import scan
 from logstore.columns.record_table import BatchRecords
+from logstore.config.topic import parse_config
 from logstore.errors import DataDirectoryError, UsageError
 from logstore.layout.batch import CODEC_MASK
-from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.salvage.sample import Redaction, sample
 from logstore_tools.copy_commands import sample as command

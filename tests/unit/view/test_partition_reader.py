@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from logstore.columns import batch_table
+from logstore.config.topic import parse_config
 from logstore.errors import CorruptRecordError, DataDirectoryError, InvalidNameError, InvalidTxnStateError
-from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
 from logstore.log.load.recovered import RecoveredLog

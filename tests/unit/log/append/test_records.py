@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from logstore.config.topic import parse_config
 from logstore.disk.seam import SEAM
 from logstore.errors import InvalidRecordError, RecordTooLargeError, UsageError
 from logstore.layout.record import EncodedHeaders, encode_headers
 from logstore.log.append.fast import FastPath
-from logstore.log.config import parse_config
 from logstore.log.partition_log import PartitionLog
 from tests.support.encoder import SOME_TIME, Batch, Rec
 from tests.support.logs import open_partition_log, records_of

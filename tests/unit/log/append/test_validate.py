@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from logstore.columns.record_table import BatchRecords
+from logstore.config.topic import parse_config
 from logstore.errors import InvalidRecordError, InvalidTimestampError, RecordTooLargeError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.log.append.analyze import analyze
 from logstore.log.append.rules import ValidationRules
 from logstore.log.append.validate import Validated, validate
-from logstore.log.config import parse_config
 from tests.naive import legacy
 from tests.support.encoder import (
     CONTROL,

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from logstore.config.topic import parse_config, segment_size_max
 from logstore.disk.seam import Seam
 from logstore.errors import (
     CorruptIndexError,
@@ -22,7 +23,6 @@ from logstore.errors import (
     UsageError,
 )
 from logstore.layout.offset_index import OffsetIndex
-from logstore.log.config import parse_config, segment_size_max
 from logstore.log.load import loader
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.producers import PartitionProducers

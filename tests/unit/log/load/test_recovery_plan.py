@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from logstore.config.topic import parse_config
 from logstore.errors import DataDirectoryError, InvalidOffsetError, RecoveryLossError
-from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.opening import open_log
 from logstore.log.load.recover import plan_recovery, recover_partition

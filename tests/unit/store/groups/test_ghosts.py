@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 import logstore
 from logstore.client.store import Store
+from logstore.replay.internal_topic import ReplayedRecord, replayed
 from logstore.topics.consumer_offsets import GroupKey, GroupMetadata, decode_key, decode_value
-from logstore.view.replay import ReplayedRecord, replayed
 from logstore_tools.commands import logstore as command_line
 from tests.support.group_members import member
 

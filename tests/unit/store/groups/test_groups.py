@@ -23,9 +23,9 @@ from logstore.errors import (
     UnknownMemberIdError,
 )
 from logstore.model import TopicPartition
+from logstore.replay.internal_topic import ReplayedRecord, replayed
 from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value
 from logstore.topics.frames import write_key, write_value
-from logstore.view.replay import ReplayedRecord, replayed
 from tests.support.small_store import SmallStore, TransactionalClient, offline, started, topic_id_of
 
 PLACE = ("in", 0)

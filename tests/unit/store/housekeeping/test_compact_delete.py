@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.disk.checkpoint_writing import offset_checkpoint_bytes
+from logstore.layout.checkpoint_writing import offset_checkpoint_bytes
 from logstore.store.data_directory import DataDirectory
 from tests.support.clock import DAY_MS, Clock
 from tests.support.stores import append_segments, read_checkpoint, run_later

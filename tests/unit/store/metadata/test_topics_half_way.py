@@ -13,9 +13,9 @@ import pytest
 
 from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError, KafkaStorageError
+from logstore.replay.metadata_image import MetadataImage, TopicImage
 from logstore.store import partitions
 from logstore.store.metadata.topics import TopicDescription, describe
-from logstore.view.metadata_image import MetadataImage, TopicImage
 from tests.recovery.comparison import UnsyncedSeam
 from tests.support.clock import Clock
 from tests.support.small_store import START_MS

@@ -11,12 +11,12 @@ import logstore
 from logstore.audit.directory_audit import audit_directory
 from logstore.disk.directory import list_partition_directory
 from logstore.errors import DataDirectoryError, LogstoreError
+from logstore.replay.internal_topic import ReplayedRecord, replayed
+from logstore.replay.metadata_state import MetadataState, read_metadata
 from logstore.store.metadata.batches import data_batch, snapshot_bytes
 from logstore.store.opening.inspection import inspect
 from logstore.topics.cluster_metadata import decode_value, encode_value
-from logstore.view.metadata_replay import MetadataState, read_metadata
 from logstore.view.partition_reader import PartitionReader
-from logstore.view.replay import ReplayedRecord, replayed
 from tests.support.formatted import DIRECTORY_ID, USER, formatted, level
 from tests.support.stores import open_store
 

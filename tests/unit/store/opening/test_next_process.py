@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import logstore
-from logstore.disk.checkpoint_writing import offset_checkpoint_bytes
 from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import CorruptRecordError, LogstoreError
+from logstore.layout.checkpoint_writing import offset_checkpoint_bytes
 from logstore.layout.clean_shutdown import FILE_NAME
 from logstore.log.load.opening import PlannedLog
 from logstore.store import partitions

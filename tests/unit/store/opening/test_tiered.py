@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.disk.checkpoint_writing import offset_checkpoint_bytes
 from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import OffsetMovedToTieredStorageError, OffsetOutOfRangeError
+from logstore.layout.checkpoint_writing import offset_checkpoint_bytes
 from logstore.topics.cluster_metadata import encode_value
 from tests.support.clock import Clock
 from tests.support.small_store import START_MS

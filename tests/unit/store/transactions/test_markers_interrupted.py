@@ -10,10 +10,10 @@ import pytest
 
 from logstore.coordinator.transactions.table import TransactionTable
 from logstore.errors import KafkaStorageError
+from logstore.replay.internal_topic import replayed
 from logstore.store.internal_topic import CoordinatorTopic
 from logstore.store.transactions.markers import MarkerWriter
 from logstore.topics.transaction_state import TransactionState
-from logstore.view.replay import replayed
 from tests.support.small_store import SmallStore, TransactionalClient, started
 
 TOPICS = {"a": 1, "b": 1}

@@ -27,8 +27,8 @@ from logstore.errors import (
     UnknownTopicOrPartitionError,
     UnstableOffsetCommitError,
 )
+from logstore.replay.internal_topic import ReplayedRecord, replayed
 from logstore.topics.transaction_state import TransactionState
-from logstore.view.replay import ReplayedRecord, replayed
 from tests.support.small_store import (
     SmallStore,
     TransactionalClient,

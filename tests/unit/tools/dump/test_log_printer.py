@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.support.data import write_segment
-from logstore.jit.kernel import INTERPRETED
+from logstore.native.kernel import INTERPRETED
 from logstore_tools.dump import log_printer, output, run
 from tests.naive.legacy import Message, message_set
 from tests.support.encoder import GZIP, Batch, Rec

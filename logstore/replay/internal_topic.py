@@ -17,9 +17,9 @@ from ..columns.window_scan import scan_windows
 from ..errors import LogstoreError, SchemaError
 from ..folds.transaction_marker import read_marker
 from ..model import ControlRecordType, FetchIsolation
-from .batch_checks import bad_batch, first_bad_row, located
-from .log_view import ReadableLog
-from .read import INT_MAX
+from ..view.batch_checks import bad_batch, first_bad_row, located
+from ..view.log_view import ReadableLog
+from ..view.read import INT_MAX
 
 
 class ReplayedRecord(NamedTuple):

@@ -59,7 +59,7 @@ def _declared(function: F, *, forceinline: bool) -> F:
     return compiled
 
 
-def intrinsic(name: str, module: str = "logstore.jit.intrinsics") -> Callable[[Any], Any]:
+def intrinsic(name: str, module: str = "logstore.native.intrinsics") -> Callable[[Any], Any]:
     """Declare a device function whose compiled form is `name` of `module`; its body does the same."""
 
     def register(function: Any) -> Any:

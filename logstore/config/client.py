@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UsageError
-from ..log.config_definition import CONFIG_EXCEPTION, Definition, invalid, values_of
+from .definition import CONFIG_EXCEPTION, Definition, invalid, values_of
 
 _OF_NETWORK = frozenset(
     (

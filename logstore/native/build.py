@@ -1,6 +1,6 @@
 """Builds the kernels' library for one level of processor, in a separate process.
 
-    python -m logstore.jit.build LEVEL local|release DIRECTORY ...
+    python -m logstore.native.build LEVEL local|release DIRECTORY ...
 
 writes the library, and the manifest that `library` checks, into the first writable directory, and prints its path.
 `library` sets the environment: numba reads the level from it, and the decorators of `device` compile. Without a linker

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..model import Codec
-from .config_definition import (
+from .definition import (
     Definition,
     all_of,
     as_boolean,

@@ -9,8 +9,8 @@ import llvmlite.binding as llvm
 import numpy as np
 from numba import cfunc, from_dtype, njit, types
 
-from ..jit.kernel import ArgumentType, Kernel
 from .byte_type import BYTE_POINTER
+from .kernel import ArgumentType, Kernel
 from .library import SYMBOL_PREFIX
 
 # symbols that may stay undefined: LLVM itself generates calls of them, and every C library has them

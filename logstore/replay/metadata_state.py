@@ -15,10 +15,10 @@ from ..folds.transaction_marker import control_record_type
 from ..messages.schema import Value
 from ..model import ControlRecordType
 from ..topics.control_records import read_kraft_record
-from .log_view import LogView
+from ..view.log_view import LogView
+from ..view.partition_reader import PartitionReader
+from .internal_topic import ReplayedRecord, replayed, replayed_file
 from .metadata_image import MetadataImage
-from .partition_reader import PartitionReader
-from .replay import ReplayedRecord, replayed, replayed_file
 
 NO_OFFSET = -1
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import xxhash
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FOLDERS = ("jit", "kernels", "layout")  # of the package; kernels use constants of the layout
+FOLDERS = ("native", "kernels", "layout")  # of the package; kernels use constants of the layout
 COMPILERS = ("llvmlite", "numba", "numpy")
 
 

@@ -14,12 +14,12 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from ..layout import clean_shutdown, leader_epoch_checkpoint, meta_properties, offset_checkpoint, partition_metadata
-from ..layout.java_properties import escaped_value
-from ..layout.kafka_uuid import ZERO_UUID, format_uuid
-from ..layout.meta_properties import MetaProperties
-from ..layout.quorum_state import QuorumState
 from ..model import TopicPartition
+from . import clean_shutdown, leader_epoch_checkpoint, meta_properties, offset_checkpoint, partition_metadata
+from .java_properties import escaped_value
+from .kafka_uuid import ZERO_UUID, format_uuid
+from .meta_properties import MetaProperties
+from .quorum_state import QuorumState
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

@@ -13,7 +13,7 @@ from ..errors import SchemaError
 from ..layout.batch import NO_PRODUCER_ID
 from ..model import TopicPartition
 from ..topics.consumer_offsets import CommittedOffset, OffsetKey, decode_key, decode_value
-from .replay import ControlBatch, ReplayedRecord
+from .internal_topic import ControlBatch, ReplayedRecord
 
 
 class ReplayedCommit(NamedTuple):

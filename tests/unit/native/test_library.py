@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import xxhash
 
-from logstore.jit import build, cpu, fingerprint, library
-from logstore.jit.kernel import KERNELS
+from logstore.native import build, cpu, fingerprint, library
+from logstore.native.kernel import KERNELS
 
 _LEVEL = cpu.LEVELS["x86_64"][0]
 
@@ -128,7 +128,7 @@ def test_the_versions_of_the_compilers_are_those_that_are_installed() -> None:
 def test_without_a_home_directory_there_is_no_relative_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "cache")
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
-    assert library.directories() == [f"{fingerprint.PACKAGE}/jit/lib"]
+    assert library.directories() == [f"{fingerprint.PACKAGE}/native/lib"]
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
     assert library.directories()[1:] == ["/somewhere/logstore"]
 
@@ -156,7 +156,7 @@ def test_without_a_linker_the_object_file_is_kept_and_llvm_loads_it(
     assert suffix == library.OBJECT_SUFFIX
     assert content == (tmp_path / "answer.o").read_bytes()
     script = (
-        "import ctypes, sys; from logstore.jit import library;"
+        "import ctypes, sys; from logstore.native import library;"
         f"addresses = library._load({str(tmp_path / 'answer.o')!r});"
         "print(ctypes.CFUNCTYPE(ctypes.c_long)(addresses('logstore_answer'))())"
     )
@@ -230,7 +230,7 @@ def _zipped(path: Path, *, change: str = "") -> str:
     program = f"""
 import sys
 sys.path.insert(0, {str(path)!r})
-from logstore.jit import fingerprint
+from logstore.native import fingerprint
 assert fingerprint.PACKAGE.startswith({str(path)!r})
 print(fingerprint.sources_hash())
 """

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UsageError
-from ..log.config import parse_config
-from ..log.config_definition import Definition, as_boolean, as_int, as_long, between, value_of
+from .definition import Definition, as_boolean, as_int, as_long, between, value_of
+from .topic import parse_config
 
 BrokerConfig = dict[str, Any]
 
@@ -108,7 +108,7 @@ def parse_broker_config(values: Mapping[str, Any]) -> BrokerConfig:
             raise UsageError(
                 f"Unknown broker config name: {name}",
                 java_class="org.apache.kafka.common.config.ConfigException",
-                advice="those that are known stand in logstore/store/broker_config.py",
+                advice="those that are known stand in logstore/config/broker.py",
             )
     parse_config(topic_defaults(config))
     return config

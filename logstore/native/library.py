@@ -1,6 +1,6 @@
 """Finds, checks and loads the shared library of the compiled kernels, and has it built if there is none.
 
-It is built once per level of processor (`build`), into the package's folder `jit/lib` if that is writable, else into
+It is built once per level of processor (`build`), into the package's folder `native/lib` if that is writable, else into
 the user's cache. A file beside it, the manifest, has the hashes of its sources and of the library itself. It is loaded
 only if these are right, both files belong to this user or to root, and nobody else can write them; otherwise it is
 built again. A library of a wheel may be built by other versions of the compilers.
@@ -116,7 +116,7 @@ def directories() -> list[str]:
     cache = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache):
         cache = os.path.join(os.path.expanduser("~"), ".cache")
-    found = [os.path.join(PACKAGE, "jit", "lib")]
+    found = [os.path.join(PACKAGE, "native", "lib")]
     return [*found, os.path.join(cache, "logstore")] if os.path.isabs(cache) else found
 
 
@@ -153,7 +153,7 @@ def _built(level: cpu.Level, places: list[str], *, is_release: bool = False) -> 
         "PYTHONPATH": os.pathsep.join([os.path.dirname(PACKAGE), *sys.path]),
     }
     kind = "release" if is_release else "local"
-    command = [sys.executable, "-m", "logstore.jit.build", level.name, kind, *places]
+    command = [sys.executable, "-m", "logstore.native.build", level.name, kind, *places]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"kernels cannot be built ({' '.join(command)}): {done.stderr.strip()}")

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from logstore.jit import cpu
-from logstore.jit.device import BUILDING_VARIABLE
-from logstore.jit.kernel import Kernel
-from logstore.jit.structs import Bytes, Struct, Words, bytes_at, struct, words_at
 from logstore.kernels.scan.crc32c import crc32c_range
 from logstore.kernels.table.key_hashes import murmur2_keys
+from logstore.native import cpu
+from logstore.native.device import BUILDING_VARIABLE
+from logstore.native.kernel import Kernel
+from logstore.native.structs import Bytes, Struct, Words, bytes_at, struct, words_at
 
 _SOURCE = """
 from __future__ import annotations
-from logstore.jit.kernel import kernel
-from logstore.jit.structs import Bytes, Struct, Words, bytes_at, struct, words_at
+from logstore.native.kernel import kernel
+from logstore.native.structs import Bytes, Struct, Words, bytes_at, struct, words_at
 
 @struct
 class Sums(Struct):
@@ -48,8 +48,8 @@ _COMPILED = """
 import ctypes, subprocess, sys
 import llvmlite.binding as llvm
 import numpy as np
-from logstore.jit.build import _linked
-from logstore.jit.compiling import compile_kernels
+from logstore.native.build import _linked
+from logstore.native.compiling import compile_kernels
 from sample import Sums, add_up, divide
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()

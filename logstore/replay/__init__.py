@@ -1,0 +1,1 @@
+"""State of internal topics, replayed from their records: metadata, group offsets, transactions."""
