@@ -13,7 +13,7 @@ from ..folds.leader_epochs import LeaderEpochs
 from ..model import FetchIsolation
 from .offset_for_timestamp import TimestampAndOffset, fetchable_offset_for_timestamp
 from .read import INT_MAX, Fetched, ReadBounds, read
-from .records import RecordReader
+from .records import RecordChunk, RecordReader
 from .segments import Segments
 
 
@@ -51,6 +51,12 @@ class ReadableLog(ABC):
             FetchIsolation.of(isolation),
             min_one_message=min_one_message,
         )
+
+    def tail(
+        self, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int
+    ) -> RecordChunk | None:
+        """Return all records from an offset on if that is less work than `records`; else None."""
+        return None
 
     def offset_for_timestamp(
         self, timestamp: int, isolation: FetchIsolation | str = FetchIsolation.READ_UNCOMMITTED

@@ -30,8 +30,10 @@ from ..columns.record_columns import RecordColumns
 from ..columns.record_table import RecordTable
 from ..columns.record_windows import BadBatch
 from ..columns.window_scan import PARALLEL_SIZE_MIN
+from ..kernels.decode import records as fields
 from ..kernels.scan import batches as scan
 from ..layout.batch import LOG_APPEND_TIME_FLAG
+from ..layout.legacy import timestamp_type
 from ..layout.utf8 import java_utf8
 from ..model import FetchIsolation, TimestampType
 from .batch_checks import bad_batch, bad_window
@@ -41,7 +43,6 @@ from .segments import Segments
 from .window_decoder import DecodedWindow, WindowDecoder
 
 NO_LEADER_EPOCH = -1
-_TIMESTAMP_TYPES = {int(each): each for each in TimestampType}
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -96,22 +97,42 @@ class RecordChunk:
         """Return all records as Python objects, copied."""
         return list(map(Record._make, zip(*self.to_lists(), strict=True)))
 
+    @property
+    def size(self) -> int:
+        """Bytes from the first key to the last header, of some records."""
+        table = self.records
+        return int(table.matrix[fields.HEADERS_POSITION, len(table) - 1] - table.matrix[fields.KEY_POSITION, 0])
+
     def to_lists(self) -> tuple[list[Any], ...]:
         """Return the fields of `Record` as one list each, copied."""
-        table, rows = self.records, self.rows
-        epochs = self.batches.column(scan.PARTITION_LEADER_EPOCH)[rows].tolist()
-        headers: list[Headers] = [[] for _ in range(len(table))]
-        for row in np.flatnonzero(table.header_count).tolist():
-            headers[row] = [(java_utf8(key), value) for key, value in table.headers(row)]
-        return (
-            table.offset.tolist(),
-            table.timestamp.tolist(),
-            [_TIMESTAMP_TYPES[each] for each in timestamp_types(self.batches)[rows].tolist()],
-            _bytes_list(table, table.key_position, table.key_size),
-            _bytes_list(table, table.value_position, table.value_size),
-            headers,
-            [None if epoch == NO_LEADER_EPOCH else epoch for epoch in epochs],
-        )
+        table, data = self.records, self.records.data.data
+        columns = table.matrix[:, : table.count].tolist()
+        offsets, timestamps, _, key_positions, key_sizes, value_positions, value_sizes, _, header_counts = columns
+        rows, batches = self.rows, self.batches
+        first = int(rows[0])
+        of_batch = slice(first, int(rows[-1]) + 1)
+        flags, magics = batches.attributes[of_batch].tolist(), batches.magic[of_batch].tolist()
+        plain = TimestampType.CREATE_TIME
+        types = [
+            plain if magic and not flag & LOG_APPEND_TIME_FLAG else timestamp_type(magic, flag)
+            for magic, flag in zip(magics, flags, strict=True)
+        ]
+        stored = batches.matrix[scan.PARTITION_LEADER_EPOCH, of_batch].tolist()
+        epochs = [None if epoch == NO_LEADER_EPOCH else epoch for epoch in stored]
+        if len(types) == 1:
+            types, epochs = types * len(offsets), epochs * len(offsets)
+        else:
+            numbers = (rows - first).tolist()
+            types, epochs = [types[number] for number in numbers], [epochs[number] for number in numbers]
+        headers: list[Headers] = [[] for _ in offsets]
+        if any(header_counts):
+            for row in np.flatnonzero(table.header_count).tolist():
+                headers[row] = [(java_utf8(key), value) for key, value in table.headers(row)]
+        keys = [None if n < 0 else data[i : i + n].tobytes() for i, n in zip(key_positions, key_sizes, strict=True)]
+        values = [
+            None if n < 0 else data[i : i + n].tobytes() for i, n in zip(value_positions, value_sizes, strict=True)
+        ]
+        return offsets, timestamps, types, keys, values, headers, epochs
 
 
 class RecordReader:
@@ -221,14 +242,6 @@ class RecordReader:
         if self._end_offset is not None:
             next_offset = min(next_offset, self._end_offset)
         self.position = max(self.position, next_offset)
-
-
-def _bytes_list(table: RecordTable, positions: Int64Array, sizes: Int64Array) -> list[bytes | None]:
-    data = table.data.data
-    return [
-        None if size < 0 else data[position : position + size].tobytes()
-        for position, size in zip(positions.tolist(), sizes.tolist(), strict=True)
-    ]
 
 
 def timestamp_types(batches: BatchTable) -> npt.NDArray[np.int64]:
