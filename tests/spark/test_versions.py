@@ -25,7 +25,7 @@ from tests.support.judges import skip_without_judge
 
 PROGRAM = Path(__file__).with_name("all_tables.py")
 VARIABLE = "LOGSTORE_SPARK_VERSIONS"
-FOLDERS = sorted(Path(os.environ[VARIABLE]).glob("*/pyspark")) if VARIABLE in os.environ else []
+FOLDERS = sorted(Path(os.environ[VARIABLE]).resolve().glob("*/pyspark")) if VARIABLE in os.environ else []
 
 
 @cache
