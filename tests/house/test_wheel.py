@@ -10,7 +10,7 @@ from tests.house.sources import INSTALLED_AS, ROOT, product_modules
 
 NOT_INSTALLED = {".py", ".md"}  # modules come by themselves, decisions are for those who have the sources
 BUILT_FOR_THE_WHEEL = PurePosixPath("native/lib")  # setup.py compiles the libraries of a wheel into its own folder
-OWN_NAMES = {"logstore", "logstore_tools", "spark_dumps"}
+OWN_NAMES = {"logstore", "logstore_tools", "pyspark_kafka_segments", "spark_dumps"}
 
 
 def settings() -> dict[str, Any]:
