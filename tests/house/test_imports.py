@@ -142,7 +142,7 @@ def test_every_exception_is_needed() -> None:
         ("logstore.audit.txns", "from ..log import append"),
         ("logstore.messages.reader", "from logstore_tools.dump import run"),
         ("spark_dumps.batches", "from logstore.kernels import scan"),
-        ("spark_dumps.sink", "from logstore.store.opening import open_as"),
+        ("spark_dumps.sink", "from logstore.store.opening import open_directory"),
         ("spark_dumps.writing", "from logstore.kernels import scan"),
         ("logstore.columns.batch_table", "import numba"),
         ("logstore.columns.batch_table", "import llvmlite.binding as llvm"),
