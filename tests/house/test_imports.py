@@ -27,6 +27,7 @@ MODULES_MAY_IMPORT = {  # what single modules may import besides
     "spark_dumps.writing": {"log", "coordinator", "client", "logstore"},  # a job is a producer in a store
 }
 MAY_IMPORT["logstore_tools"] = {*LAYERS, "audit", "spark_dumps", "logstore", "logstore_tools"}
+MAY_IMPORT["__main__"] = {"logstore_tools"}  # `python -m logstore` is the command line
 MAY_IMPORT["logstore"] = {*LAYERS, "audit"}  # logstore/__init__.py: the public names
 
 # What only one place may touch: modules, and calls by the end of their dotted name.
