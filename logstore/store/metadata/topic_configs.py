@@ -93,8 +93,8 @@ def require_valid_config(
 
 def _require_replicas(key: str, text: str) -> None:
     """Raise InvalidConfigurationError as `ThrottledReplicaListValidator` does."""
-    replicas = [one.strip() for one in text.split(",")]
-    if "".join(replicas) != "*" and not all(re.fullmatch("([0-9]+:[0-9]+)?", one) for one in replicas):
+    replicas = [replica.strip() for replica in text.split(",")]
+    if "".join(replicas) != "*" and not all(re.fullmatch("([0-9]+:[0-9]+)?", replica) for replica in replicas):
         raise InvalidConfigurationError(
             f"Invalid value [{', '.join(replicas)}] for configuration {key}: {key} must be the literal '*' or a list "
             "of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
