@@ -22,11 +22,16 @@ _NULL = 1  # the byte of the varint -1
 
 
 class BadRecords(NamedTuple):
-    """A batch whose records are not what they say: its row, what was expected there, and what was found."""
+    """A batch whose records are not what they say: its row, what was expected there, and what was found.
+
+    Attributes:
+        is_unreadable: the records do not decode at all.
+    """
 
     row: int
     expected: str
     found: str
+    is_unreadable: bool = False
 
 
 def has_readable_header(table: BatchTable) -> BoolArray:
@@ -67,7 +72,7 @@ class _Checker:
         for window in record_windows(data, table, rows):
             if isinstance(window, BadBatch):
                 found = window.error.message or str(window.error.found or type(window.error).__name__)
-                yield BadRecords(window.row, "records that can be read", found)
+                yield BadRecords(window.row, "records that can be read", found, is_unreadable=True)
             elif len(window.records):
                 yield from self._bad_offsets(table, window)
                 yield from _bad_timestamps(table, window)
