@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..calls import LOG, alone
+from ..columns.decoded_records import Records
 from ..config.topic import DEDUPE_BUFFER_SIZE, LogConfig, is_tiered
 from ..disk.lock import invalidate_when_forked
 from ..folds.leader_epochs import LeaderEpochs
@@ -27,7 +28,6 @@ from ..kernels.append.structs import LogStruct
 from ..model import FetchIsolation
 from ..view.log_view import LogView, ReadableLog
 from ..view.read import ReadBounds
-from ..view.records import RecordChunk
 from .append.appender import Appender
 from .append.rules import ValidationRules
 from .failure import Failure
@@ -174,9 +174,7 @@ class PartitionLog(LogAppends, ReadableLog):
             )
             return LogView(self.segments.view(), bounds, LeaderEpochs(self.epochs.entries))
 
-    def tail(
-        self, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int
-    ) -> RecordChunk | None:
+    def tail(self, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int) -> Records | None:
         """Return the records up to the end if there are few, see `read_tail`; else None."""
         return read_tail(self, start_offset, isolation, check_crc=check_crc, size_max=size_max)
 
