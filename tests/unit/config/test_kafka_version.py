@@ -44,7 +44,9 @@ def test_an_older_version_speaks_in_its_own_words() -> None:
 
 
 def test_words_that_did_not_change_stay() -> None:
-    same = "Message batch size is 9 bytes in append to partition t-0, which exceeds the maximum configured segment size."
+    same = (
+        "Message batch size is 9 bytes in append to partition t-0, which exceeds the maximum configured segment size."
+    )
     assert V4_3.words(same) == same
 
 
