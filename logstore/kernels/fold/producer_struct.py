@@ -14,13 +14,11 @@ class ProducerStruct(Struct):
     entry_capacity: int
     index_bits: int
     index_seed: int
-    java_capacity: int  # table size of the Java map; 0 before its first entry
     map_end_offset: int  # the state covers the offsets before this one
     # the current group,
     update_count: int
     update_capacity: int
     update_index_bits: int
-    update_java_capacity: int
     started_count: int  # started transactions that are not yet among the open ones
     started_capacity: int
     completed_count: int  # completed transactions
