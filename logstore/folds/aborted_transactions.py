@@ -61,6 +61,11 @@ class AbortedTransactions:
         """Offset of the last ABORT marker; None without one."""
         return self._rows[-1][_LAST_OFFSET] if self._rows else None
 
+    def ended_from(self, offset: int) -> list[tuple[int, int]]:
+        """Return producer id and first offset of each transaction whose marker is at `offset` or behind it."""
+        found = takewhile(lambda row: row[_LAST_OFFSET] >= offset, reversed(self._rows))
+        return [(producer_id, first_offset) for producer_id, first_offset, *_ in found]
+
     def add(self, row: list[int]) -> None:
         """Add an entry as in `entries`; raise CorruptIndexError as `step`."""
         offset, last_offset = row[_LAST_OFFSET], self.last_offset

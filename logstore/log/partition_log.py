@@ -18,12 +18,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..calls import LOG, alone
+from ..columns.decoded_records import Records
 from ..config.topic import DEDUPE_BUFFER_SIZE, LogConfig, is_tiered
 from ..disk.lock import invalidate_when_forked
 from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerEntry
 from ..folds.verification import VerificationGuard
 from ..kernels.append.structs import LogStruct
+from ..model import FetchIsolation
 from ..view.log_view import LogView, ReadableLog
 from ..view.read import ReadBounds
 from .append.appender import Appender
@@ -38,6 +40,7 @@ from .maintain.swap import DeletedFiles
 from .offsets import Offsets
 from .segment.active_segment import ActiveSegment, sync_segment
 from .segment.writable_folder import WritableFolder
+from .tail import read_tail
 
 if TYPE_CHECKING:
     from .cleaner.choice import Cleanable
@@ -170,6 +173,10 @@ class PartitionLog(LogAppends, ReadableLog):
                 self.remote_start_offset,
             )
             return LogView(self.segments.view(), bounds, LeaderEpochs(self.epochs.entries))
+
+    def tail(self, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int) -> Records | None:
+        """Return the records up to the end if there are few, see `read_tail`; else None."""
+        return read_tail(self, start_offset, isolation, check_crc=check_crc, size_max=size_max)
 
     def invalidate_fast_path(self) -> None:
         """Make the fast path bind the log's state anew, after another change. The caller holds the lock."""

@@ -48,6 +48,11 @@ class Arrivals:
         """End the present or next wait of another thread."""
         self._ready.put(None)
 
+    @property
+    def is_idle(self) -> bool:
+        """True if `wait` has nothing to return yet."""
+        return self._ready.empty()
+
     def wait(self, timeout_s: float) -> set[TopicPartition]:
         """Wait for an append, a `wake` or the timeout; return the partitions that were appended to.
 

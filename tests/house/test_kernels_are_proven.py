@@ -39,6 +39,7 @@ PROOFS = {
     "apply_updates": Proof("fold_producers.commit", "test_fold_producers"),
     "index_entries": Proof("fold_producers.rows_by_producer", "test_fold_producers"),
     "decode_batches": Proof("record.read_plain", "test_kernel_cleaning"),
+    "decode_tail": Proof("record.read_plain", "test_kernel_tail"),
     "hash_keys": Proof("offset_map.halves", "test_kernel_cleaning"),
     "murmur2_key": Proof("murmur2.murmur2", "test_kernel_murmur2"),
     "murmur2_keys": Proof("murmur2.murmur2", "test_kernel_murmur2"),

@@ -9,53 +9,42 @@ from typing import Any
 
 from ... import clock
 from ...columns.arrow_batches import record_schema
+from ...columns.decoded_records import Records
 from ...errors import LogstoreError, OffsetOutOfRangeError, SerializationError
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
 from ...store.fetch import LOOK_AGAIN_S, Arrivals
-from ...view.records import RecordChunk
 from ..serializers import Deserializer, deserialized
 from .config import ConsumerConfig
+from .consumer_records import ConsumerRecord, NextOffsets, RecordsByPartition
 from .positions import Positions
-from .records import ConsumerRecord, NextOffsets, Records
 
 
-class PartitionFetch:
-    """Decoded records of one partition that are handed out piece by piece; each piece becomes Python objects then.
+class _Fetch:
+    """Records records of one partition, which are handed out piece by piece; each piece becomes Python objects then.
 
     Attributes:
-        partition: partition of the records.
         position: offset before which all were handed out.
         count: number of records that are left.
-        size: bytes of the keys and values of all its records.
         made: next records as Python objects, in reverse order.
     """
 
-    __slots__ = ("_chunk", "_chunks", "_row", "count", "made", "partition", "position", "size")
+    __slots__ = ("_chunks", "chunk", "count", "made", "partition", "position", "row")
 
     def __init__(
-        self, partition: TopicPartition, position: int, chunk: RecordChunk, chunks: Iterator[RecordChunk]
+        self, partition: TopicPartition, position: int, chunk: Records, chunks: Iterator[Records] | None
     ) -> None:
-        self.partition, self.position = partition, position
-        self.count = len(chunk)
-        table = chunk.records
-        self.size = int(table.key_size.clip(0).sum() + table.value_size.clip(0).sum())
+        self.partition, self.position, self.chunk = partition, position, chunk
+        self.row, self.count = 0, len(chunk)
         self.made: list[ConsumerRecord] = []
-        self._chunk, self._row = chunk, 0
         self._chunks = chunks  # keeps the reader alive: once dropped, the arrays of its chunk may be used for another
-
-    def head(self, count_max: int) -> RecordChunk:
-        """Return the next records, at most `count_max`."""
-        end = min(self._row + count_max, len(self._chunk))
-        return self._chunk if end - self._row == len(self._chunk) else self._chunk.part(self._row, end)
 
     def pass_on(self, count: int) -> None:
         """Move the position behind the next `count` records."""
-        self._row += count
+        self.row += count
         self.count -= count
-        chunk = self._chunk
-        self.position = int(chunk.records.offset[self._row]) if self.count else chunk.next_offset
+        self.position = int(self.chunk.offset[self.row]) if self.count else self.chunk.next_offset
 
 
 class Fetcher:
@@ -72,7 +61,7 @@ class Fetcher:
     ) -> None:
         self._store, self._positions, self._config = store, positions, config
         self._to_key, self._to_value = to_key, to_value
-        self._fetch: PartitionFetch | None = None
+        self._fetch: _Fetch | None = None
         self._arrivals = Arrivals()
         # partitions that may have records, the next one first; an append to any other brings that back
         self._turn: deque[TopicPartition] = deque()
@@ -99,7 +88,7 @@ class Fetcher:
         """Let `wait` return at once; any thread may call it."""
         self._arrivals.wake()
 
-    def collect(self, count_max: int) -> tuple[Records, NextOffsets]:
+    def collect(self, count_max: int) -> tuple[RecordsByPartition, NextOffsets]:
         """Return the records that there are now, and the positions behind them, which the caller has to enter.
 
         An error behind these records waits for the next call. A partition that a deserializer has moved by `seek` is
@@ -110,24 +99,26 @@ class Fetcher:
         """
         self._positions.sought.clear()
         self._collected_for = self._turn_is_for  # stays if the current fetch suffices and the turn is not used
-        found: Records = {}
+        found: RecordsByPartition = {}
         moved: NextOffsets = {}
         fetch, self._fetch = self._fetch, None  # an interrupt drops it, as it would be ahead of the positions
         if fetch is not None and not self._is_wanted(fetch):
             fetch = None
-        fetches = self._fetches(moved)
+        ready, size_max = self._ready(moved), max(self._config["fetch.max.bytes"], 1)
         count = size = 0
         try:
-            while count < count_max and size < max(self._config["fetch.max.bytes"], 1):
-                fetch = next(fetches, None) if fetch is None else fetch
+            while count < count_max and size < size_max:
                 if fetch is None:
-                    break
+                    if (following := next(ready, None)) is None:
+                        break
+                    fetch = self._read(*following, moved)
+                    continue
                 records = self._taken(fetch, count_max - count)
                 found.setdefault(fetch.partition, []).extend(records)
                 moved[fetch.partition] = fetch.position
                 count += len(records)
                 if not fetch.count:
-                    size += fetch.size
+                    size += fetch.chunk.size
                     fetch = None
         except LogstoreError:
             if not found:
@@ -181,7 +172,8 @@ class Fetcher:
         positions.reset_recreated_topics()
         if not self._is_enough():
             return
-        self.wait(0)
+        if not self._arrivals.is_idle:
+            self.wait(0)
         now_s = clock.monotonic_s()
         # looks again from time to time, as an interrupted append wakes nobody
         if self._turn_is_for != positions.look_count or now_s >= self._next_look_s:
@@ -194,14 +186,22 @@ class Fetcher:
             partition = turn[0]
             position = moved[partition] if partition in moved else positions.get(partition)
             log = None if position is None else positions.log(partition)
-            if position is None or log is None or self._is_at_end(partition, log, position):
+            if position is None or log is None:
                 turn.popleft()
                 left_count -= 1
-                continue
-            turn.rotate(-1)
-            yield partition, position, log
-            has_moved = moved.get(partition, position) != position
-            left_count = len(turn) if has_moved else left_count - 1  # a whole round without progress ends it
+            elif positions.has_more(log, position):
+                turn.rotate(-1)
+                yield partition, position, log
+                has_moved = moved.get(partition, position) != position
+                left_count = len(turn) if has_moved else left_count - 1  # a whole round without progress ends it
+            elif partition in moved:  # read to its end just now: the next call looks whether it is idle
+                turn.rotate(-1)
+                left_count -= 1
+            else:
+                self._arrivals.expect(partition, log)
+                if not positions.has_more(log, position):  # again: an append before `expect` told nobody
+                    turn.popleft()
+                    left_count -= 1
 
     def _is_enough(self) -> bool:
         """Return whether `fetch.min.bytes` can be read, or `fetch.max.wait.ms` have passed."""
@@ -227,21 +227,12 @@ class Fetcher:
         self._fetch_wait_s = None
         return True
 
-    def _is_wanted(self, fetch: PartitionFetch) -> bool:
+    def _is_wanted(self, fetch: _Fetch) -> bool:
         """Return whether records are left, and the consumer still reads the partition at their position."""
         partition = fetch.partition
         if not fetch.count or partition in self._positions.paused:
             return False
         return self._positions.get(partition) == fetch.position
-
-    def _fetches(self, moved: NextOffsets) -> Iterator[PartitionFetch]:
-        """Read from the partitions in turn; `moved` gets the positions behind data without records for the consumer."""
-        for partition, position, log in self._ready(moved):
-            read = self._read(partition, log, position, moved)
-            if isinstance(read, PartitionFetch):
-                yield read
-            else:
-                moved[partition] = read
 
     def _record_batches(self, moved: NextOffsets) -> Iterator[tuple[TopicPartition, Any]]:
         """Read Arrow record batches, each partition's in order; `moved` gets the position behind each."""
@@ -259,49 +250,54 @@ class Fetcher:
                 continue
             moved[partition] = reader.position
 
-    def _is_at_end(self, partition: TopicPartition, log: PartitionLog, position: int) -> bool:
-        """Return whether there is nothing to read; the next append will then bring the partition back."""
-        if self._positions.has_more(log, position):
-            return False
-        self._arrivals.expect(partition, log)
-        return not self._positions.has_more(log, position)  # again: an append before `expect` told nobody
-
-    def _read(
-        self, partition: TopicPartition, log: PartitionLog, position: int, moved: NextOffsets
-    ) -> PartitionFetch | int:
+    def _read(self, partition: TopicPartition, position: int, log: PartitionLog, moved: NextOffsets) -> _Fetch | None:
+        """Read records; if none of the data is for the consumer, note the position behind it in `moved`."""
         try:
-            return self._fetched(partition, log, position)
+            fetch = self._fetched(partition, log, position, moved)
         except OffsetOutOfRangeError:
             self._positions.out_of_range(partition, position)
-        moved.pop(partition, None)
-        reset = self._positions.get(partition)
-        assert reset is not None
-        return self._fetched(partition, self._store.log(*partition), reset)
+            moved.pop(partition, None)
+            reset = self._positions.get(partition)
+            assert reset is not None
+            fetch = self._fetched(partition, self._store.log(*partition), reset, moved)
+        return fetch
 
-    def _fetched(self, partition: TopicPartition, log: PartitionLog, position: int) -> PartitionFetch | int:
-        """Read records from `position` on; if none is for the consumer, return the position behind them."""
-        reader = log.records(
-            position,
-            isolation=self._positions.isolation,
-            check_crc=self._config["check.crcs"],
-            fetch_size=self._config["max.partition.fetch.bytes"],
-        )
-        chunks = reader.chunks()
-        chunk = next(chunks, None)
-        return reader.position if chunk is None else PartitionFetch(partition, position, chunk, chunks)
+    def _fetched(
+        self, partition: TopicPartition, log: PartitionLog, position: int, moved: NextOffsets
+    ) -> _Fetch | None:
+        isolation, check_crc = self._positions.isolation, self._config["check.crcs"]
+        size_max = self._config["max.partition.fetch.bytes"]
+        chunk, chunks = log.tail(position, isolation, check_crc=check_crc, size_max=size_max), None
+        next_offset = position
+        if chunk is None:
+            reader = log.records(position, isolation=isolation, check_crc=check_crc, fetch_size=size_max)
+            chunks = reader.chunks()
+            chunk = next(chunks, None)
+            next_offset = reader.position
+        if chunk is not None and len(chunk):
+            return _Fetch(partition, position, chunk, chunks)
+        moved[partition] = next_offset if chunk is None else chunk.next_offset
+        return None
 
-    def _taken(self, fetch: PartitionFetch, count_max: int) -> list[ConsumerRecord]:
+    def _taken(self, fetch: _Fetch, count_max: int) -> list[ConsumerRecord]:
         """Return the next records of a fetch and move it behind them."""
         if not fetch.made:
             # more than the call takes, so that small polls do not convert a few rows at a time
-            fetch.made = self._made(fetch.partition, fetch.head(max(count_max, self._config["max.poll.records"])))
-        taken = fetch.made[: -count_max - 1 : -1]  # `made` is in reverse order: its end is cheap to remove
-        del fetch.made[-len(taken) :]
+            fetch.made = self._made(fetch, max(count_max, self._config["max.poll.records"]))
+        if count_max >= len(fetch.made):
+            taken, fetch.made = fetch.made, []
+            taken.reverse()
+        else:
+            taken = fetch.made[: -count_max - 1 : -1]  # `made` is in reverse order: its end is cheap to remove
+            del fetch.made[-count_max:]
         fetch.pass_on(len(taken))
         return taken
 
-    def _made(self, partition: TopicPartition, chunk: RecordChunk) -> list[ConsumerRecord]:
+    def _made(self, fetch: _Fetch, count_max: int) -> list[ConsumerRecord]:
         """Make Python records in reverse order; stops before one that cannot be deserialized."""
+        partition, chunk = fetch.partition, fetch.chunk
+        if fetch.row or count_max < len(chunk):
+            chunk = chunk.part(fetch.row, min(fetch.row + count_max, len(chunk)))
         offsets, timestamps, types, keys, values, *rest = chunk.to_lists()
         if self._to_key is not None or self._to_value is not None:
             keys, values = self._deserialized(partition, offsets, keys, values)

@@ -42,6 +42,7 @@ class Positions:
         self.isolation = isolation
         self.paused: set[TopicPartition] = set()
         self.change_count = self.look_count = 0
+        self._known_for: int | None = None  # `look_count` for which all positions are known
         self.sought: set[TopicPartition] = set()
         self._store, self._reset_policy = store, reset_policy
         self._positions: dict[TopicPartition, int | None] = {}
@@ -107,9 +108,12 @@ class Positions:
 
     def unknown(self) -> list[TopicPartition]:
         """Return the partitions without a position."""
-        if None not in self._positions.values():
+        if self._known_for == self.look_count:  # a position gets lost only with a change that counts
             return []
-        return [partition for partition, position in self._positions.items() if position is None]
+        unknown = [partition for partition, position in self._positions.items() if position is None]
+        if not unknown:
+            self._known_for = self.look_count
+        return unknown
 
     def known(self) -> dict[TopicPartition, int]:
         """Return all known positions."""

@@ -186,6 +186,10 @@ class ActiveSegment(LogSegment):
                 data = self._aborted.to_bytes(entry_count)
                 self._write_behind(TRANSACTION_INDEX_SUFFIX, data, "a transaction was aborted")
 
+    def aborted_from(self, offset: int) -> list[tuple[int, int]]:
+        """Return producer id and first offset of each aborted transaction whose marker is at `offset` or behind it."""
+        return self._aborted.ended_from(offset)
+
     def sync(self) -> None:
         """Sync the `.log`, from any thread; a closed one is left alone.
 

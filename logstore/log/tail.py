@@ -1,0 +1,109 @@
+"""The end of a log, for a reader that follows it: the few batches that were appended since its last read.
+
+A read in general makes a view, maps the segment and decodes window by window, some hundred steps that a large read
+does not feel. A tail takes one `pread` from the last index entry on and one kernel call. What a tail is not, as far
+from the end, compressed or damaged, is for `records`: `read_tail` returns None.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..calls import alone_in_log
+from ..columns.batch_table import BatchTable
+from ..columns.decoded_records import Records
+from ..errors import LogstoreError
+from ..folds import committed_filter
+from ..folds.committed_filter import CommittedFilter
+from ..kernels.decode import records as decode
+from ..kernels.decode.tail import BATCH_CAPACITY, RECORD_CAPACITY, TailStruct, decode_tail
+from ..kernels.scan import batches as scan
+from ..model import FetchIsolation
+
+if TYPE_CHECKING:
+    from .partition_log import PartitionLog
+
+SIZE_MAX = 64 * 1024  # bytes
+_SPARE_COUNT_MAX = 4
+
+
+class _Decoder:
+    """Memory of a decode, bound to the kernel."""
+
+    def __init__(self) -> None:
+        tail = self.tail = TailStruct()
+        tail.columns = self.columns = np.empty((scan.COLUMN_COUNT, BATCH_CAPACITY), np.int64)
+        tail.state = np.empty(decode.STATE_COUNT, np.int64)
+        tail.records = self.records = np.empty((decode.COLUMN_COUNT, RECORD_CAPACITY), np.int64)
+        tail.record_ends = self.record_ends = np.empty(BATCH_CAPACITY, np.int64)
+        self.run = decode_tail.bound(tail).run
+
+    def decode(self, data: bytes, start_offset: int, end_offset: int, *, check_crc: bool) -> Records | None:
+        tail = self.tail
+        tail.size, tail.checks_crc = len(data), check_crc
+        tail.start_offset, tail.end_offset = start_offset, end_offset
+        if self.run(data) != decode.OK:
+            return None
+        first, end = tail.first_record, tail.record_count
+        rows = np.arange(tail.row_count)
+        return Records(
+            np.frombuffer(data, np.uint8),
+            self.records[:, first:end].copy(),
+            end - first,
+            BatchTable(self.columns[:, : rows.size].copy(), rows.size, scan.END, len(data)),
+            rows,
+            np.maximum(self.record_ends[: rows.size] - first, 0),
+            next_offset=tail.next_offset,
+        )
+
+
+_spare: deque[_Decoder] = deque(maxlen=_SPARE_COUNT_MAX)  # append and pop are atomic
+
+
+def read_tail(
+    log: PartitionLog, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int
+) -> Records | None:
+    """Return all records from an offset to the end that `isolation` sets, or None if they are not for this reader.
+
+    Args:
+        size_max: bytes of a fetch.
+    """
+    with alone_in_log(), log.lock:
+        offsets, active = log.offsets, log.active
+        is_committed = isolation is FetchIsolation.READ_COMMITTED
+        end_offset = offsets.last_stable_offset if is_committed else offsets.struct.high_watermark
+        if not max(active.base_offset, offsets.struct.log_start_offset) <= start_offset < end_offset:
+            return None
+        descriptor, (_, position) = active.descriptor, active.offset_index.lookup(start_offset)
+        size = active.size - position
+        if descriptor < 0 or position < 0 or not 0 < size <= min(SIZE_MAX, size_max):
+            return None
+        aborted = active.aborted_from(start_offset) if is_committed else ()
+    try:
+        data = os.pread(descriptor, size, position)
+    except OSError:
+        return None
+    # a segment that was closed meanwhile: its descriptor may be that of another file
+    if active.descriptor != descriptor or len(data) != size:
+        return None
+    try:
+        decoder = _spare.pop()
+    except IndexError:
+        decoder = _Decoder()
+    found = decoder.decode(data, start_offset, end_offset, check_crc=check_crc)
+    _spare.append(decoder)
+    return found if found is None or not aborted else _committed(found, aborted)
+
+
+def _committed(found: Records, aborted: list[tuple[int, int]]) -> Records | None:
+    """Leave out the records of aborted transactions: (producer id, first offset) each."""
+    batches = found.batches
+    try:
+        is_aborted = committed_filter.step(CommittedFilter(aborted), found.data, batches, 0, len(batches))
+    except LogstoreError:  # a marker that cannot be read: `records` gives what is before it
+        return None
+    return found.select(~is_aborted[found.rows])
