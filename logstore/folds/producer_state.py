@@ -266,8 +266,12 @@ def newest_batches(rows: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]
 
 def _snapshot_bytes(rows: Int64Array) -> bytes:
     """Return the file with these entries, int64[n, ENTRY_WIDTH], sorted by producer id."""
-    count = len(rows)
-    stored = np.zeros(count, producer_snapshot.ENTRY_DTYPE)
+    producer_ids = rows[:, fields.PRODUCER_ID]
+    if (producer_ids[1:] < producer_ids[:-1]).any():
+        rows = rows[np.argsort(producer_ids)]
+    # filled in place: with many producers the pages of each further copy cost more than the rest
+    content = np.empty(producer_snapshot.HEADER_SIZE + len(rows) * producer_snapshot.ENTRY_SIZE, np.uint8)
+    stored = content[producer_snapshot.HEADER_SIZE :].view(producer_snapshot.ENTRY_DTYPE)
     batch, has_batch = newest_batches(rows)
     first_offsets = rows[:, fields.TXN_FIRST_OFFSET]
     stored["producer_id"] = rows[:, fields.PRODUCER_ID]
@@ -278,7 +282,8 @@ def _snapshot_bytes(rows: Int64Array) -> bytes:
     stored["timestamp"] = rows[:, fields.LAST_TIMESTAMP]
     stored["coordinator_epoch"] = rows[:, fields.COORDINATOR_EPOCH]
     stored["current_txn_first_offset"] = np.where(first_offsets == fields.NONE, -1, first_offsets)
-    order = np.argsort(rows[:, fields.PRODUCER_ID])
-    checked = count.to_bytes(4, "big") + stored[order].tobytes()
-    crc = crc32c_range(np.frombuffer(checked, np.uint8), 0, len(checked))
-    return producer_snapshot.VERSION.to_bytes(2, "big") + crc.to_bytes(4, "big") + checked
+    content[: producer_snapshot.CRC_POSITION].view(">i2")[0] = producer_snapshot.VERSION
+    content[producer_snapshot.ENTRY_COUNT_POSITION : producer_snapshot.HEADER_SIZE].view(">i4")[0] = len(rows)
+    crc = crc32c_range(content, producer_snapshot.CRC_START_POSITION, content.size)
+    content[producer_snapshot.CRC_POSITION : producer_snapshot.ENTRY_COUNT_POSITION].view(">u4")[0] = crc
+    return content.tobytes()
