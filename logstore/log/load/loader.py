@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from ...config.topic import PRODUCER_ID_EXPIRATION_MS, LogConfig, is_tiered
+from ...config.topic import KAFKA_VERSION, PRODUCER_ID_EXPIRATION_MS, LogConfig, is_tiered
 from ...disk.directory import offset_in_name
 from ...disk.side_files import leader_epochs_of
 from ...errors import InvalidOffsetError, LogstoreError, OffsetOverflowError
@@ -189,7 +189,8 @@ class LogLoader:
             is_after_clean_shutdown=self._settings.was_clean,
         )
         self.first_unstable_offset()
-        for segment in self.segments:
+        trims_all = self._settings.config[KAFKA_VERSION].trims_all_indexes
+        for segment in self.segments if trims_all else [active]:
             trim_indexes(segment)
         self._directory.sync()
 
