@@ -112,7 +112,7 @@ class GroupPartition:
             if isinstance(one, ControlBatch):
                 self.offsets.replay_marker(one.producer_id, is_commit=one.is_commit())
             elif one.key is not None:
-                with errors_of(log.directory.path, one.offset):
+                with errors_of(log.path, one.offset):
                     record_type = read_type(one.key)
                     if is_known_type(_TABLE, record_type):
                         self._replay(one, ticks_ms, kept)
@@ -122,7 +122,7 @@ class GroupPartition:
             _LOGGER.warning(
                 "Unknown record type %d while loading offsets and group metadata from %s. Ignoring it. "
                 "It could be a left over from an aborted upgrade.",
-                *(record_type, log.directory.path),
+                *(record_type, log.path),
             )
         self._next_offset = end_offset
 

@@ -263,7 +263,7 @@ class StatePartition:
         end_offset = log.log_end_offset
         for record in replayed(log, self._next_offset):
             if isinstance(record, ReplayedRecord) and record.key is not None:
-                with errors_of(log.directory.path, record.offset):
+                with errors_of(log.path, record.offset):
                     unknown = unknown_version(record.key, record.value)
                 if unknown is None:
                     last[record.key] = record
@@ -273,9 +273,9 @@ class StatePartition:
             _LOGGER.warning(
                 "Unknown message %s with version %d while loading transaction state from %s. Ignoring it. "
                 "It could be a left over from an aborted upgrade.",
-                *(what, version, log.directory.path),
+                *(what, version, log.path),
             )
         for key, record in last.items():
-            with errors_of(log.directory.path, record.offset):
+            with errors_of(log.path, record.offset):
                 self.table.replay(key, record.value)
         self._next_offset = end_offset

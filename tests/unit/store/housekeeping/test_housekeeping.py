@@ -109,9 +109,9 @@ def test_producers_that_are_silent_are_forgotten(store: DataDirectory, clock: Cl
     store.create_topic("orders")
     log = store.log("orders", 0)
     log.append_records([b"a"], producer_id=7, producer_epoch=0, base_sequence=0)
-    assert log.producers.state.get(7) is not None
+    assert log.state.producers.state.get(7) is not None
     run_later(store, clock, DAY_MS + 1)
-    assert log.producers.state.get(7) is None
+    assert log.state.producers.state.get(7) is None
 
 
 def test_a_scheduled_function_is_called_again_after_it_failed(store: DataDirectory, clock: Clock) -> None:
