@@ -68,7 +68,7 @@ def bare_write(place: Path, record_count: int = 1) -> Floor:
 
 def kinds_and_lengths(log: PartitionLog) -> tuple[Any, ...]:
     """Return the kinds of batches, the number of records, and the bytes of their values."""
-    sizes = [chunk.records.value_size for chunk in log.records().chunks()]
+    sizes = [chunk.value_size for chunk in log.records().chunks()]
     return kinds_of_batches(Path(log.state.directory.path)), sum(map(len, sizes)), int(sum(map(np.sum, sizes)))
 
 

@@ -1,6 +1,5 @@
 """Records of a topic with keys by `poll` and by iteration, beside confluent-kafka's `consume`; and records read and
-written on with their offsets in one transaction, beside the Java clients; both with a real local broker. And one record
-sent and polled at the end of a log, whatever lies before it."""
+written on with their offsets in one transaction, beside the Java clients; both with a real local broker."""
 
 from __future__ import annotations
 
@@ -13,10 +12,10 @@ import pytest
 import logstore
 from benchmarks.peers.kafka import LocalBroker, WarmKafka
 from benchmarks.peers.python_clients import confluent_consumes
-from benchmarks.support.data import scaled, steps, values
+from benchmarks.support.data import scaled, values
 from benchmarks.support.floors import copying, writing_each
 from benchmarks.support.logs import last_values, sizes_of_one
-from benchmarks.support.measure import Growth, Measured
+from benchmarks.support.measure import Measured
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
 from logstore.model import TopicPartition
@@ -71,36 +70,6 @@ def test_consume(
             floor=copying(RECORD_COUNT * 100),
         )
     assert size == sum(map(len, values(RECORD_COUNT)))
-
-
-@pytest.mark.parametrize("count_before", steps(1_000, 10_000, 160_000, 1_600_000))
-def test_send_and_poll(count_before: int, measured: Measured, tmp_path: Path) -> None:
-    with logstore.open(tmp_path / "data") as store:
-        store.create_topic(SOURCE.topic, partitions=1)
-        part = [b"v" * 100] * 100
-        for _ in range(count_before // len(part)):
-            store.log(*SOURCE).append_records(part)
-        producer, consumer = store.producer(), store.consumer(enable_auto_commit=False)
-        consumer.assign([SOURCE])
-        consumer.seek_to_end(SOURCE)
-        consumer.poll(0)
-
-        def send_and_poll() -> int:
-            producer.send(SOURCE.topic, part[0])
-            producer.flush()
-            while not (polled := consumer.poll(1000)):
-                pass
-            return len(polled[SOURCE])
-
-        count = measured(
-            send_and_poll,
-            title=f"a record sent and polled, {count_before:,} before it",
-            count=1,
-            peers={},
-            floor=writing_each(tmp_path / "floor", [170]),
-            growth=Growth("records in the log", "send and poll", count_before),
-        )
-    assert count == 1
 
 
 def chain(store: Store) -> int:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from . import errors
     from .client.arguments import OffsetAndTimestamp
     from .client.consumer import Consumer
+    from .client.consumer.consumer_records import ConsumerRecord
     from .client.consumer.membership import RebalanceListener
-    from .client.consumer.records import ConsumerRecord
     from .client.producer import Producer
     from .client.producer.batch import RecordFuture, RecordMetadata
     from .client.read_only import ReadOnlyStore
@@ -64,7 +64,7 @@ __all__ = [
 _MODULES = {
     "Consumer": "client.consumer",
     "ConsumerGroupMetadata": "coordinator.groups.membership",
-    "ConsumerRecord": "client.consumer.records",
+    "ConsumerRecord": "client.consumer.consumer_records",
     "LogstoreError": "errors",
     "OffsetAndMetadata": "coordinator.groups.offsets",
     "OffsetAndTimestamp": "client.arguments",

@@ -12,9 +12,8 @@ import pyarrow as pa
 
 from logstore.columns.arrow_batches import binary_array, headers_array
 from logstore.columns.batch_table import FIELD_NAMES, BatchTable, Int64Array
-from logstore.columns.record_windows import RecordWindow
+from logstore.columns.decoded_records import Records, timestamp_types
 from logstore.layout.batch import TRANSACTIONAL_FLAG
-from logstore.view.records import timestamp_types
 
 from .schemas import TYPES
 
@@ -31,7 +30,7 @@ class KeptRecords:
         kept: int64[n], ascending: positions of the records in the window; or a slice.
     """
 
-    window: RecordWindow
+    window: Records
     batches: BatchTable
     kept: Int64Array | slice
     topic: str
@@ -40,7 +39,7 @@ class KeptRecords:
     @property
     def count(self) -> int:
         """The number of records."""
-        return self.column(self.window.records.offset).size
+        return self.column(self.window.offset).size
 
     @cached_property
     def rows(self) -> Int64Array:
@@ -74,18 +73,18 @@ def timestamps(times_ms: Int64Array, is_null: npt.NDArray[np.bool_] | None = Non
 
 
 def _key(kept: KeptRecords) -> pa.Array:
-    records = kept.window.records
+    records = kept.window
     return binary_array(records.data, kept.column(records.key_position), kept.column(records.key_size))
 
 
 def _value(kept: KeptRecords) -> pa.Array:
-    records = kept.window.records
+    records = kept.window
     return binary_array(records.data, kept.column(records.value_position), kept.column(records.value_size))
 
 
 def _headers(kept: KeptRecords) -> pa.Array:
     """Return lists of structs; null for a record without headers, as in Spark's Kafka source."""
-    records = kept.window.records
+    records = kept.window
     counts = kept.column(records.header_count)
     if not counts.any():
         return pa.nulls(counts.size)
@@ -97,13 +96,13 @@ MAKERS: dict[str, Callable[[KeptRecords], pa.Array]] = {
     "value": _value,
     "topic": lambda kept: pa.repeat(pa.scalar(kept.topic, pa.string()), kept.count),
     "partition": lambda kept: pa.repeat(pa.scalar(kept.partition, pa.int32()), kept.count),
-    "offset": lambda kept: pa.array(kept.column(kept.window.records.offset)),
-    "timestamp": lambda kept: timestamps(kept.column(kept.window.records.timestamp)),
+    "offset": lambda kept: pa.array(kept.column(kept.window.offset)),
+    "timestamp": lambda kept: timestamps(kept.column(kept.window.timestamp)),
     "timestampType": lambda kept: pa.array(timestamp_types(kept.batches).astype(np.int32)[kept.rows]),
     "headers": _headers,
     "producer_id": lambda kept: kept.batch_field("producer_id"),
     "producer_epoch": lambda kept: kept.batch_field("producer_epoch"),
-    "sequence": lambda kept: pa.array(kept.column(kept.window.records.sequence)),
+    "sequence": lambda kept: pa.array(kept.column(kept.window.sequence)),
     "partition_leader_epoch": lambda kept: kept.batch_field("partition_leader_epoch"),
     "is_transactional": lambda kept: pa.array((kept.batches.attributes & TRANSACTIONAL_FLAG != 0)[kept.rows]),
 }

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from logstore.columns.batch_table import FIELD_NAMES, BatchTable, ByteArray
+from logstore.columns.decoded_records import timestamp_types
 from logstore.layout.batch import (
     CODEC_MASK,
     CONTROL_FLAG,
@@ -17,7 +18,6 @@ from logstore.layout.batch import (
     TRANSACTIONAL_FLAG,
 )
 from logstore.model import Codec, TimestampType
-from logstore.view.records import timestamp_types
 
 from .arrow_records import timestamps
 from .options import Options

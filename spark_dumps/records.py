@@ -10,7 +10,7 @@ from pyspark.sql.datasource import InputPartition
 
 from logstore.columns.batch_table import BatchTable, BoolArray, ByteArray
 from logstore.columns.legacy import fill_legacy_is_valid
-from logstore.columns.record_windows import BadBatch, record_windows
+from logstore.columns.record_windows import record_windows
 from logstore.disk.loaded import LoadedFile
 from logstore.errors import CorruptRecordError, DataDirectoryError, LogstoreError
 from logstore.folds.committed_filter import is_in_aborted
@@ -89,10 +89,10 @@ def _records(
         yield _located(one, table, row, error)
     rows = np.flatnonzero(is_wanted & (table.is_valid != 0))
     for window in record_windows(data, table, rows, RECORD_COUNT_MAX):
-        if isinstance(window, BadBatch):
-            yield _located(one, table, window.row, window.error)
+        if window.error is not None:
+            yield _located(one, table, int(window.batch_rows[-1]), window.error)
             continue
-        offsets = window.records.offset
+        offsets = window.offset
         is_kept = (offsets >= one.first_offset) & (offsets < one.end_offset)
         if is_kept.any():
             kept = slice(None) if is_kept.all() else np.flatnonzero(is_kept)

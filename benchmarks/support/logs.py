@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.support.page_cache import read_again
 from logstore.clock import now_ms
 from logstore.columns.batch_table import BatchTable, scan
+from logstore.columns.decoded_records import Records
 from logstore.columns.in_order import in_order
-from logstore.columns.record_windows import RecordWindow
 from logstore.config.topic import parse_config
 from logstore.disk.mapped import MappedFile
 from logstore.kernels.scan import batches as fields
@@ -98,7 +98,7 @@ def sizes_of_one(directory: Path, call: Callable[[], object]) -> Sequence[int]:
     return sizes
 
 
-def windows_of(path: Path, *, is_ahead: bool) -> Iterator[RecordWindow]:
+def windows_of(path: Path, *, is_ahead: bool) -> Iterator[Records]:
     """Decode the records of a segment that is opened anew, as `FileRecords` is: every checksum, every record.
 
     A helper decodes beside the reader, or all is done in turn.
@@ -108,18 +108,18 @@ def windows_of(path: Path, *, is_ahead: bool) -> Iterator[RecordWindow]:
     fetched = Fetched(data, OffsetMetadata(0, 0, 0), str(path), False, None, bounds)
     decoder = WindowDecoder(fetched, 0, None, is_committed=False, check_crc=True)
     parts = in_order(decoder.next_window, decoder.decode) if is_ahead else decoder.decoded()
-    return (window for part in parts for window in part.windows if isinstance(window, RecordWindow))
+    return (window for part in parts for window in part.windows if window.error is None)
 
 
 def decode_all(path: Path, *, is_ahead: bool = False) -> int:
     """Decode a segment and return the number of its records."""
-    return sum(len(window.records) for window in windows_of(path, is_ahead=is_ahead))
+    return sum(len(window) for window in windows_of(path, is_ahead=is_ahead))
 
 
 def sums_of(path: Path, *, is_ahead: bool) -> tuple[int, int]:
     """Return (records, bytes of values plus the number of odd offsets), as `LogBench.java` counts them."""
     count = size = 0
     for window in windows_of(path, is_ahead=is_ahead):
-        count += len(window.records)
-        size += int((window.records.value_size + window.records.offset % 2).sum())
+        count += len(window)
+        size += int((window.value_size + window.offset % 2).sum())
     return count, size

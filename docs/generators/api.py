@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import logstore
-from logstore.client.consumer.records import Lag
+from logstore.client.consumer.consumer_records import Lag
 from logstore.columns.any_columns import record_columns
+from logstore.columns.decoded_records import Record, Records
 from logstore.log.append.request import AppendInfo
 from logstore.model import FetchIsolation
 from logstore.store.metadata.topics import TopicDescription
 from logstore.view.partition_reader import PartitionReader
-from logstore.view.records import Record, RecordChunk, RecordReader
+from logstore.view.record_reader import RecordReader
 
 from .markdown import prose
 
@@ -55,7 +56,7 @@ _PARTS: list[tuple[str, str, list[Any]]] = [
             AppendInfo,
             PartitionReader,
             RecordReader,
-            RecordChunk,
+            Records,
             Record,
             record_columns,
             FetchIsolation,

@@ -11,7 +11,7 @@ from ..store.data_directory import DataDirectory
 from ..store.read_only import ReadOnlyDirectory
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
-from .consumer.records import ConsumerRecord
+from .consumer.consumer_records import ConsumerRecord
 from .serializers import Deserializer
 from .whole_topics import partitions_of, read_topic
 

@@ -20,7 +20,7 @@ from ..errors import IllegalStateError
 from ..store.data_directory import DataDirectory
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
-from .consumer.records import ConsumerRecord
+from .consumer.consumer_records import ConsumerRecord
 from .producer import Producer
 from .producer.config import parse_producer_config
 from .serializers import Deserializer, Serializer

@@ -9,7 +9,7 @@ from ..model import TopicPartition
 from ..store.data_directory import DataDirectory
 from ..store.read_only import ReadOnlyDirectory
 from .consumer import Consumer
-from .consumer.records import ConsumerRecord
+from .consumer.consumer_records import ConsumerRecord
 
 
 def partitions_of(directory: DataDirectory | ReadOnlyDirectory, topic: str) -> list[TopicPartition]:

@@ -1,15 +1,13 @@
-"""Records of many batches, of any magic and codec, in windows of one record table each.
+"""Records of many batches, of any magic and codec, in windows.
 
 Uncompressed batches are decoded in place. Streams of compressed ones are joined into one buffer, and so are messages of
 magic 0 and 1. Most batches take a fast path, many in one kernel call; the others are read one by one. A batch that
-cannot be read yields a `BadBatch` in its place, and reading goes on behind it.
+cannot be read yields `Records` with an error in its place, and reading goes on behind it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,6 +18,7 @@ from ..kernels.decode.batches import RECORDS_FULL, WRONG_CHECKSUM, decode_batche
 from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from ..model import Codec
 from .batch_table import BatchTable, ByteArray, Int64Array
+from .decoded_records import Records
 from .legacy import LegacyRecord, legacy_entry, read_legacy_records
 from .record_table import BatchRecords, RecordTable
 from .window_memory import new_matrix, new_stream_buffer
@@ -32,47 +31,9 @@ _OTHER = -1  # kind of batches that are read one by one
 _POSITIONS = [fields.KEY_POSITION, fields.VALUE_POSITION, fields.HEADERS_POSITION]
 
 
-@dataclass(frozen=True)
-class RecordWindow:
-    """Records in file order.
-
-    Attributes:
-        records: positions of keys and values ascend.
-        batch_rows: int64[m], rows of the batch table.
-        batch_ends: int64[m], the record behind each batch's last one; the first batch starts at 0.
-    """
-
-    records: RecordTable
-    batch_rows: Int64Array
-    batch_ends: Int64Array
-
-    @cached_property
-    def counts(self) -> Int64Array:
-        """int64[m], the record count of each batch."""
-        return np.diff(self.batch_ends, prepend=0)
-
-    @property
-    def starts(self) -> Int64Array:
-        """int64[m], the first record of each batch."""
-        return self.batch_ends - self.counts
-
-    @cached_property
-    def rows(self) -> Int64Array:
-        """int64[n], the row of the batch table that each record is of."""
-        return np.repeat(self.batch_rows, self.counts)
-
-
-@dataclass(frozen=True)
-class BadBatch:
-    """The batch of a row cannot be read, or not to its end; its good records come before this."""
-
-    row: int
-    error: LogstoreError
-
-
 def record_windows(
     data: ByteArray, batches: BatchTable, rows: Int64Array, capacity: int | None = None
-) -> Iterator[RecordWindow | BadBatch]:
+) -> Iterator[Records]:
     """Yield the records of the batches of some rows, in order.
 
     Args:
@@ -86,10 +47,8 @@ def record_windows(
     if rows[-1] - rows[0] != rows.size - 1:
         # what is left out, as markers between data, would part the others into runs of few batches
         for window in record_windows(data, batches.taken(rows), np.arange(rows.size), capacity):
-            if isinstance(window, BadBatch):
-                yield BadBatch(int(rows[window.row]), window.error)
-            else:
-                yield replace(window, batch_rows=rows[window.batch_rows])
+            window.batches, window.batch_rows = batches, rows[window.batch_rows]
+            yield window
         return
     capacity = capacity or RECORD_COUNT_MAX
     kinds = _kinds(batches)[rows]
@@ -101,17 +60,17 @@ def record_windows(
         yield from _run_windows(data, batches, kind, int(run[0]), int(run[-1]) + 1, capacity)
 
 
-def whole_batch_windows(data: ByteArray, batches: BatchTable, rows: Int64Array) -> Iterator[RecordWindow]:
+def whole_batch_windows(data: ByteArray, batches: BatchTable, rows: Int64Array) -> Iterator[Records]:
     """Yield `record_windows` with each batch as a whole in one window; batches without records may be left out.
 
     Raises:
         InvalidRecordError, DecompressionError, …: a batch that cannot be read, with its position and offset.
     """
-    parts: list[RecordWindow] = []
+    parts: list[Records] = []
     for window in record_windows(data, batches, rows, WHOLE_RECORD_COUNT_MAX):
-        if isinstance(window, BadBatch):
-            error = window.error
-            error.position, error.offset = int(batches.position[window.row]), int(batches.base_offset[window.row])
+        if (error := window.error) is not None:
+            row = window.batch_rows[-1]
+            error.position, error.offset = int(batches.position[row]), int(batches.base_offset[row])
             raise error
         if parts and parts[-1].batch_rows[-1] != window.batch_rows[0]:
             yield _whole(parts)
@@ -121,14 +80,14 @@ def whole_batch_windows(data: ByteArray, batches: BatchTable, rows: Int64Array) 
         yield _whole(parts)
 
 
-def _whole(parts: list[RecordWindow]) -> RecordWindow:
+def _whole(parts: list[Records]) -> Records:
     """Join windows, and the parts of each batch in them."""
     rows = np.concatenate([part.batch_rows for part in parts])
-    ends = np.cumsum(np.concatenate([part.counts for part in parts]))
+    ends = np.cumsum(np.concatenate([part.batch_counts for part in parts]))
     is_last = np.append(rows[1:] != rows[:-1], True)
     if is_last.all():
         return parts[0]
-    return RecordWindow(_joined([part.records for part in parts]), rows[is_last], ends[is_last])
+    return _joined(parts, parts[0].batches, rows[is_last], ends[is_last])
 
 
 def _kinds(batches: BatchTable) -> Int64Array:
@@ -143,7 +102,7 @@ def _kinds(batches: BatchTable) -> Int64Array:
 
 def _run_windows(
     data: ByteArray, batches: BatchTable, kind: int, row: int, row_end: int, capacity: int
-) -> Iterator[RecordWindow | BadBatch]:
+) -> Iterator[Records]:
     if kind == Codec.NONE:
         bounds = batches.record_bounds(row, row_end)
         return _decoded(data, data, fields.PLAIN, bounds, batches, row, row_end, capacity)
@@ -154,7 +113,7 @@ def _run_windows(
 
 def _stream_windows(
     data: ByteArray, batches: BatchTable, codec: Codec, row: int, row_end: int, capacity: int
-) -> Iterator[RecordWindow | BadBatch]:
+) -> Iterator[Records]:
     starts, ends = batches.record_bounds(row, row_end)
     first_row = row
     while row < row_end:
@@ -181,7 +140,7 @@ def _decoded(
     row: int,
     row_end: int,
     capacity: int,
-) -> Iterator[RecordWindow | BadBatch]:
+) -> Iterator[Records]:
     """Yield the records of some rows, as many at a time as a matrix has room for.
 
     Args:
@@ -203,10 +162,10 @@ def _decoded(
         count = int(record_rows[stop])
         if count:
             batch_ends = record_rows[row + 1 : stop + 1].copy()
-            yield RecordWindow(RecordTable(content, matrix, count), np.arange(row, stop), batch_ends)
+            yield Records(content, matrix, count, batches, np.arange(row, stop), batch_ends)
         del matrix
         if status == WRONG_CHECKSUM:
-            yield BadBatch(stop, CorruptRecordError("Record is corrupt"))
+            yield Records.unreadable(batches, stop, CorruptRecordError("Record is corrupt"))
             stop += 1
         elif status != fields.OK and (status != RECORDS_FULL or stop == row):
             # a batch that is larger than a window, or fails: read alone it yields what is good of it
@@ -215,8 +174,8 @@ def _decoded(
         row = stop
 
 
-def _other_windows(data: ByteArray, batches: BatchTable, row: int, row_end: int) -> Iterator[RecordWindow | BadBatch]:
-    parts = _Parts()
+def _other_windows(data: ByteArray, batches: BatchTable, row: int, row_end: int) -> Iterator[Records]:
+    parts = _Parts(batches)
     for number in range(row, row_end):
         try:
             for part in _parts_of(data, batches, number):
@@ -225,7 +184,7 @@ def _other_windows(data: ByteArray, batches: BatchTable, row: int, row_end: int)
                 parts.add(part, number)
         except LogstoreError as error:
             yield from parts.taken()
-            yield BadBatch(number, error)
+            yield Records.unreadable(batches, number, error)
     yield from parts.taken()
 
 
@@ -261,7 +220,8 @@ def _legacy_table(messages: list[LegacyRecord]) -> RecordTable:
 class _Parts:
     """Tables to be joined into a window: over one buffer, or each over a small one of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, batches: BatchTable) -> None:
+        self._batches = batches
         self._clear()
 
     def _clear(self) -> None:
@@ -288,15 +248,17 @@ class _Parts:
         self._rows.append(row)
         self._record_count += table.count
 
-    def taken(self) -> Iterator[RecordWindow]:
+    def taken(self) -> Iterator[Records]:
         """Yield all tables joined into one window, and drop them."""
         if self._record_count:
             ends = np.cumsum([table.count for table in self._tables])
-            yield RecordWindow(_joined(self._tables), np.array(self._rows), ends)
+            yield _joined(self._tables, self._batches, np.array(self._rows), ends)
         self._clear()
 
 
-def _joined(tables: list[RecordTable]) -> RecordTable:
+def _joined(
+    tables: Sequence[RecordTable], batches: BatchTable, batch_rows: Int64Array, batch_ends: Int64Array
+) -> Records:
     matrix = np.concatenate([table.matrix[:, : table.count] for table in tables], axis=1)
     streams = [tables[0].data]
     shift = end = column = 0
@@ -307,4 +269,4 @@ def _joined(tables: list[RecordTable]) -> RecordTable:
         matrix[_POSITIONS, column : column + table.count] += shift
         column += table.count
     data = streams[0] if len(streams) == 1 else np.concatenate(streams)
-    return RecordTable(data, matrix, matrix.shape[1])
+    return Records(data, matrix, matrix.shape[1], batches, batch_rows, batch_ends)

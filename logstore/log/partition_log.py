@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 
 from ..calls import LOG, alone
+from ..columns.decoded_records import Records
 from ..config.topic import DEDUPE_BUFFER_SIZE, LogConfig, is_tiered
 from ..disk.lock import invalidate_when_forked
 from ..folds.leader_epochs import LeaderEpochs
@@ -23,7 +24,6 @@ from ..folds.verification import VerificationGuard
 from ..model import FetchIsolation
 from ..view.log_view import LogView, ReadableLog
 from ..view.read import ReadBounds
-from ..view.records import RecordChunk
 from .cleaner.choice import Cleanable, cleanable
 from .cleaner.rounds import clean
 from .log_appends import LogAppends
@@ -134,9 +134,7 @@ class PartitionLog(LogAppends, ReadableLog):
             )
             return LogView(state.segments.view(), bounds, LeaderEpochs(state.epochs.entries))
 
-    def tail(
-        self, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int
-    ) -> RecordChunk | None:
+    def tail(self, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int) -> Records | None:
         """Return the records up to the end if there are few, see `read_tail`; else None."""
         return read_tail(self.state, start_offset, isolation, check_crc=check_crc, size_max=size_max)
 

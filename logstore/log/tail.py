@@ -14,7 +14,7 @@ import numpy as np
 
 from ..calls import alone_in_log
 from ..columns.batch_table import BatchTable
-from ..columns.record_table import RecordTable
+from ..columns.decoded_records import Records
 from ..errors import LogstoreError
 from ..folds import committed_filter
 from ..folds.committed_filter import CommittedFilter
@@ -22,7 +22,6 @@ from ..kernels.decode import records as decode
 from ..kernels.decode.tail import BATCH_CAPACITY, RECORD_CAPACITY, TailStruct, decode_tail
 from ..kernels.scan import batches as scan
 from ..model import FetchIsolation
-from ..view.records import RecordChunk
 from .state import LogState
 
 SIZE_MAX = 64 * 1024  # bytes
@@ -37,21 +36,25 @@ class _Decoder:
         tail.columns = self.columns = np.empty((scan.COLUMN_COUNT, BATCH_CAPACITY), np.int64)
         tail.state = np.empty(decode.STATE_COUNT, np.int64)
         tail.records = self.records = np.empty((decode.COLUMN_COUNT, RECORD_CAPACITY), np.int64)
-        tail.record_counts = self.record_counts = np.empty(BATCH_CAPACITY, np.int64)
+        tail.record_ends = self.record_ends = np.empty(BATCH_CAPACITY, np.int64)
         self.run = decode_tail.bound(tail).run
 
-    def decode(self, data: bytes, start_offset: int, end_offset: int, *, check_crc: bool) -> RecordChunk | None:
+    def decode(self, data: bytes, start_offset: int, end_offset: int, *, check_crc: bool) -> Records | None:
         tail = self.tail
         tail.size, tail.checks_crc = len(data), check_crc
         tail.start_offset, tail.end_offset = start_offset, end_offset
         if self.run(data) != decode.OK:
             return None
-        count, first, end = tail.row_count, tail.first_record, tail.record_count
-        batches = BatchTable(self.columns[:, :count].copy(), count, scan.END, len(data))
-        matrix = self.records[:, first:end].copy()
-        rows = np.repeat(np.arange(count), self.record_counts[:count])[first:]
-        return RecordChunk(
-            RecordTable(np.frombuffer(data, np.uint8), matrix, end - first), batches, rows, tail.next_offset
+        first, end = tail.first_record, tail.record_count
+        rows = np.arange(tail.row_count)
+        return Records(
+            np.frombuffer(data, np.uint8),
+            self.records[:, first:end].copy(),
+            end - first,
+            BatchTable(self.columns[:, : rows.size].copy(), rows.size, scan.END, len(data)),
+            rows,
+            np.maximum(self.record_ends[: rows.size] - first, 0),
+            next_offset=tail.next_offset,
         )
 
 
@@ -60,7 +63,7 @@ _spare: deque[_Decoder] = deque(maxlen=_SPARE_COUNT_MAX)  # append and pop are a
 
 def read_tail(
     state: LogState, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int
-) -> RecordChunk | None:
+) -> Records | None:
     """Return all records from an offset to the end that `isolation` sets, or None if they are not for this reader.
 
     Args:
@@ -93,13 +96,11 @@ def read_tail(
     return found if found is None or not aborted else _committed(found, aborted)
 
 
-def _committed(found: RecordChunk, aborted: list[tuple[int, int]]) -> RecordChunk | None:
+def _committed(found: Records, aborted: list[tuple[int, int]]) -> Records | None:
     """Leave out the records of aborted transactions: (producer id, first offset) each."""
-    batches, data = found.batches, found.records.data
+    batches = found.batches
     try:
-        is_aborted = committed_filter.step(CommittedFilter(aborted), data, batches, 0, len(batches))
+        is_aborted = committed_filter.step(CommittedFilter(aborted), found.data, batches, 0, len(batches))
     except LogstoreError:  # a marker that cannot be read: `records` gives what is before it
         return None
-    is_kept = ~is_aborted[found.rows]
-    matrix = np.ascontiguousarray(found.records.matrix[:, is_kept])
-    return RecordChunk(RecordTable(data, matrix, matrix.shape[1]), batches, found.rows[is_kept], found.next_offset)
+    return found.select(~is_aborted[found.rows])

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..columns.batch_table import BatchTable, ByteArray, Int64Array, scan
-from ..columns.record_windows import BadBatch, RecordWindow, record_windows
+from ..columns.decoded_records import Records
+from ..columns.record_windows import record_windows
 from ..columns.window_scan import scan_windows
 from ..errors import LogstoreError, SchemaError
 from ..folds.transaction_marker import read_marker
@@ -128,16 +129,16 @@ def _records(
     data: ByteArray, table: BatchTable, rows: Int64Array, first_offset: int = 0
 ) -> Iterator[ReplayedRecord | LogstoreError]:
     for window in record_windows(data, table, rows):
-        if isinstance(window, BadBatch):
-            window.error.position = int(table.position[window.row])
-            window.error.offset = int(table.base_offset[window.row])
-            yield window.error
+        if (error := window.error) is not None:
+            row = window.batch_rows[-1]
+            error.position, error.offset = int(table.position[row]), int(table.base_offset[row])
+            yield error
         else:
             yield from _of_window(window, table.producer_id[window.rows].tolist(), first_offset)
 
 
-def _of_window(window: RecordWindow, producer_ids: list[int], first_offset: int) -> Iterator[ReplayedRecord]:
-    records, data = window.records, window.records.data.data
+def _of_window(records: Records, producer_ids: list[int], first_offset: int) -> Iterator[ReplayedRecord]:
+    data = records.data.data
     fields = (records.key_position, records.key_size, records.value_position, records.value_size)
     places = zip(*(field.tolist() for field in fields), strict=True)
     ids = zip(records.offset.tolist(), records.timestamp.tolist(), producer_ids, strict=True)

@@ -7,8 +7,8 @@ import zlib
 import numpy as np
 
 from ..columns.batch_table import BatchTable
+from ..columns.decoded_records import Records
 from ..columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
-from ..columns.record_windows import BadBatch
 from ..errors import CorruptRecordError, LogstoreError
 from ..kernels.scan import batches as scan
 from ..kernels.scan.crc32c import crc32c
@@ -68,11 +68,13 @@ def bad_batch(fetched: Fetched, table: BatchTable, row: int, offset: int) -> Log
     return None
 
 
-def bad_window(fetched: Fetched, table: BatchTable, bad: BadBatch, offset: int) -> LogstoreError:
+def bad_window(fetched: Fetched, bad: Records, offset: int) -> LogstoreError:
     """Return the error of a batch whose records could not be decoded, or whose checksum turned out to be wrong."""
-    if table.is_valid[bad.row] == 0:
-        return _bad_row(fetched, table, bad.row, offset)
-    return located(bad.error, fetched, int(table.position[bad.row]), int(table.base_offset[bad.row]))
+    table, row = bad.batches, int(bad.batch_rows[-1])
+    assert bad.error is not None
+    if table.is_valid[row] == 0:
+        return _bad_row(fetched, table, row, offset)
+    return located(bad.error, fetched, int(table.position[row]), int(table.base_offset[row]))
 
 
 def _int_at(fetched: Fetched, position: int, size: int) -> int:

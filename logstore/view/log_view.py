@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from ..columns.decoded_records import Records
 from ..folds.leader_epochs import LeaderEpochs
 from ..model import FetchIsolation
 from .offset_for_timestamp import TimestampAndOffset, fetchable_offset_for_timestamp
 from .read import INT_MAX, Fetched, ReadBounds, read
-from .records import RecordChunk, RecordReader
+from .record_reader import RecordReader
 from .segments import Segments
 
 
@@ -52,9 +53,7 @@ class ReadableLog(ABC):
             min_one_message=min_one_message,
         )
 
-    def tail(
-        self, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int
-    ) -> RecordChunk | None:
+    def tail(self, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int) -> Records | None:
         """Return all records from an offset on if that is less work than `records`; else None."""
         return None
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
-from ..columns.record_windows import BadBatch, RecordWindow, record_windows
+from ..columns.decoded_records import Records
+from ..columns.record_windows import record_windows
 from ..kernels.scan import batches as fields
 from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, LOG_APPEND_TIME_FLAG, MAGIC_V2
 from ..model import Codec
@@ -65,17 +66,17 @@ class _Checker:
             found = f"{table.size[row] - HEADER_SIZE} bytes"
             yield BadRecords(row, "nothing behind the header of a batch without records", found)
         for window in record_windows(data, table, rows):
-            if isinstance(window, BadBatch):
-                found = window.error.message or str(window.error.found or type(window.error).__name__)
-                yield BadRecords(window.row, "records that can be read", found)
-            elif len(window.records):
+            if (error := window.error) is not None:
+                found = error.message or str(error.found or type(error).__name__)
+                yield BadRecords(int(window.batch_rows[-1]), "records that can be read", found)
+            elif len(window):
                 yield from self._bad_offsets(table, window)
                 yield from _bad_timestamps(table, window)
                 yield from _bad_nulls(window)
                 yield from self._unreached_timestamps(table, window)
 
-    def _bad_offsets(self, table: BatchTable, window: RecordWindow) -> Iterator[BadRecords]:
-        rows, offsets = window.rows, window.records.offset
+    def _bad_offsets(self, table: BatchTable, window: Records) -> Iterator[BadRecords]:
+        rows, offsets = window.rows, window.offset
         before = np.concatenate([[-1], offsets[:-1]])
         is_first = np.concatenate([[True], rows[1:] != rows[:-1]])
         before[is_first] = table.base_offset[rows[is_first]] - 1
@@ -86,15 +87,15 @@ class _Checker:
             expected = f"an offset from {int(before[record]) + 1} to {int(table.last_offset[rows[record]])}"
             yield BadRecords(int(rows[record]), expected, f"offset {int(offsets[record])} in a record")
 
-    def _unreached_timestamps(self, table: BatchTable, window: RecordWindow) -> Iterator[BadRecords]:
+    def _unreached_timestamps(self, table: BatchTable, window: Records) -> Iterator[BadRecords]:
         """Yield batches whose largest timestamp no record has, unless the broker set it; some end in a later window."""
-        timestamps = window.records.timestamp
-        counts = np.diff(window.batch_ends, prepend=0)
+        timestamps = window.timestamp
+        counts = window.batch_counts
         rows, firsts = window.batch_rows[counts > 0], (window.batch_ends - counts)[counts > 0]
         largest, counts = np.maximum.reduceat(timestamps, firsts), counts[counts > 0]
         if self._last.row == rows[0]:
             largest[0], counts[0] = max(largest[0], self._last.largest), counts[0] + self._last.record_count
-        self._last = _Unfinished(int(rows[-1]), int(window.records.offset[-1]), int(largest[-1]), int(counts[-1]))
+        self._last = _Unfinished(int(rows[-1]), int(window.offset[-1]), int(largest[-1]), int(counts[-1]))
         is_asked = (counts == table.record_count[rows]) & (table.attributes[rows] & LOG_APPEND_TIME_FLAG == 0)
         for index in np.flatnonzero(is_asked & (largest < table.max_timestamp[rows])).tolist():
             expected = f"a record with timestamp {int(table.max_timestamp[rows[index]])}, the batch's largest"
@@ -110,22 +111,23 @@ class _Unfinished(NamedTuple):
     record_count: int = 0
 
 
-def _bad_nulls(window: RecordWindow) -> Iterator[BadRecords]:
+def _bad_nulls(window: Records) -> Iterator[BadRecords]:
     """Yield nulls of another size than -1, whose byte is 1; Java reads any negative size as null (`DefaultRecord`)."""
-    records = window.records
+    rows, data = window.rows, window.data
     for name, sizes, positions in (
-        ("key", records.key_size, records.key_position),
-        ("value", records.value_size, records.value_position),
+        ("key", window.key_size, window.key_position),
+        ("value", window.value_size, window.value_position),
     ):
         nulls = np.flatnonzero(sizes < 0)
-        for record in nulls[records.data[positions[nulls] - 1] != _NULL].tolist():
-            row = int(window.rows[record])
-            yield BadRecords(row, f"a {name} of -1 bytes or more", f"a smaller size, at a {name} that is null")
+        for record in nulls[data[positions[nulls] - 1] != _NULL].tolist():
+            yield BadRecords(
+                int(rows[record]), f"a {name} of -1 bytes or more", f"a smaller size, at a {name} that is null"
+            )
 
 
-def _bad_timestamps(table: BatchTable, window: RecordWindow) -> Iterator[BadRecords]:
+def _bad_timestamps(table: BatchTable, window: Records) -> Iterator[BadRecords]:
     rows = window.rows
-    timestamps, largest = window.records.timestamp, table.max_timestamp[rows]
+    timestamps, largest = window.timestamp, table.max_timestamp[rows]
     is_wrong = (timestamps > largest) & (table.attributes[rows] & LOG_APPEND_TIME_FLAG == 0)  # of the producer
     for record in np.flatnonzero(is_wrong).tolist():
         expected = f"timestamps up to {int(largest[record])}, the batch's largest"

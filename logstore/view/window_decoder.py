@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..columns.batch_table import BatchTable, BoolArray, compute_is_valid
-from ..columns.record_windows import BadBatch, RecordWindow, record_windows
+from ..columns.decoded_records import Records
+from ..columns.record_windows import record_windows
 from ..columns.window_scan import walker
 from ..errors import LogstoreError
 from ..folds import committed_filter
@@ -32,28 +33,19 @@ STREAMS_AHEAD_SIZE = 16 * 1024 * 1024  # decompressed bytes of a window that are
 
 
 class Window(NamedTuple):
-    """Batches, and which of the first `row_end` have records for the reader; `error` is that of the next batch."""
+    """Batches, and the records that the reader gets from the first `row_end` of them.
+
+    Attributes:
+        is_kept: bool[row_end], which batches have records for the reader.
+        error: of the batch behind those, if already known.
+        records: in order, once decoded; nothing counts behind an error.
+    """
 
     table: BatchTable
     is_kept: BoolArray
     row_end: int
     error: LogstoreError | None
-
-
-class DecodedWindow(NamedTuple):
-    """Batches, and the records that the reader gets from the first `row_end` of them.
-
-    Attributes:
-        kept: the batches of these records; rows of `windows` count in it.
-        windows: in order; nothing counts behind a `BadBatch`.
-        error: of the batch behind those, if already known.
-    """
-
-    table: BatchTable
-    kept: BatchTable
-    windows: Iterable[RecordWindow | BadBatch]
-    row_end: int
-    error: LogstoreError | None
+    records: Iterable[Records] = ()
 
 
 class WindowDecoder:
@@ -73,7 +65,7 @@ class WindowDecoder:
         self._walk = walker(fetched.data, 0, size, capacity=ROW_COUNT_MAX, window_size=window_size)
         self._filter = CommittedFilter(fetched.aborted_transactions or ())
 
-    def decoded(self) -> Generator[DecodedWindow]:
+    def decoded(self) -> Generator[Window]:
         """Yield all windows; records are decoded when asked for."""
         while (window := self.next_window()) is not None:
             yield self._checked(window)
@@ -89,21 +81,21 @@ class WindowDecoder:
         row_end = is_aborted.size
         return Window(table, self._has_records(table, row_end) & ~is_aborted, row_end, error)
 
-    def decode(self, window: Window) -> DecodedWindow:
+    def decode(self, window: Window) -> Window:
         """Decode the records of a window, except streams that grow too large; for several threads."""
         checked = self._checked(window)
-        later = iter(checked.windows)
-        ready: list[RecordWindow | BadBatch] = []
+        later = iter(checked.records)
+        ready: list[Records] = []
         size = 0
-        for each in later:
-            ready.append(each)
-            if isinstance(each, RecordWindow) and each.records.data is not self._fetched.data:
-                size += each.records.data.size
+        for records in later:
+            ready.append(records)
+            if records.data is not self._fetched.data:
+                size += records.data.size
             if size > STREAMS_AHEAD_SIZE:
                 break
-        return checked._replace(windows=chain(ready, later))
+        return checked._replace(records=chain(ready, later))
 
-    def _checked(self, window: Window) -> DecodedWindow:
+    def _checked(self, window: Window) -> Window:
         table, row_end = window.table, window.row_end
         if self._check_crc:
             self._check_others(table, self._checked_with_records(window))
@@ -111,8 +103,8 @@ class WindowDecoder:
         error = window.error if row_end <= bad_row else None
         row_end = min(row_end, bad_row)
         kept = _rows_of(table, window.is_kept[:row_end])
-        windows = record_windows(self._fetched.data, kept, np.arange(len(kept)), RECORD_COUNT_MAX)
-        return DecodedWindow(table, kept, windows, row_end, error)
+        records = record_windows(self._fetched.data, kept, np.arange(len(kept)), RECORD_COUNT_MAX)
+        return Window(table, window.is_kept, row_end, error, records)
 
     def _step_filter(self, table: BatchTable) -> tuple[BoolArray, LogstoreError | None]:
         """Return which batches belong to aborted transactions, up to one that cannot be read, and its error."""

@@ -21,11 +21,11 @@ from click.testing import CliRunner
 import logstore
 from logstore import ReadOnlyStore
 from logstore.audit.directory_audit import AuditedDirectory, audit_directory
+from logstore.columns.decoded_records import Record
 from logstore.errors import DataDirectoryError, UnknownTopicOrPartitionError
 from logstore.layout.file_names import parse_partition_directory
 from logstore.model import FetchIsolation
 from logstore.view.partition_reader import PartitionReader
-from logstore.view.records import Record
 from logstore_tools.commands import logstore as command_line
 from tests.support.broker import Broker
 from tests.support.oracle import Oracle
@@ -54,7 +54,7 @@ class Follower:
         self.position = max(self.position, bounds.log_start_offset)
         records = self.reader.records(self.position, isolation=FetchIsolation.READ_COMMITTED)
         for chunk in records.chunks():
-            assert int(chunk.records.offset[0]) >= self.position
+            assert int(chunk.offset[0]) >= self.position
             self.got += chunk.to_records()
             self.position = chunk.next_offset
         assert self.position <= bounds.last_stable_offset

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from logstore.columns.batch_table import scan
+from logstore.columns.decoded_records import Record
 from logstore.config.topic import parse_config
 from logstore.errors import LogstoreError
 from logstore.kernels.scan.crc32c import crc32c
@@ -26,7 +27,7 @@ from logstore.log.state import LogState
 from logstore.model import FetchIsolation
 from logstore.view.offset_for_timestamp import offset_for_timestamp
 from logstore.view.read import ReadBounds, read
-from logstore.view.records import Record, RecordReader
+from logstore.view.record_reader import RecordReader
 from tests.kafka.judge import Asked
 from tests.naive.transactional_log import transactional_log
 from tests.recovery.cases import NOW_MS, Case, damaged_cases, golden_cases

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 import logstore
+from logstore.columns.decoded_records import Record
 from logstore.model import FetchIsolation
-from logstore.view.records import Record
 from spark_dumps.schemas import columns_of, struct_of
 from spark_dumps.sink import StagedRows, TransactionalSink
 from spark_dumps.source import KafkaSegments

@@ -19,7 +19,7 @@ from functools import partial
 
 import logstore
 from logstore.client.consumer import Consumer
-from logstore.client.consumer.records import Records
+from logstore.client.consumer.consumer_records import RecordsByPartition
 from logstore.client.producer import Producer
 from logstore.client.store import Store
 from logstore.errors import LogstoreError, Recovery
@@ -98,7 +98,7 @@ class Worker:
                 self.give_up(records)
         return True
 
-    def transform(self, records: Records) -> None:
+    def transform(self, records: RecordsByPartition) -> None:
         """Write what comes of the records, and that they are done."""
         self.producer.begin_transaction()
         transaction = b"%d-%d" % (os.getpid(), self.dice.getrandbits(60))
@@ -116,7 +116,7 @@ class Worker:
         self.producer.send_offsets_to_transaction(next_offsets(records), self.consumer.group_metadata())
         self.producer.commit_transaction()
 
-    def give_up(self, records: Records) -> None:
+    def give_up(self, records: RecordsByPartition) -> None:
         """Abort, and read the same records again."""
         self.producer.abort_transaction()
         for partition, batch in records.items():
@@ -132,7 +132,7 @@ class Worker:
                 continue  # it cannot go on: that is why it is replaced
         self.producer, self.consumer = self.new_producer(), self.new_consumer()
 
-    def die_and_come_back(self, records: Records) -> None:
+    def die_and_come_back(self, records: RecordsByPartition) -> None:
         """Be a zombie: go on after another has the transactional id. The group notices only later."""
         if self.dice.random() < 0.5:
             self.producer.flush()
@@ -149,7 +149,7 @@ class Worker:
         zombie_consumer.close()
 
 
-def next_offsets(records: Records) -> dict[TopicPartition, int]:
+def next_offsets(records: RecordsByPartition) -> dict[TopicPartition, int]:
     """Where each partition goes on."""
     return {partition: batch[-1].offset + 1 for partition, batch in records.items()}
 

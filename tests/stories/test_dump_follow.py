@@ -198,7 +198,7 @@ def test_a_committed_dump_goes_on_when_transactions_end(tmp_path: Path, monkeypa
             f"Dumping {tmp_path / 'orders-0' / name}.log" for name in (f"{0:020}", f"{4:020}")
         ]
         chunks = log.records(isolation=COMMITTED).chunks()
-        expected = [int(offset) for chunk in chunks for offset in chunk.records.offset]
+        expected = [int(offset) for chunk in chunks for offset in chunk.offset]
         assert [offset for look in offsets_of(printed) for offset in look] == expected
         assert looks.told == []
 

@@ -13,8 +13,8 @@ from collections import Counter
 from pathlib import Path
 
 from logstore.client.store import Store
+from logstore.columns.decoded_records import Record
 from logstore.model import FetchIsolation
-from logstore.view.records import Record
 from tests.house.sources import ROOT
 from tests.stories.exactly_once_program import GROUP, OUTPUTS, PARTITION_COUNT, open_store
 from tests.support.sampling import case_count

@@ -94,7 +94,7 @@ def test_a_reader_that_begins_late_sees_the_same(directory: Path) -> None:
 
     def offsets(reader: PartitionReader) -> list[int]:
         chunks = reader.records(isolation=FetchIsolation.READ_COMMITTED).chunks()
-        return [int(offset) for chunk in chunks for offset in chunk.records.offset]
+        return [int(offset) for chunk in chunks for offset in chunk.offset]
 
     assert offsets(early.reader) == offsets(late)
     assert len(offsets(late)) > 100

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from logstore.columns.batch_table import scan
+from logstore.columns.decoded_records import Record
 from logstore.config.topic import parse_config
 from logstore.disk.seam import Seam
 from logstore.log.append.request import AppendInfo
@@ -16,7 +17,6 @@ from logstore.log.load.loader import LoadSettings
 from logstore.log.load.opening import open_log
 from logstore.log.partition_log import PartitionLog
 from logstore.view.log_view import ReadableLog
-from logstore.view.records import Record
 from tests.support.encoder import SOME_TIME, Batch
 from tests.support.seams import UnsyncedSeam
 

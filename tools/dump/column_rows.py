@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from logstore.columns.batch_table import BatchTable, ByteArray, Int64Array
+from logstore.columns.decoded_records import Records
 from logstore.columns.record_table import RecordTable, unknown_codec
-from logstore.columns.record_windows import RecordWindow
 from logstore.errors import LogstoreError
 from logstore.kernels.rules import increment_sequence
 from logstore.kernels.scan import batches as scan
@@ -102,13 +102,13 @@ class ColumnRows:
         if rows.size:
             self.write_interleaved(_batch_rows(table, rows), Rows("record", 0, {}), [0] * rows.size)
 
-    def write_records(self, table: BatchTable, batches: Int64Array, window: RecordWindow, records: Int64Array) -> None:
+    def write_records(self, table: BatchTable, batches: Int64Array, window: Records, records: Int64Array) -> None:
         """Write headers of v2 batches, each before those of the window's records that are its, and these records."""
-        self.note_offsets(window.records.offset)
+        self.note_offsets(window.offset)
         attributes = table.attributes[window.rows]
         if self._options.skips_metadata:  # nothing is left of a control record
             records = records[attributes[records] & CONTROL_FLAG == 0]
-        found, error = _record_rows(window.records, records, attributes, self._options)
+        found, error = _record_rows(window, records, attributes, self._options)
         batch_rows = window.rows[records]
         if error is not None:
             batches = batches[batches <= batch_rows[found.size]]

@@ -13,7 +13,7 @@ import numpy as np
 
 from logstore.columns.batch_table import BatchTable, ByteArray, Int64Array
 from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
-from logstore.columns.record_windows import BadBatch, record_windows
+from logstore.columns.record_windows import record_windows
 from logstore.errors import CorruptRecordError, InvalidRecordError, LogstoreError
 from logstore.layout.batch import CODEC_MASK, MAGIC_V2
 from logstore.layout.legacy import MAGIC
@@ -85,14 +85,14 @@ class SlowRows:
             last_row: the last row whose header is written already.
         """
         for window in record_windows(self.data, table, rows):
-            if isinstance(window, BadBatch):
+            if window.error is not None:
                 if self._filter is None:
-                    self._writer.write_batches(table, rows[(rows > last_row) & (rows <= window.row)])
+                    self._writer.write_batches(table, rows[(rows > last_row) & (rows <= window.batch_rows[-1])])
                 raise window.error
             if self._filter is None:
-                records, batches = np.arange(window.records.count), rows[rows <= window.batch_rows[-1]]
+                records, batches = np.arange(window.count), rows[rows <= window.batch_rows[-1]]
             else:
-                records = np.flatnonzero(self._filter.records(window.records))
+                records = np.flatnonzero(self._filter.records(window))
                 batches = np.unique(window.rows[records])
             batches = batches[batches > last_row]
             self._writer.write_records(table, batches, window, records if self._is_deep else records[:0])

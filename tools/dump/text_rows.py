@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from logstore.columns.batch_table import BatchTable, Int64Array
+from logstore.columns.decoded_records import Records
 from logstore.columns.record_table import RecordTable, record_error, unknown_codec
-from logstore.columns.record_windows import RecordWindow
 from logstore.kernels.decode import records as decode
 from logstore.kernels.dump import batches as dump_text
 from logstore.kernels.dump import state as dump_state
@@ -67,9 +67,9 @@ class LogTextRows(TextRows):
             self._printer.print_rows(table, row, row + 1)
         state[dump_state.FLAGS] = flags
 
-    def write_records(self, table: BatchTable, batches: Int64Array, window: RecordWindow, records: Int64Array) -> None:
+    def write_records(self, table: BatchTable, batches: Int64Array, window: Records, records: Int64Array) -> None:
         """Print the lines of batches, each before the lines of its records."""
-        chunk = window.records
+        chunk: RecordTable = window
         if records.size < chunk.count:
             chunk = RecordTable(chunk.data, np.ascontiguousarray(chunk.matrix[:, records]), records.size)
         batch_rows = window.rows[records]

@@ -39,12 +39,12 @@ from ..arguments import (
 )
 from ..serializers import Deserializer
 from .config import ConsumerConfig
+from .consumer_records import ConsumerRecord, Lag, RecordsByPartition
 from .fetcher import Fetcher
 from .membership import Membership, RebalanceListener, required_member
 from .polling import Polling
 from .positions import EARLIEST, LATEST, Positions
 from .queries import Partition, PartitionQueries
-from .records import ConsumerRecord, Lag, Records
 from .subscription import SubscriptionState
 
 _LOGGER = logging.getLogger("logstore")
@@ -157,7 +157,7 @@ class Consumer(PartitionQueries, ClosedInWith):
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> Records:
+    def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> RecordsByPartition:
         """Return the next records by partition, and move the positions behind them.
 
         Args:

@@ -9,20 +9,20 @@ from typing import Any
 
 from ... import clock
 from ...columns.arrow_batches import record_schema
+from ...columns.decoded_records import Records
 from ...errors import LogstoreError, OffsetOutOfRangeError, SerializationError
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
 from ...store.fetch import LOOK_AGAIN_S, Arrivals
-from ...view.records import RecordChunk
 from ..serializers import Deserializer, deserialized
 from .config import ConsumerConfig
+from .consumer_records import ConsumerRecord, NextOffsets, RecordsByPartition
 from .positions import Positions
-from .records import ConsumerRecord, NextOffsets, Records
 
 
 class _Fetch:
-    """Decoded records of one partition, which are handed out piece by piece; each piece becomes Python objects then.
+    """Records records of one partition, which are handed out piece by piece; each piece becomes Python objects then.
 
     Attributes:
         position: offset before which all were handed out.
@@ -33,7 +33,7 @@ class _Fetch:
     __slots__ = ("_chunks", "chunk", "count", "made", "partition", "position", "row")
 
     def __init__(
-        self, partition: TopicPartition, position: int, chunk: RecordChunk, chunks: Iterator[RecordChunk] | None
+        self, partition: TopicPartition, position: int, chunk: Records, chunks: Iterator[Records] | None
     ) -> None:
         self.partition, self.position, self.chunk = partition, position, chunk
         self.row, self.count = 0, len(chunk)
@@ -44,7 +44,7 @@ class _Fetch:
         """Move the position behind the next `count` records."""
         self.row += count
         self.count -= count
-        self.position = int(self.chunk.records.offset[self.row]) if self.count else self.chunk.next_offset
+        self.position = int(self.chunk.offset[self.row]) if self.count else self.chunk.next_offset
 
 
 class Fetcher:
@@ -88,7 +88,7 @@ class Fetcher:
         """Let `wait` return at once; any thread may call it."""
         self._arrivals.wake()
 
-    def collect(self, count_max: int) -> tuple[Records, NextOffsets]:
+    def collect(self, count_max: int) -> tuple[RecordsByPartition, NextOffsets]:
         """Return the records that there are now, and the positions behind them, which the caller has to enter.
 
         An error behind these records waits for the next call. A partition that a deserializer has moved by `seek` is
@@ -99,7 +99,7 @@ class Fetcher:
         """
         self._positions.sought.clear()
         self._collected_for = self._turn_is_for  # stays if the current fetch suffices and the turn is not used
-        found: Records = {}
+        found: RecordsByPartition = {}
         moved: NextOffsets = {}
         fetch, self._fetch = self._fetch, None  # an interrupt drops it, as it would be ahead of the positions
         if fetch is not None and not self._is_wanted(fetch):

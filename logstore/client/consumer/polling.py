@@ -12,10 +12,10 @@ from ...errors import IllegalStateError, ReentrantCallError, RequestTimedOutErro
 from ...model import TopicPartition
 from ...store.fetch import LOOK_AGAIN_S
 from .config import ConsumerConfig
+from .consumer_records import ConsumerRecord, Iteration, NextOffsets, RecordsByPartition
 from .fetcher import Fetcher
 from .membership import Membership, RebalanceListener
 from .positions import Positions
-from .records import ConsumerRecord, Iteration, NextOffsets, Records
 
 _PAUSE_S = 0.05  # between two looks at what no append announces: the group, a commit, `fetch.max.wait.ms`
 _POLL_INTERVAL_S = 0.05  # between two looks at the group during an iteration
@@ -103,7 +103,7 @@ class Polling:
         self._iteration = _NOTHING
         self._next_poll_s = 0.0
 
-    def poll(self, timeout_ms: float, count_max: int) -> Records:
+    def poll(self, timeout_ms: float, count_max: int) -> RecordsByPartition:
         """See `Consumer.poll`."""
         return self._handed_out(timeout_ms, lambda: self._fetcher.collect(count_max), len)
 

@@ -39,7 +39,7 @@ class TailStruct(Struct):
     columns: Words  # int64[scan.COLUMN_COUNT, BATCH_CAPACITY], out
     state: Words  # int64[decode.STATE_COUNT], out
     records: Words  # int64[decode.COLUMN_COUNT, RECORD_CAPACITY], out
-    record_counts: Words  # int64[BATCH_CAPACITY], out: of each batch
+    record_ends: Words  # int64[BATCH_CAPACITY], out: the record behind the last of each batch
 
 
 @device
@@ -79,7 +79,7 @@ def _decode_row(tail: Any, data: Any, row: int) -> int:
         previous = offset
     if previous >= tail.next_offset:
         return NOT_PLAIN
-    words_at(tail.record_counts)[row] = tail.record_count - first
+    words_at(tail.record_ends)[row] = tail.record_count
     return OK
 
 

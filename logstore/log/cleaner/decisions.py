@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...columns.batch_table import BatchTable, BoolArray, Int64Array
-from ...columns.record_windows import RecordWindow
+from ...columns.decoded_records import Records
 from ...folds.producer_state import newest_batches
 from ...kernels.fold import producer_entries as fields
 from ...kernels.scan import batches as scan
@@ -102,25 +102,23 @@ def retention(
     )
 
 
-def kept_records(
-    round_: Round, window: RecordWindow, is_control_batch: BoolArray, keeps_tombstones: BoolArray
-) -> BoolArray:
-    """Return bool[len(window.records)]: the records that stay (`shouldRetainRecord`).
+def kept_records(round_: Round, window: Records, is_control_batch: BoolArray, keeps_tombstones: BoolArray) -> BoolArray:
+    """Return bool[len(window)]: the records that stay (`shouldRetainRecord`).
 
     Args:
         is_control_batch, keeps_tombstones: bool[m] of the batches of the window.
     """
-    records = window.records
+    records = window
     has_value, has_key = records.value_size >= 0, records.key_size >= 0
     is_latest = round_.offset_map.is_latest(records)
-    is_wanted = has_key & is_latest & (has_value | np.repeat(keeps_tombstones, window.counts))
+    is_wanted = has_key & is_latest & (has_value | np.repeat(keeps_tombstones, window.batch_counts))
     is_behind = records.offset > round_.offset_map.latest_offset
-    kept: BoolArray = is_wanted | is_behind | np.repeat(is_control_batch, window.counts)
+    kept: BoolArray = is_wanted | is_behind | np.repeat(is_control_batch, window.batch_counts)
     return kept
 
 
-def count_in_batches(window: RecordWindow, flags: BoolArray) -> Int64Array:
+def count_in_batches(window: Records, flags: BoolArray) -> Int64Array:
     """Return int64[m]: the number of flagged records in each batch."""
     sums = np.concatenate([[0], np.cumsum(flags)])
-    counts: Int64Array = sums[window.batch_ends] - sums[window.starts]
+    counts: Int64Array = sums[window.batch_ends] - sums[window.batch_starts]
     return counts

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...columns.batch_table import BatchTable, ByteArray
-from ...columns.record_windows import RecordWindow, whole_batch_windows
+from ...columns.decoded_records import Records
+from ...columns.record_windows import whole_batch_windows
 from ..segment.log_segment import LogSegment
 from ..state import LogState
 from .aborting import reading, require_going_on
@@ -80,8 +81,8 @@ def put_table(
     offset_map.begin_table(table)
     is_wanted = ~transactions.discardable(data, table) & ~table.is_control
     for window in whole_batch_windows(data, table, np.flatnonzero(is_wanted)):
-        done_count = offset_map.put(window.records)
-        if done_count < window.records.count:
+        done_count = offset_map.put(window)
+        if done_count < window.count:
             offset_map.latest_offset = _latest_offset(offset_map, table, window, done_count, start_offset)
             return False
     passed = table.last_offset[table.last_offset >= start_offset]
@@ -91,12 +92,12 @@ def put_table(
 
 
 def _latest_offset(
-    offset_map: OffsetMap, table: BatchTable, window: RecordWindow, done_count: int, start_offset: int
+    offset_map: OffsetMap, table: BatchTable, window: Records, done_count: int, start_offset: int
 ) -> int:
     """Return the last offset in the map, after a batch that found it full."""
     batch = int(np.searchsorted(window.batch_ends, done_count, side="right"))
     last = offset_map.last_put
-    if last is not None and last[0] >= window.starts[batch]:
+    if last is not None and last[0] >= window.batch_starts[batch]:
         return last[1]
     passed = table.last_offset[: window.batch_rows[batch]]
     passed = passed[passed >= start_offset]

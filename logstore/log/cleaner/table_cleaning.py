@@ -6,10 +6,11 @@ import numpy as np
 
 from ...columns.batch_rebuilding import AS_IT_WAS, empty_batch, rebuild_batches
 from ...columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
+from ...columns.decoded_records import Records
 from ...columns.header_columns import columns_of_table
 from ...columns.record_building import build_batch
 from ...columns.record_table import RecordTable
-from ...columns.record_windows import RecordWindow, whole_batch_windows
+from ...columns.record_windows import whole_batch_windows
 from ...errors import InvalidRecordError
 from ...layout import legacy
 from ...layout.batch import MAGIC_V2
@@ -57,35 +58,35 @@ class TableCleaning:
         blocks = [block for block in np.split(rows, np.flatnonzero(begins) + 1) if block.size]
         return [self.sources[self.source[block[0]]][self.start[block[0]] : ends[block[-1]]] for block in blocks]
 
-    def _place(self, window: RecordWindow, kept: BoolArray) -> None:
+    def _place(self, window: Records, kept: BoolArray) -> None:
         """Choose a source for each batch of a window: dropped, copied or rebuilt."""
         rows, retention = window.batch_rows, self._retention
         kept_counts = count_in_batches(window, kept)
-        has_tombstones = count_in_batches(window, kept & (window.records.value_size < 0)) > 0
+        has_tombstones = count_in_batches(window, kept & (window.value_size < 0)) > 0
         needs_horizon = (has_tombstones | retention.has_empty_transaction[rows]) & ~retention.has_horizon[rows]
         # a whole batch of magic 0 or 1 is rebuilt too: as v2, as in Kafka
-        is_whole = (kept_counts == window.counts) & ~needs_horizon & (self._table.magic[rows] >= MAGIC_V2)
+        is_whole = (kept_counts == window.batch_counts) & ~needs_horizon & (self._table.magic[rows] >= MAGIC_V2)
         self.source[rows[(kept_counts > 0) & is_whole]] = _COPIED
         rebuilt = np.flatnonzero((kept_counts > 0) & ~is_whole)
         if rebuilt.size:
             horizon_ms = self._round.now_ms + self._round.delete_retention_ms
             self._rebuild(window, kept, rebuilt, np.where(needs_horizon[rebuilt], horizon_ms, AS_IT_WAS))
 
-    def _rebuild(self, window: RecordWindow, kept: BoolArray, batches: Int64Array, horizons_ms: Int64Array) -> None:
+    def _rebuild(self, window: Records, kept: BoolArray, batches: Int64Array, horizons_ms: Int64Array) -> None:
         is_v2 = self._table.magic[window.batch_rows[batches]] >= MAGIC_V2
         for batch, horizon_ms in zip(batches[~is_v2].tolist(), horizons_ms[~is_v2].tolist(), strict=True):
-            start, end = int(window.starts[batch]), int(window.batch_ends[batch])
+            start, end = int(window.batch_starts[batch]), int(window.batch_ends[batch])
             row = window.batch_rows[batch]
-            built = _upgraded(window.records, self._table, row, np.flatnonzero(kept[start:end]) + start, horizon_ms)
+            built = _upgraded(window, self._table, row, np.flatnonzero(kept[start:end]) + start, horizon_ms)
             self._take(np.array([row]), built, np.zeros(1, np.int64), np.array([built.size]))
         batches, horizons_ms = batches[is_v2], horizons_ms[is_v2]
         if batches.size:
             is_rebuilt = np.zeros(window.batch_rows.size, np.bool_)
             is_rebuilt[batches] = True
             # batches that are copied or dropped take no part
-            kept = kept & np.repeat(is_rebuilt, window.counts)
+            kept = kept & np.repeat(is_rebuilt, window.batch_counts)
             rows, ends = window.batch_rows[batches], window.batch_ends[batches]
-            new = rebuild_batches(window.records, self._table, rows, ends, kept, horizons_ms)
+            new = rebuild_batches(window, self._table, rows, ends, kept, horizons_ms)
             self._take(rows, new.data, new.table.position, new.table.size)
 
     def _empty(self, rows: Int64Array) -> None:

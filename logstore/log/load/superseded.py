@@ -53,7 +53,7 @@ class Cleaning:
             asked = rows[~table.is_control[rows] & ~np.isin(table.base_offset[rows], self._aborted_batches)]
         try:
             for window in whole_batch_windows(data, table, asked):
-                records = window.records
+                records = window
                 is_lost = ~np.isin(records.offset, self._kept_offsets)
                 if self._newest is not None:
                     is_newest = (records.key_size >= 0) & (records.offset >= self._newest.find(records))
@@ -70,7 +70,7 @@ class Cleaning:
             with self._directory.map(name) as log:
                 for run in _runs(log, name):
                     for window in whole_batch_windows(run.data, run.table, np.arange(run.first_row, run.row_end)):
-                        yield window.records.offset.copy()
+                        yield window.offset.copy()
 
     def _old_runs(self) -> Iterator[Run]:
         """Yield the good batches of the replaced segments and of those behind them, as they are on the disk."""
@@ -108,7 +108,7 @@ class Cleaning:
             is_wanted = ~run.table.is_control[rows] & ~np.isin(run.table.base_offset[rows], self._aborted_batches)
             try:
                 for window in whole_batch_windows(run.data, run.table, rows[is_wanted]):
-                    if newest.put(window.records) < window.records.count:
+                    if newest.put(window) < window.count:
                         return newest
             except LogstoreError:
                 continue  # its keys are unknown, so the older records of these keys are not superseded

@@ -11,6 +11,7 @@ import pytest
 from logstore.client.producer.batch import RecordMetadata
 from logstore.client.producer.queues import partition_for_key
 from logstore.client.store import Store
+from logstore.columns.decoded_records import Record
 from logstore.errors import (
     BufferExhaustedError,
     CoordinatorLoadInProgressError,
@@ -27,7 +28,6 @@ from logstore.errors import (
 )
 from logstore.log.partition_log import PartitionLog
 from logstore.model import TopicPartition
-from logstore.view.records import Record
 from tests.support.stores import patient_producer
 
 TOPICS = {"t": 3, "one": 1}

@@ -7,7 +7,7 @@ import pytest
 
 from logstore.columns import record_windows as module
 from logstore.columns.batch_table import scan
-from logstore.columns.record_windows import BadBatch, RecordWindow, record_windows
+from logstore.columns.record_windows import record_windows
 from logstore.kernels.decode.records import TOGETHER
 from tests.naive import legacy
 from tests.support.encoder import GZIP, LZ4, NONE, SNAPPY, ZSTD, Batch, Rec, compressed
@@ -36,11 +36,11 @@ def rows_of(content: bytes, rows: list[int] | None = None) -> tuple[list[Row], l
     found: list[Row] = []
     bad, sizes = [], []
     for window in record_windows(data, table, np.arange(len(table)) if rows is None else np.array(rows, np.int64)):
-        if isinstance(window, BadBatch):
-            bad.append(window.row)
+        if window.error is not None:
+            bad.append(int(window.batch_rows[-1]))
             continue
-        assert isinstance(window, RecordWindow)
-        records = window.records
+        assert window.error is None
+        records = window
         assert (np.diff(records.value_position) >= 0).all()
         sizes.append(len(records))
         for number, row in enumerate(window.rows.tolist()):
@@ -166,8 +166,8 @@ def test_windows_that_are_kept_stay_as_they_are() -> None:
     content = b"".join(batch(10 * row, 8, [LZ4, ZSTD, NONE][row // 20]) for row in range(60))
     data = np.frombuffer(content, np.uint8)
     table = scan(data)
-    kept = [window for window in record_windows(data, table, np.arange(60)) if isinstance(window, RecordWindow)]
-    values = [window.records.value(0) for window in kept]
+    kept = [window for window in record_windows(data, table, np.arange(60)) if window.error is None]
+    values = [window.value(0) for window in kept]
     assert values == [b"value %d" % (10 * int(window.rows[0])) for window in kept]
     assert len(kept) == 3
 

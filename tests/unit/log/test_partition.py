@@ -329,7 +329,7 @@ def test_indexes_of_the_active_segment_are_as_the_file_will_be(open_log: Open) -
     offsets, timestamps = active.offset_index.offsets.tolist(), active.time_index.timestamps.tolist()
     assert (offsets, timestamps) == ([1, 2, 3, 4], [1, 2, 3, 4])
     log.close()
-    closed = open_log().segments.last
+    closed = open_log().state.segments.last
     assert closed.offset_index.offsets.tolist() == offsets
     assert closed.time_index.timestamps.tolist() == timestamps
 

@@ -185,7 +185,7 @@ def test_reader_of_a_range_gives_its_records(log: PartitionLog) -> None:
         log.append_as_leader(batch(b"%03d" % number, 5))
     reader = log.records(7, end_offset=133)
     chunks = list(reader.chunks())
-    offsets = np.concatenate([chunk.records.offset for chunk in chunks])
+    offsets = np.concatenate([chunk.offset for chunk in chunks])
     assert offsets.tolist() == list(range(7, 133))
     assert reader.position == 133
     columns = chunks[0].columns()
@@ -208,7 +208,7 @@ def test_a_wrong_checksum_is_told_after_the_records_before_it(log: PartitionLog)
         found += [record.offset for chunk in reader.chunks() for record in chunk.to_records()]
     assert (reader.position, caught.value.offset) == (6, 6)
     unchecked = log.records(check_crc=False)
-    assert [offset for chunk in unchecked.chunks() for offset in chunk.records.offset] == list(range(9))
+    assert [offset for chunk in unchecked.chunks() for offset in chunk.offset] == list(range(9))
 
 
 def test_readers_beside_a_writer_see_whole_batches_one_after_the_other(log: PartitionLog) -> None:
@@ -221,7 +221,7 @@ def test_readers_beside_a_writer_see_whole_batches_one_after_the_other(log: Part
         while not (is_over.is_set() and reader_position == log.high_watermark):
             reader = log.records(reader_position, isolation=(FetchIsolation.READ_UNCOMMITTED, COMMITTED)[number])
             for chunk in reader.chunks():
-                offsets = chunk.records.offset
+                offsets = chunk.offset
                 if offsets[0] != reader_position or (np.diff(offsets) != 1).any():
                     problems.append(f"at {reader_position}: {offsets}")
                 values_seen += len(chunk)

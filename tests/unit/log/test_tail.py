@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from logstore.columns.decoded_records import Record
 from logstore.folds.producer_update import AppendOrigin
 from logstore.log.partition_log import PartitionLog
 from logstore.log.tail import SIZE_MAX
 from logstore.model import FetchIsolation
-from logstore.view.records import Record
 from tests.properties.fold_stories import marker
 from tests.support.dice import Dice
 from tests.support.encoder import LZ4, TRANSACTIONAL, Batch, Rec

@@ -19,7 +19,7 @@ from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
 from logstore.log.load.recovered import RecoveredLog
 from logstore.model import FetchIsolation
-from logstore.view import records
+from logstore.view import record_reader
 from logstore.view.folder import PartitionFolder
 from logstore.view.follower import settled_names
 from logstore.view.live_segment import DirectoryChangedError
@@ -46,9 +46,7 @@ def directory(tmp_path: Path, log: TransactionalLog) -> Path:
 
 
 def offsets(reader: PartitionReader, isolation: FetchIsolation = COMMITTED, start: int | None = None) -> list[int]:
-    return [
-        int(offset) for chunk in reader.records(start, isolation=isolation).chunks() for offset in chunk.records.offset
-    ]
+    return [int(offset) for chunk in reader.records(start, isolation=isolation).chunks() for offset in chunk.offset]
 
 
 def recover(directory: Path) -> RecoveredLog:
@@ -72,7 +70,7 @@ def renamed(directory: Path, base_offset: int, old: str, new: str) -> None:
 def _threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_table, "WINDOW_SIZE", 700)
     if request.param == "two threads":
-        monkeypatch.setattr(records, "PARALLEL_SIZE_MIN", 0)
+        monkeypatch.setattr(record_reader, "PARALLEL_SIZE_MIN", 0)
 
 
 @pytest.mark.usefixtures("_threads")
@@ -105,7 +103,7 @@ def test_records_before_a_wrong_checksum_are_given(
         assert offsets(reader, isolation) == visible(log, isolation)
         return
     with pytest.raises(CorruptRecordError, match=f"at offset {bad_offset} is invalid"):
-        found.extend(int(offset) for chunk in records_of.chunks() for offset in chunk.records.offset)
+        found.extend(int(offset) for chunk in records_of.chunks() for offset in chunk.offset)
     assert found == [offset for offset in visible(log, isolation) if offset < bad_offset]
     assert records_of.position <= bad_offset
 

@@ -36,7 +36,7 @@ def test_the_dump_of_an_isolation_level_has_the_records_of_a_consumer(
         if not list(directory.glob("*.log")) or directory.name.startswith(("__", "broken-")):
             continue
         chunks = PartitionReader(str(directory)).records(isolation=isolation).chunks()
-        expected = [int(offset) for chunk in chunks for offset in chunk.records.offset]
+        expected = [int(offset) for chunk in chunks for offset in chunk.offset]
         assert offsets_of(directory, "--isolation-level", isolation.value) == expected
         assert offsets_of(directory, "--isolation-level", isolation.value, kind="json") == expected
         count += len(expected)

@@ -30,7 +30,7 @@ class ConsumerRecord(NamedTuple):
     leader_epoch: int | None
 
 
-Records = dict[TopicPartition, list[ConsumerRecord]]
+RecordsByPartition = dict[TopicPartition, list[ConsumerRecord]]
 #: the next offset to read, by partition
 NextOffsets = dict[TopicPartition, int]
 
@@ -69,7 +69,7 @@ class Iteration:
 
     __slots__ = ("_ends", "change_count", "records", "row", "settled_row")
 
-    def __init__(self, records: Records, ends: NextOffsets, change_count: int) -> None:
+    def __init__(self, records: RecordsByPartition, ends: NextOffsets, change_count: int) -> None:
         """`ends`: positions behind all records."""
         self.records: list[ConsumerRecord] = list(chain.from_iterable(records.values()))
         self.row = self.settled_row = 0
