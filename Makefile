@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-interpreted prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel docs reference lock clean prove-interrupts
+.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel docs reference lock clean prove-interrupts
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,12 @@ test-long: setup lint ## check everything whole, from a fresh seed (an hour; LOG
 
 test-unit test-properties test-kafka test-spark: test-%: setup
 	$(SHM) $(PYTEST) $(SAMPLE) tests/$*
+
+SPARK_VERSIONS := 4.0.5 4.1.4 4.2.1 4.3.0
+test-spark-versions: setup ## hold each version of Spark to the answers of the installed one (2 GB of downloads, into .spark)
+	@for version in $(SPARK_VERSIONS); do [ -d .spark/$$version/pyspark ] || \
+	  $(BIN)/python -m pip install --quiet --no-cache-dir --no-deps --no-build-isolation --target .spark/$$version pyspark==$$version || exit 1; done
+	LOGSTORE_SPARK_VERSIONS=.spark $(PYTEST) -q -p no:cacheprovider tests/spark/test_versions.py
 
 test-interpreted: setup
 	NUMBA_DISABLE_JIT=1 $(SHM) $(PYTEST) $(SAMPLE) tests/unit tests/properties -k kernel
@@ -124,5 +130,5 @@ lock: setup ## renew requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra docs --constraint requirements.lock --no-header --output-file requirements-docs.lock pyproject.toml
 
 clean: ## remove what the other targets made
-	rm -rf .venv bench-out build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .test-*.log
+	rm -rf .venv .spark bench-out build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .test-*.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

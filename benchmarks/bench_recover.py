@@ -24,11 +24,11 @@ from benchmarks.support.measure import Floor, Growth, Measured
 from logstore.audit.partition import open_partition
 from logstore.audit.verify import verify_partition
 from logstore.clock import now_ms
-from logstore.columns.window_scan import PARALLEL_SIZE_MIN
 from logstore.disk.side_files import read_producer_snapshot
 from logstore.layout.producer_snapshot import ENTRY_DTYPE, ENTRY_SIZE
 from logstore.layout.producer_snapshot import HEADER_SIZE as SNAPSHOT_HEADER_SIZE
 from logstore.log.load.recover import recover_partition
+from logstore.view.parallel_scan import PARALLEL_SIZE_MIN
 
 INDEX_SIZES = {".index": 10 * MIB, ".timeindex": 10 * MIB - 4}  # `segment.index.bytes` in whole entries
 THREADS = {1: "one thread", 2: "two threads"}

@@ -1,4 +1,4 @@
-"""Kafka's data directories as tables of Apache Spark 4.2 and newer: no broker, no connector jar, no second copy.
+"""Kafka's data directories as tables of Apache Spark 4.0 and newer: no broker, no connector jar, no second copy.
 
     import spark_dumps
     spark = spark_dumps.session()                       or spark_dumps.register(spark), with a session of your own

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from logstore.errors import UsageError
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from logstore.audit.directory_audit import AuditedDirectory
 
 JAVA_VERSION_MIN = 17  # of Spark 4
-SPARK_VERSION_MIN = (4, 2)  # the first with limits for Python stream readers (`ReadLimit`)
+CONNECT = "sc:"  # scheme of a Spark Connect server's address
+_IN_SUBMIT = "PYSPARK_GATEWAY_PORT"  # set by `spark-submit` for the program that it starts, whose JVM has the settings
 UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"  # takes two thirds of TCP's time
 _AUDIT_SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _ADVICE = (
@@ -29,28 +30,49 @@ _ADVICE = (
 )
 
 
-def session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> SparkSession:
+def session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
     """Return the running Spark session, or a new one, with the data source registered.
 
-    Workers run this Python unless PYSPARK_PYTHON is set. In a new session on this machine or on a standalone cluster
-    they talk to their JVM over Unix sockets.
+    What the user set stands: PYSPARK_PYTHON, `spark.pyspark.python`, what `spark-submit` was given. Else workers run
+    this Python. In a new session on this machine or on a standalone cluster they talk to their JVM over Unix sockets.
 
     Args:
-        master: as for `SparkSession.builder.master`.
+        master: as for `SparkSession.builder.master`, or `sc://host` for Spark Connect, which needs no Java here; by
+            default that of `spark-submit`, else `local[*]`.
         settings: more of Spark's configuration, by its dotted keys.
 
     Raises:
         UsageError: PySpark or Java is missing or too old; the advice says what to install.
     """
     check_pyspark()
+    if master is not None and master.startswith(CONNECT):
+        return register(_connected(master, settings or {}))
     check_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(master).appName("logstore")
-    for key, value in {**settings_of(master), **(settings or {})}.items():
+    settings = settings or {}
+    os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python", sys.executable))
+    builder = SparkSession.builder.appName("logstore")
+    if master is None and _IN_SUBMIT not in os.environ:
+        master = "local[*]"
+    if master is not None:
+        builder = builder.master(master)
+        settings = {**settings_of(master), **settings}
+    for key, value in settings.items():
         builder = builder.config(key, value)
     return register(builder.getOrCreate())
+
+
+def _connected(address: str, settings: Mapping[str, str]) -> SparkSession:
+    try:
+        from pyspark.sql.connect.session import SparkSession as ConnectSession
+    except ImportError as error:
+        advice = "pip install 'pyspark-client', or 'pyspark[connect]'"
+        raise UsageError(f"Spark Connect needs {error.name or error}", advice=advice) from error
+    builder = ConnectSession.builder.remote(address)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return cast("SparkSession", builder.getOrCreate())
 
 
 def audit_with_spark(master: str, path: str, now_ms: int, *, decodes: bool = True) -> AuditedDirectory:
@@ -72,6 +94,13 @@ def audit_with_spark(master: str, path: str, now_ms: int, *, decodes: bool = Tru
 
     from .spread import follow_on_executors
 
+    if master.startswith(CONNECT):
+        raise UsageError(
+            "an audit collects facts of partitions from executors, which Spark Connect does not do",
+            expected="a master such as local[*] or spark://host:7077",
+            found=master,
+            advice="read table findings there, or run the audit where the master can be reached",
+        )
     path = os.path.abspath(path)
     require_data_directory(path)
     is_ours = not _is_session_there()
@@ -110,10 +139,18 @@ def register(spark: SparkSession) -> SparkSession:
     Raises:
         UsageError: its Spark is too old.
     """
-    _check_version("the session's Spark", spark.version)
+    from .versions import require_spark
+
+    require_spark("the session's Spark", spark.version)
+    from pyspark.errors import AnalysisException
+
     from .source import KafkaSegments
 
-    spark.dataSource.register(KafkaSegments)
+    try:
+        spark.dataSource.register(KafkaSegments)
+    except AnalysisException as error:
+        if "already exists" not in str(error):  # Spark found it in `pyspark_kafka_segments`
+            raise
     return spark
 
 
@@ -124,7 +161,9 @@ def check_pyspark() -> None:
         import pyspark
     except ImportError as error:
         raise UsageError(f"{error.name} is not installed", advice="pip install 'logstore-kafka[spark]'") from error
-    _check_version("PySpark", pyspark.__version__)
+    from .versions import require_spark
+
+    require_spark("PySpark", pyspark.__version__)
 
 
 def check_java() -> None:
@@ -141,10 +180,3 @@ def check_java() -> None:
         raise UsageError(
             f"{java} cannot run Spark", expected=f"Java {JAVA_VERSION_MIN}", found=lines[0], advice=_ADVICE
         )
-
-
-def _check_version(name: str, version: str) -> None:
-    numbers = re.match(r"(\d+)\.(\d+)", version)
-    if numbers is None or (int(numbers[1]), int(numbers[2])) < SPARK_VERSION_MIN:
-        least = ".".join(map(str, SPARK_VERSION_MIN))
-        raise UsageError(f"{name} is too old", expected=f"{least} or newer", found=version)

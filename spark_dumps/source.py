@@ -32,7 +32,7 @@ one, or finds another `meta.properties` fails the query, and names its host and 
 | `failOnDataLoss` | `false`: if an offset is gone, read from the nearest one |
 | `minPartitions` | least number of tasks, of at most about 512 MiB each; default: tasks of about 128 MiB |
 | `mode` | at damage, `FAILFAST` (default) raises, `PERMISSIVE` and `DROPMALFORMED` go on behind it |
-| `maxRecordsPerTrigger`, `maxOffsetsPerTrigger` | about the largest number of offsets in a batch of a stream |
+| `maxRecordsPerTrigger`, `maxOffsetsPerTrigger` | about the most offsets in a batch of a stream; Spark 4.2 and newer |
 | `ignore_network_config` | `true`: options about brokers (`kafka.bootstrap.servers` …) are ignored, not refused |
 | `now` | reference time for ages in table `findings`, epoch ms; default: the clock |
 | `columnNameOfCorruptRecord` | `_corrupt_record`; the column for errors with mode `PERMISSIVE` |
@@ -128,9 +128,9 @@ class KafkaSegments(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return a reader of the given columns for `readStream`."""
-        from .stream import RecordsStream
+        from .stream import make_stream
 
-        return RecordsStream(parse_options(self._given, is_stream=True), schema)
+        return make_stream(parse_options(self._given, is_stream=True), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return a writer of rows with these columns."""

@@ -14,7 +14,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from logstore.disk.side_files import topic_id_of
@@ -30,6 +29,14 @@ from .pyspark_parts import leave_out_broken_pipes
 from .records import TABLE, read_task
 from .schemas import arrow_schema
 from .tables import check_columns
+from .versions import (
+    HAS_READ_LIMITS,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+    require_read_limits,
+)
 
 Key = tuple[str, int]
 OffsetsJson = dict[str, dict[str, Any]]
@@ -45,6 +52,8 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if options.table != "records":
             raise UsageError("a stream follows records", expected="table records", found=options.table)
         check_columns(TABLE, options, schema)
+        if options.trigger_record_count_max is not None:
+            require_read_limits("maxRecordsPerTrigger or maxOffsetsPerTrigger")
         self._options = options
         self._schema = schema
         self._target: dict[Key, int] | None = None
@@ -161,6 +170,42 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             found=what,
             advice="set failOnDataLoss to false to go on with the records that are left, or use a new checkpoint",
         )
+
+
+class RecordsStreamWithoutLimits(RecordsStream):
+    """Follows the partitions for Spark 4.0 and 4.1, which ask for the end of a batch without telling its start.
+
+    The start is the end of the batch before; the first batch after a restart has none. What a new batch has lost is
+    found when the batch is planned.
+    """
+
+    _start: OffsetsJson | None = None
+
+    def initialOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name
+        """Return the starting offsets, and keep them; see `RecordsStream`."""
+        self._start = super().initialOffset()
+        return self._start
+
+    def latestOffset(self) -> OffsetsJson:  # type: ignore[override]  # noqa: N802 - Spark's name
+        """Return the end of the next batch: the logs' ends."""
+        return super().latestOffset(self._start or {}, ReadAllAvailable())
+
+    def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
+        """Return the tasks of a batch, whose end is the start of the next; raises as `RecordsStream`."""
+        begins, ends, begin_ids, end_ids = as_offsets(start), as_offsets(end), ids_in(start), ids_in(end)
+        for key in sorted(begins.keys() & ends.keys()):
+            if _is_other(begin_ids, end_ids, key):
+                self._report_loss(f"{directory_name(*key)} is of a new topic of the name", begins[key])
+            elif ends[key] < begins[key]:
+                self._report_loss(f"{directory_name(*key)} ends at offset {ends[key]}", begins[key])
+        tasks = super().partitions(start, end)
+        self._start = end
+        return tasks
+
+
+def make_stream(options: Options, schema: StructType) -> RecordsStream:
+    """Return the reader of a stream for this Spark; raises as `RecordsStream`."""
+    return (RecordsStream if HAS_READ_LIMITS else RecordsStreamWithoutLimits)(options, schema)
 
 
 def _topic_ids(found: Iterable[PartitionBounds]) -> dict[str, str]:

@@ -16,13 +16,13 @@ from benchmarks.support.page_cache import read_again
 from logstore.clock import now_ms
 from logstore.columns.batch_table import BatchTable, scan
 from logstore.columns.decoded_records import Records
-from logstore.columns.in_order import in_order
 from logstore.config.topic import parse_config
 from logstore.disk.mapped import MappedFile
 from logstore.kernels.scan import batches as fields
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
+from logstore.view.parallel_scan import in_order
 from logstore.view.read import Fetched, OffsetMetadata, ReadBounds
 from logstore.view.window_decoder import WindowDecoder
 

@@ -30,15 +30,20 @@ _RANGES = {
 }
 
 
-class SentFieldArguments(TypedDict, total=False):
-    """The fields of `BatchFields` that a producer chooses, as keyword arguments."""
+class ProducerFieldArguments(TypedDict, total=False):
+    """The fields of `BatchFields` that tell a producer, as keyword arguments."""
 
-    codec: Codec
-    level: int | None
     producer_id: int
     producer_epoch: int
     base_sequence: int
     is_transactional: bool
+
+
+class SentFieldArguments(ProducerFieldArguments, total=False):
+    """The fields of `BatchFields` that a producer chooses, as keyword arguments."""
+
+    codec: Codec
+    level: int | None
 
 
 class BatchFieldArguments(SentFieldArguments, total=False):

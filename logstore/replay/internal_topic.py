@@ -14,12 +14,12 @@ import numpy as np
 from ..columns.batch_table import BatchTable, ByteArray, Int64Array, scan
 from ..columns.decoded_records import Records
 from ..columns.record_windows import record_windows
-from ..columns.window_scan import scan_windows
 from ..errors import LogstoreError, SchemaError
 from ..folds.transaction_marker import read_marker
 from ..model import ControlRecordType, FetchIsolation
 from ..view.batch_checks import bad_batch, first_bad_row, located
 from ..view.log_view import ReadableLog
+from ..view.parallel_scan import scan_windows
 from ..view.read import INT_MAX
 
 

@@ -20,10 +20,9 @@ from contextlib import closing
 import numpy as np
 
 from ..columns.decoded_records import Records
-from ..columns.in_order import in_order
-from ..columns.window_scan import PARALLEL_SIZE_MIN
 from ..model import FetchIsolation
 from .batch_checks import bad_batch, bad_window
+from .parallel_scan import PARALLEL_SIZE_MIN, in_order
 from .read import INT_MAX, Fetched, ReadBounds, read
 from .segment import Segment
 from .segments import Segments

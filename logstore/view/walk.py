@@ -25,12 +25,12 @@ from ..columns.batch_table import (
     scan_chunk,
 )
 from ..columns.legacy import fill_legacy_is_valid
-from ..columns.window_scan import scan_windows
 from ..disk.loaded import LoadedFile
 from ..disk.mapped import MappedFile
 from ..kernels.rules import RELATIVE_OFFSET_MAX
 from ..kernels.scan import batches as fields
 from ..layout.batch import HEADER_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
+from .parallel_scan import scan_windows
 
 _SEARCH_SIZE = 1 << 20  # bytes of one step of a search
 _MAGIC_POSITION = 16

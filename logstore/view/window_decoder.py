@@ -16,13 +16,13 @@ import numpy as np
 from ..columns.batch_table import BatchTable, BoolArray, compute_is_valid
 from ..columns.decoded_records import Records
 from ..columns.record_windows import record_windows
-from ..columns.window_scan import walker
 from ..errors import LogstoreError
 from ..folds import committed_filter
 from ..folds.committed_filter import CommittedFilter
 from ..kernels.decode.batches import TO_CHECK
 from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from .batch_checks import first_bad_row, located
+from .parallel_scan import walker
 from .read import Fetched
 
 WINDOW_SIZE_MIN, WINDOW_SIZE_MAX = 1024 * 1024, 8 * 1024 * 1024  # bytes of a window, which one thread works on

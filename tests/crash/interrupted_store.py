@@ -228,17 +228,20 @@ class TransactionWorld(StoreWorld):
 
     def begin(self) -> None:
         """A transaction with records in two partitions."""
-        transaction = Transaction()
-        self.acknowledged.transactions.append(transaction)  # an interrupt may come when it has begun
+        transaction, known = Transaction(), self.acknowledged.transactions
+        known.append(transaction)  # an interrupt may come when it has begun
         try:
             self.producer.begin_transaction()
         except LogstoreError:
-            self.acknowledged.transactions.pop()
+            known[:] = [other for other in known if other is not transaction]
             raise
+        known.sort(key=lambda other: other is transaction)  # last, also if a handler has begun and ended others
         for number in (0, 1, 0):
             (value,) = self.tried(1)
             transaction.values.append(value)
             self._futures.append((value, self.producer.send("a", value, partition=number)))
+            if known[-1] is not transaction:  # a handler has begun another: the value may be in either
+                transaction.values.remove(value)
 
     def begin_and_flush(self) -> None:
         self.begin()

@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
-INSTALLED_AS = {"logstore": "logstore", "tools": "logstore_tools", "spark_dumps": "spark_dumps"}  # folder to package
+INSTALLED_AS = {  # folder to package
+    "logstore": "logstore",
+    "tools": "logstore_tools",
+    "pyspark_kafka_segments": "pyspark_kafka_segments",
+    "spark_dumps": "spark_dumps",
+}
 PROOFS = ("tests", "benchmarks")
 
 

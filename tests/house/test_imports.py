@@ -21,6 +21,7 @@ MAY_IMPORT["spark_dumps"] = {*LAYERS[: LAYERS.index("replay") + 1], "audit", "sp
     "kernels",
     "codec",
 }
+MAY_IMPORT["pyspark_kafka_segments"] = {"spark_dumps"}
 MODULES_MAY_IMPORT = {  # what single modules may import besides
     "logstore.native.build": {"kernels"},  # it compiles all of them
     "spark_dumps.writing": {"log", "coordinator", "client", "logstore"},  # a job is a producer in a store

@@ -9,7 +9,7 @@ from typing import Any
 from tests.house.sources import INSTALLED_AS, ROOT, product_modules
 
 NOT_INSTALLED = {".py", ".md"}  # modules come by themselves, decisions are for those who have the sources
-OWN_NAMES = {"logstore", "logstore_tools", "spark_dumps"}
+OWN_NAMES = {"logstore", "logstore_tools", "pyspark_kafka_segments", "spark_dumps"}
 
 
 def settings() -> dict[str, Any]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import stat
 import sys
+import types
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +17,8 @@ import spark_dumps
 from logstore.audit.directory_audit import audit_directory
 from logstore.errors import UsageError
 from spark_dumps.session import UNIX_SOCKETS, audit_with_spark, check_java, check_pyspark, settings_of
+from spark_dumps.source import KafkaSegments
+from tests.house.sources import ROOT
 from tests.support.golden import Golden
 
 if TYPE_CHECKING:
@@ -73,8 +78,8 @@ def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
 def test_an_old_pyspark_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     import pyspark
 
-    monkeypatch.setattr(pyspark, "__version__", "4.0.1")
-    with pytest.raises(UsageError, match=r"expected 4\.2 or newer, found 4\.0\.1"):
+    monkeypatch.setattr(pyspark, "__version__", "3.5.9")
+    with pytest.raises(UsageError, match=r"expected 4\.0 or newer, found 3\.5\.9"):
         check_pyspark()
 
 
@@ -84,6 +89,37 @@ def test_an_audit_leaves_a_session_that_is_there_alone(spark: SparkSession, gold
     assert audited.findings == audit_directory(path, NOW_MS).findings
     assert len(audited.partitions) > 3
     assert spark.range(3).count() == 3
+
+
+def test_an_audit_over_spark_connect_is_refused_before_java_is_asked_for(
+    golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "gone")
+    with pytest.raises(UsageError, match=r"Spark Connect does not do.*read table findings"):
+        audit_with_spark("sc://localhost", str(golden("demo")), NOW_MS)
+
+
+def test_a_client_of_spark_connect_needs_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Builder:
+        def remote(self, address: str) -> Builder:
+            self.address = address
+            return self
+
+        def getOrCreate(self) -> Builder:  # noqa: N802 - Spark's name
+            return self
+
+    connect = types.ModuleType("pyspark.sql.connect.session")
+    connect.SparkSession = types.SimpleNamespace(builder=Builder())  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", connect)
+    monkeypatch.setattr(sys.modules["spark_dumps.session"], "register", lambda session: session)
+    monkeypatch.setenv("JAVA_HOME", "gone")
+    assert spark_dumps.session("sc://host:15002").address == "sc://host:15002"  # type: ignore[attr-defined]
+
+
+def test_spark_finds_the_source_where_it_looks_for_sources() -> None:
+    (found,) = [each for each in pkgutil.iter_modules([str(ROOT)]) if each.name.startswith("pyspark_")]
+    assert import_module(found.name).DefaultSource is KafkaSegments
+    assert KafkaSegments.name() == "kafka_segments"
 
 
 def test_an_audit_of_no_data_directory_is_refused(golden: Golden, tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def _small_tables(content: bytes, end: int) -> Iterator[SmallTable]:
 
 
 def _mapped_tables(file: MappedFile, position: int, end: int) -> Iterator[BatchTable]:
-    from logstore.columns.window_scan import scan_windows
+    from logstore.view.parallel_scan import scan_windows
 
     for table in scan_windows(file.data, position, end):
         yield table

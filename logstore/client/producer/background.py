@@ -2,7 +2,7 @@
 
 It starts with the first record, and ends after a while without work, so that it does not keep alive a producer that
 nothing refers to. While batches keep coming it sleeps between them, at most as long as they linger, without being
-woken: waking it takes the sender longer than many a transaction.
+woken: that would cost the sender more than a small transaction.
 """
 
 from __future__ import annotations

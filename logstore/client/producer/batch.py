@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
-from operator import itemgetter
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ...calls import require_outside
@@ -16,22 +15,23 @@ from ...model import TopicPartition
 
 NO_OFFSET = -1
 _WITH_INVALID = "Failed to append record because it was part of a batch which had one more more invalid records"
-_TIMESTAMP = itemgetter(2)
 _LOGGER = logging.getLogger("logstore")
 
 #: key, value, timestamp in ms, headers as `encode_headers` returns them, or empty
 Record = tuple[bytes | None, bytes | None, int, bytes]
+ITEM_COUNT = 4  # items of a record
 Outcome = AppendInfo | LogstoreError
 
 
 class Batch:
     """Records appended as one batch, or as several if the topic takes only smaller ones.
 
-    Every step may be interrupted and repeated: one `append` adds a record, another one an outcome.
+    Every step may be interrupted and repeated: one `+=` adds a record, one `append` an outcome.
 
     Attributes:
         topic_partition: the destination.
-        records: empty once all are settled.
+        items: of the records, one behind the other, so that a slice with a step is a column; empty once all have an
+            outcome.
         room: bytes that still fit, before compression.
         due_s, expiry_s: monotonic times at which it must be written, and at which it expires.
         reserved_size: its share of `buffer.memory`, in bytes.
@@ -54,7 +54,7 @@ class Batch:
     ) -> None:
         """Start empty; `post` has `run_actions` called in the producer's thread."""
         self.topic_partition = topic_partition
-        self.records: list[Record] = []
+        self.items: list[Any] = []
         self.room, self.reserved_size = room, reserved_size
         self.due_s, self.expiry_s = due_s, expiry_s
         self.retry_s = 0.0
@@ -73,27 +73,32 @@ class Batch:
         self.room -= size  # first: an interrupt in between wastes room, but leaves no uncounted record
         future = RecordFuture()
         key, value, _, _ = record
-        future._batch, future._index = self, len(self.records)
+        future._batch, future._index = self, len(self.items) // ITEM_COUNT
         future._key_size = -1 if key is None else len(key)
         future._value_size = -1 if value is None else len(value)
-        self.records.append(record)
+        self.items += record
         return future
+
+    def columns(self, start: int, count: int) -> Iterator[list[Any]]:
+        """Return the keys, values, timestamps and headers of `count` records."""
+        begin, end = ITEM_COUNT * start, ITEM_COUNT * (start + count)
+        return (self.items[begin + item : end : ITEM_COUNT] for item in range(ITEM_COUNT))
 
     # -- what the sender tells ----------------------------------------------------------------------------------------
 
     @property
-    def settled_count(self) -> int:
+    def done_count(self) -> int:
         """The number of records with a known outcome; they come first."""
         return self._outcomes[-1][1] if self._outcomes else 0
 
     @property
     def left_count(self) -> int:
         """The number of records without one."""
-        return len(self.records) - self.settled_count if self.records else 0
+        return len(self.items) // ITEM_COUNT - self.done_count if self.items else 0
 
-    def settle(self, count: int, outcome: Outcome) -> None:
+    def set_outcome(self, count: int, outcome: Outcome) -> None:
         """Set the outcome of the next `count` records."""
-        start = self.settled_count
+        start = self.done_count
         self._outcomes.append((start, start + count, outcome))
 
     def sequence(self, attempt: object, next_sequence: int) -> int:
@@ -106,11 +111,11 @@ class Batch:
         return self._attempt[1]
 
     def complete(self) -> None:
-        """Wake waiting threads and have callbacks called: all records are settled. An interrupt may repeat it."""
-        if self.records:
-            self._timestamps = list(map(_TIMESTAMP, self.records))
+        """Wake waiting threads and have callbacks called: all records have an outcome. May be repeated."""
+        if self.items:
+            self._timestamps = self.items[2::ITEM_COUNT]
         self.is_done = True
-        self.records = []
+        self.items = []
         for latch in tuple(self._latches):
             if latch.locked():
                 latch.release()
@@ -118,16 +123,16 @@ class Batch:
             self._post(self)
 
     def disown(self, error: LogstoreError) -> None:
-        """Fail what is not settled, in the child of a fork: no thread there writes it, or calls what waits for it."""
+        """Fail the rest in the child of a fork: no thread there writes it, or runs its callbacks."""
         if not self.is_done:
             self._actions.clear()
-            self.settle(self.left_count, error)
+            self.set_outcome(self.left_count, error)
             self.complete()
 
     # -- what futures ask ---------------------------------------------------------------------------------------------
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Wait until all records are settled; return False on timeout.
+        """Wait until all records have an outcome; return False on timeout.
 
         Uses a lock of its own: an interrupt can leave a Condition locked.
 
@@ -148,7 +153,7 @@ class Batch:
         return self.is_done
 
     def when_done(self, action: Callable[[], object]) -> None:
-        """Have `action` called in the producer's thread once all records are settled."""
+        """Have `action` called in the producer's thread once all records have an outcome."""
         self._actions.append(action)
         if self.is_done:
             self._post(self)
@@ -165,7 +170,7 @@ class Batch:
             except BaseException as error:  # SystemExit in a callback would end the thread that `flush` waits for
                 _LOGGER.error("A callback of a record failed: %r", error, exc_info=error)
 
-    def place_of(self, index: int) -> tuple[int, int]:
+    def offset_and_timestamp(self, index: int) -> tuple[int, int]:
         """Return offset and timestamp of a record in the log."""
         start, info = self._outcome(index)
         assert isinstance(info, AppendInfo)
@@ -299,4 +304,4 @@ class RecordFuture:
         batch = self._batch
         topic, partition = batch.topic_partition
         sizes = self._key_size, self._value_size
-        return RecordMetadata(topic, partition, *batch.place_of(self._index), *sizes)
+        return RecordMetadata(topic, partition, *batch.offset_and_timestamp(self._index), *sizes)

@@ -3,15 +3,14 @@
 A full batch is written by the thread whose record no longer fits: in Python that is faster than handing it over. Any
 other batch is written by the producer's thread after `linger.ms`, see `background`.
 
-Any line may be interrupted. A queue becomes active before it has a batch, a batch leaves its queue last, and whoever
-writes next repeats what was begun in between.
+Any line may be interrupted. A queue becomes active before it has a batch, a batch leaves its queue last, and the next
+write repeats what was begun in between. Code of the caller that runs inside of a write, as a clock or a signal handler,
+cannot enter the producer: see `calls`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import TypeVar
 
 from ... import clock
 from ...calls import SENDING, alone
@@ -33,17 +32,15 @@ from .transactions import TransactionManager
 PARTITION_COUNT_AGE_MAX_S = 1.0
 PAUSE_S_MAX = 0.05
 
-T = TypeVar("T")
-
 
 class Buffer:
     """All queues of a producer.
 
     Attributes:
         mutex: held for all work on the queues, writes included, except for what `Producer.send` adds to an open batch.
-        fast: topics by name whose open batches `Producer.send` may append to without further checks; empty during a
-            write.
+        fast: topics by name whose open batches `Producer.send` may append to without further checks.
         is_closed: no more records are accepted.
+        transactions: of a transactional producer, else None.
         background: the producer's thread.
     """
 
@@ -66,7 +63,7 @@ class Buffer:
         self.mutex = threading.Lock()
         self.fast: dict[str, TopicQueues] = {}
         self.is_closed = False
-        self._store, self._config, self._sender, self._transactions = store, config, sender, transactions
+        self._store, self._config, self._sender, self.transactions = store, config, sender, transactions
         self._batch_size: int = max(config["batch.size"], 1)
         self._linger_s: float = config["linger.ms"] / 1000
         self._is_fast = is_fast and self._linger_s > 0
@@ -74,7 +71,6 @@ class Buffer:
         self._free_size: int = config["buffer.memory"]
         self._topics: dict[str, TopicQueues] = {}
         self._active: dict[PartitionQueue, None] = {}  # those with batches
-        self._writing_thread = 0
         self.background = Background(
             f"logstore-{config['client.id']}",
             owner,
@@ -92,21 +88,20 @@ class Buffer:
         Raises:
             UnknownTopicOrPartitionError, InvalidTopicError: there is no such topic; an internal one.
             UsageError: the name is no text.
-            IllegalStateError: as `require_outside`.
+            DataDirectoryError: this is the child of a fork.
         """
         topic = topic_name(topic)
-        self.require_outside()
+        self._store.require_same_process()
         queues = self._topics.get(topic)
         if queues is None or is_counted:
             with alone(SENDING), self.mutex:
                 queues = self._topics.get(topic)
                 if queues is None:
                     self._forget_deleted_topics()
-                    ignores_keys, now_s = self._config["partitioner.ignore.keys"], clock.monotonic_s()
-                    queues = TopicQueues(
-                        topic, self._store, batch_size=self._batch_size, ignores_keys=ignores_keys, now_s=now_s
-                    )
+                    queues = TopicQueues(topic, self._store, self._config, clock.monotonic_s())
                     self._topics[topic] = queues
+                    if self._is_fast and not self.is_closed:
+                        self.fast[topic] = queues
                 elif is_counted:
                     queues.count(clock.monotonic_s())
         return queues
@@ -122,7 +117,7 @@ class Buffer:
         """Add a record to the open batch of its queue; `size` is an upper bound of its bytes.
 
         Raises:
-            IllegalStateError: the producer is closed, has no open transaction, or writes in this very thread.
+            IllegalStateError: the producer is closed, has no open transaction, or is called from inside of a write.
             UnknownTopicOrPartitionError, InvalidTopicError: there is no such topic or partition; an internal one.
             BufferExhaustedError: `buffer.memory` has no room, and gets none within `max.block.ms`.
             UsageError: the record could never fit; or the topic's name is not text.
@@ -133,8 +128,8 @@ class Buffer:
         while True:
             with alone(SENDING), self.mutex:
                 queue = queues.queue(record[0], partition)
-                if self._transactions is not None:
-                    self._transactions.require_sendable(queue.topic_partition)
+                if self.transactions is not None:
+                    self.transactions.require_sendable(queue.topic_partition)
                 batch = queue.open
                 if batch is None or batch.room < size:
                     queue, batch = self._find_room(queues, record[0], partition, size)
@@ -143,8 +138,6 @@ class Buffer:
                     if not self._linger_s:
                         self._seal(queue)
                         self._write(queue, clock.monotonic_s())
-                    elif self._is_fast:
-                        self.fast[queue.topic_partition.topic] = queues
                     return future
                 end_s = end_s or clock.monotonic_s() + self._config["max.block.ms"] / 1000
                 pause_s = self._make_room(max(self._batch_size, size + HEADER_SIZE), end_s)
@@ -156,7 +149,7 @@ class Buffer:
         Returns:
             False on timeout. Called in a callback, it does not wait for other callbacks.
         """
-        self.require_outside()
+        self._store.require_same_process()
         end_s = None if timeout_s is None else clock.monotonic_s() + timeout_s
         while True:
             with alone(SENDING), self.mutex:
@@ -177,39 +170,38 @@ class Buffer:
             LogstoreError: as `Sender.append_columns`; the transaction has failed then, unless the error is retriable.
         """
         self.require_open()
-        if self._transactions is not None:
-            self._transactions.require_sendable(queue.topic_partition)
+        if self.transactions is not None:
+            self.transactions.require_sendable(queue.topic_partition)
         self._seal(queue)
         self._write(queue, clock.monotonic_s())
         if queue.batches:
             raise RequestTimedOutError(f"Records for {queue.topic_partition} wait to be tried again: call flush first")
         try:
             queue.rebind_log(self._store)
-            return self._guarded(lambda: self._sender.append_columns(queue, columns))
+            return self._sender.append_columns(queue, columns)
         except RETRIABLE:
             raise
         except LogstoreError as error:
-            if self._transactions is None:
+            if self.transactions is None:
                 raise
-            explained = self._transactions.explained(error)
-            self._transactions.batch_failed(explained)
+            explained = self.transactions.explained(error)
+            self.transactions.batch_failed(explained)
             raise explained from error
 
     def fail_all(self, error: LogstoreError, *, is_expected: bool) -> None:
         """Fail everything that is not written yet; `is_expected` by the program, as after an abort."""
-        self.require_outside()
+        self._store.require_same_process()
         with alone(SENDING), self.mutex:
             for queue in list(self._active):
                 self._seal(queue)
                 while queue.batches:
                     batch = queue.batches[0]
                     if batch.left_count and is_expected:
-                        batch.settle(batch.left_count, error)
+                        batch.set_outcome(batch.left_count, error)
                     elif batch.left_count:
-                        self._sender.give_up(batch, error)
+                        self._sender.give_up(batch, batch.left_count, error)
                     self._finish(queue, batch)
                 self._active.pop(queue, None)
-            self.fast.clear()
         self.background.wake()  # it may sleep until a retry that is given up now, and keep the producer alive
 
     def close(self) -> None:
@@ -232,16 +224,6 @@ class Buffer:
         """Raise IllegalStateError after `close`."""
         if self.is_closed:
             raise IllegalStateError(CLOSED)
-
-    def require_outside(self) -> None:
-        """Raise IllegalStateError if this thread is writing a batch, and code of the caller runs within.
-
-        Raises:
-            DataDirectoryError: in the child of a fork.
-        """
-        self._store.require_same_process()
-        if self._writing_thread == threading.get_ident():
-            raise IllegalStateError("The producer is called from inside of a write of its own, as by a clock")
 
     @property
     def retried_error(self) -> LogstoreError | None:
@@ -342,33 +324,21 @@ class Buffer:
 
     def _write(self, queue: PartitionQueue, now_s: float) -> None:
         """Write the sealed batches, up to one that waits for a retry."""
-        self._guarded(lambda: self._write_sealed(queue, now_s))
-        if not queue.batches:
-            self._active.pop(queue, None)
-
-    def _write_sealed(self, queue: PartitionQueue, now_s: float) -> None:
-        while queue.batches and queue.batches[0] is not queue.open:
-            batch = queue.batches[0]
-            if batch.left_count and batch.retry_s <= now_s:
-                self._sender.try_append(queue, batch, now_s)
-            if not batch.left_count:
-                self._finish(queue, batch)
-            elif batch.retry_s > now_s:
-                self.background.ensure()
-                return
-
-    def _guarded(self, write: Callable[[], T]) -> T:
-        """Call `write` with `fast` empty, so that a `send` from inside takes the slow path, see `require_outside`."""
-        self.fast.clear()
         try:
-            self._writing_thread = threading.get_ident()
-            result = write()
-            self._writing_thread = 0
-            return result
+            while queue.batches and queue.batches[0] is not queue.open:
+                batch = queue.batches[0]
+                if batch.left_count and batch.retry_s <= now_s:
+                    self._sender.append(queue, batch, now_s)
+                if not batch.left_count:
+                    self._finish(queue, batch)
+                elif batch.retry_s > now_s:
+                    self.background.ensure()
+                    break
         except BaseException:
-            self._writing_thread = 0
             self.background.wake()  # it writes what was interrupted
             raise
+        if not queue.batches:
+            self._active.pop(queue, None)
 
     def _finish(self, queue: PartitionQueue, batch: Batch) -> None:
         # the batch leaves its queue last: an interrupt repeats `complete`, and wakes every waiting thread

@@ -24,21 +24,18 @@ one, the producer closed.
 
 from __future__ import annotations
 
-import threading
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from ...calls import CLOSING, SENDING, alone
+from ...calls import SENDING, alone
 from ...clock import now_ms, time_ns
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...errors import (
     IllegalStateError,
     LogstoreError,
-    ProducerFailedError,
-    ProducerFencedError,
     RecordTooLargeError,
     RequestTimedOutError,
-    TransactionAbortedError,
     UnknownTopicOrPartitionError,
 )
 from ...layout.batch import HEADER_SIZE
@@ -47,13 +44,14 @@ from ...store.closing import ClosedInWith
 from ...store.data_directory import DataDirectory
 from ..arguments import Offsets, checked_group, not_negative
 from ..serializers import Serializer, serialized
-from .batch import RecordFuture
+from .batch import ITEM_COUNT, RecordFuture
 from .buffer import Buffer
-from .columns import ColumnsMetadata, ColumnsSender
+from .columns import ColumnsMetadata, send_columns
 from .config import SIZES_OF_SIZES, ProducerConfig, record_size_max, require_record_size
+from .ending import Ending
 from .sender import Sender
-from .states import NOT_IDEMPOTENT, NOT_TRANSACTIONAL, TransactionManagerState, transaction_of
-from .transactions import CLOSED_FORCEFULLY, TransactionManager
+from .states import NOT_IDEMPOTENT, NOT_TRANSACTIONAL, TransactionManagerState
+from .transactions import TransactionManager
 
 IN_TRANSACTION = TransactionManagerState.IN_TRANSACTION
 MS_MAX, PARTITION_MAX = (1 << 63) - 1, (1 << 31) - 1
@@ -87,9 +85,7 @@ class Producer(ClosedInWith):
         is_fast = fits and is_plain
         self._buffer = Buffer(store, config, self._sender, self._transactions, owner=self, is_fast=is_fast)
         self._fast = self._buffer.fast
-        self._columns_sender = ColumnsSender(config, self._buffer, self._transactions)
-        self._closing = threading.Lock()
-        self._is_settled = False  # closed, and no record is pending
+        self._ending = Ending(self._buffer, self._sender)
 
     @property
     def state(self) -> TransactionManagerState | None:
@@ -129,7 +125,7 @@ class Producer(ClosedInWith):
             IllegalStateError, ReentrantCallError: closed, no open transaction; a signal handler interrupts a call.
             LogstoreError: the transaction or the producer has failed; see `recovery`.
         """
-        # Exact types run no code of the caller, and a single `append` is done or not, wherever an interrupt comes.
+        # Exact types run no code of the caller, and a single `+=` is done or not, wherever an interrupt comes.
         is_plain = type(value) is bytes and (key is None or type(key) is bytes) and type(topic) is str
         has_ms = timestamp_ms is None or (type(timestamp_ms) is int and 0 <= timestamp_ms <= MS_MAX)
         if self._fast and is_plain and has_ms and partition is None:
@@ -143,11 +139,11 @@ class Producer(ClosedInWith):
                     batch = None if queue is None else queue.open
                 if batch is not None and size <= batch.room:
                     batch.room -= size
-                    records, future = batch.records, RecordFuture()
-                    future._batch, future._index = batch, len(records)
+                    items, future = batch.items, RecordFuture()
+                    future._batch, future._index = batch, len(items) // ITEM_COUNT
                     future._key_size, future._value_size = key_size, value_size
                     timestamp = time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
-                    records.append((key, value, timestamp, encoded))
+                    items += (key, value, timestamp, encoded)
                     return future
         try:
             return self._send(topic, value, key, headers, partition, timestamp_ms)
@@ -183,7 +179,7 @@ class Producer(ClosedInWith):
 
         columns = record_columns(values=values, keys=keys, timestamps=timestamps, headers=headers)
         try:
-            return self._columns_sender.send(topic, columns.stamped(self._now_ms()), partition)
+            return send_columns(self._buffer, self.config, topic, columns.stamped(self._now_ms()), partition)
         except (RecordTooLargeError, RequestTimedOutError, UnknownTopicOrPartitionError) as error:
             self._fail_transaction(error)
             raise
@@ -223,7 +219,7 @@ class Producer(ClosedInWith):
         Raises:
             As `begin_transaction` and `commit_transaction`; after a RequestTimedOutError call `commit_transaction`.
         """
-        return transaction_of(self)
+        return _transaction_of(self)
 
     def begin_transaction(self) -> None:
         """Begin a transaction.
@@ -290,7 +286,7 @@ class Producer(ClosedInWith):
         """
         transactions = self._transactional()
         cause = transactions.error
-        transactions.abort(lambda: self._drop(cause))
+        transactions.abort(lambda: self._ending.drop(cause))
         self._sender.forget_unreported()
 
     def close(self, timeout: float | None = None) -> None:
@@ -307,22 +303,13 @@ class Producer(ClosedInWith):
             LogstoreError: records were refused or given up, and the program has not seen that, as `flush`; or the
                 transaction could not be ended.
         """
-        if self._store.is_after_fork:
-            return
-        self._buffer.require_outside()
-        if not self._buffer.background.is_current:
-            with alone(CLOSING), self._closing:
-                self._close(timeout)
-        elif self._closing.acquire(blocking=False):  # else the closing thread waits for this callback
-            try:
-                self._close(0.0)
-            finally:
-                self._closing.release()
+        if not self._store.is_after_fork:
+            self._ending.close(timeout)
 
     def invalidate_after_fork(self) -> None:
         """Refuse all calls in the child of a fork, and write nothing: that is the parent's task."""
         self._buffer.invalidate_after_fork()
-        self._closing = threading.Lock()
+        self._ending.invalidate_after_fork()
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
@@ -358,39 +345,25 @@ class Producer(ClosedInWith):
     def _transactional(self) -> TransactionManager:
         if not self.config["enable.idempotence"]:
             raise IllegalStateError(NOT_IDEMPOTENT)
-        self._buffer.require_outside()
+        self._store.require_same_process()
         self._buffer.require_open()
         if self._transactions is None:
             raise IllegalStateError(NOT_TRANSACTIONAL)
         return self._transactions
 
-    def _drop(self, cause: LogstoreError | None) -> None:
-        error = cause or TransactionAbortedError("Failing batch since transaction was aborted")
-        self._buffer.fail_all(error, is_expected=True)
 
-    def _close(self, timeout: float | None) -> None:
-        """Close once; the next call does what an interrupt left."""
-        if self._is_settled:
-            return
-        self._buffer.close()
-        try:
-            self._end_transaction(timeout)
-        except Exception:
-            self._is_settled = True
-            raise
-        self._is_settled = True
-        self._sender.raise_unreported()
-
-    def _end_transaction(self, timeout: float | None) -> None:
-        """End the transaction and settle every future, whatever goes wrong."""
-        try:
-            if self._transactions is not None:
-                cause = self._transactions.error
-                self._transactions.close(timeout, self._buffer.flush, lambda: self._drop(cause))
-        except ProducerFencedError:
-            pass  # the next owner of the id has aborted the transaction
-        finally:
+@contextmanager
+def _transaction_of(producer: Producer) -> Iterator[None]:
+    was_ready = producer.state is TransactionManagerState.READY  # else the open transaction was begun elsewhere
+    try:
+        producer.begin_transaction()
+        yield
+        producer.commit_transaction()
+    except BaseException as error:
+        # A commit that timed out may still be done: it must be called again, not aborted.
+        if was_ready and producer.state in (IN_TRANSACTION, TransactionManagerState.ABORTABLE_ERROR):
             try:
-                self._buffer.flush(timeout)
-            finally:
-                self._buffer.fail_all(ProducerFailedError(CLOSED_FORCEFULLY), is_expected=False)
+                producer.abort_transaction()
+            except LogstoreError as abort_error:
+                error.add_note(f"Then aborting the transaction failed: {abort_error!r}")
+        raise

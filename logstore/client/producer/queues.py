@@ -23,6 +23,7 @@ from ...model import TopicPartition
 from ...store.append import refuse_internal
 from ...store.data_directory import DataDirectory
 from .batch import Batch
+from .config import ProducerConfig
 
 KEY_CACHE_COUNT = 8192  # a lookup takes a tenth of the time of the hash
 KEY_CACHE_SIZE_MAX = 256
@@ -112,12 +113,12 @@ class TopicQueues:
         known_s: monotonic time at which the partitions were counted.
     """
 
-    def __init__(self, topic: str, store: DataDirectory, *, batch_size: int, ignores_keys: bool, now_s: float) -> None:
+    def __init__(self, topic: str, store: DataDirectory, config: ProducerConfig, now_s: float) -> None:
         """Raises UnknownTopicOrPartitionError, InvalidTopicError."""
         refuse_internal(topic)
         self._topic, self._store = topic, store
-        self._batch_size, self._sticky_size = batch_size, 0
-        self.ignores_keys = ignores_keys
+        self._batch_size, self._sticky_size = max(config["batch.size"], 1), 0
+        self.ignores_keys: bool = config["partitioner.ignore.keys"]
         self._queues: list[PartitionQueue] = []
         self.by_key: dict[bytes, PartitionQueue] = {}
         self.sticky: PartitionQueue | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from ... import clock
 from ...errors import (
     ConcurrentTransactionsError,
     CoordinatorLoadInProgressError,
@@ -38,6 +39,20 @@ class Backoff:
             return 0.0
         wait_s = self._first_s * 2.0 ** min(attempt_count - 2, _EXPONENT_MAX)
         return float(min(wait_s * random.uniform(1 - _JITTER, 1 + _JITTER), self._max_s))
+
+
+class Attempts:
+    """Attempts of one call, until a time is up."""
+
+    def __init__(self, backoff: Backoff, timeout_s: float) -> None:
+        self._backoff, self._end_s = backoff, clock.monotonic_s() + timeout_s
+        self._count = 0
+
+    def next_s(self) -> float | None:
+        """Return the monotonic time of the next attempt after one that failed; None if that is too late."""
+        self._count += 1
+        next_s = clock.monotonic_s() + self._backoff.wait_s(self._count)
+        return next_s if next_s < self._end_s else None
 
 
 def raise_storage_error(error: LogstoreError) -> None:

@@ -8,9 +8,9 @@ leaves no gap, and a repeated one is recognized by its sequence.
 from __future__ import annotations
 
 import logging
-from typing import cast
 
-from ...columns.record_columns import PythonRecord, RecordColumns
+from ...columns.batch_fields import ProducerFieldArguments
+from ...columns.record_columns import RecordColumns
 from ...columns.small_batch import build_batch_from_records
 from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity
 from ...coordinator.transactions.transaction import EPOCH_MAX
@@ -52,6 +52,8 @@ class Sender:
         self._lost: tuple[Batch, LogstoreError] | None = None  # the first records whose error the program has not seen
         self._lost_count = 0  # refused records since then
 
+    # -- records that the program must hear of ------------------------------------------------------------------------
+
     @property
     def unreported_error(self) -> LogstoreError | None:
         """Error of records that are not in the log and whose futures nobody asked."""
@@ -69,19 +71,40 @@ class Sender:
         """Count all errors as seen, as the end of a transaction tells them."""
         self._lost, self._lost_count = None, 0
 
-    def give_up(self, batch: Batch, error: LogstoreError) -> None:
-        """Settle what is left of a batch as not written, which the program has to hear of."""
-        self._note_lost(batch, batch.left_count, error)
-        batch.settle(batch.left_count, error)
+    def give_up(self, batch: Batch, count: int, error: LogstoreError) -> None:
+        """Fail the next records of a batch, which the program has to hear of."""
+        if self.unreported_error is None:
+            self._lost, self._lost_count = (batch, error), 0
+        self._lost_count += count
+        batch.set_outcome(count, error)
 
-    def try_append(self, queue: PartitionQueue, batch: Batch, now_s: float) -> None:
-        """Append the rest of the batch; what remains is to be retried at `batch.retry_s`."""
+    # -- a batch ------------------------------------------------------------------------------------------------------
+
+    def append(self, queue: PartitionQueue, batch: Batch, now_s: float) -> None:
+        """Append the rest of a batch, halved while it is too large; what is left then waits until `batch.retry_s`."""
+        failure = None if self._transactions is None else self._transactions.error
+        if failure is not None:
+            batch.set_outcome(batch.left_count, failure)
+        ends = [batch.done_count + batch.left_count]  # of the pieces, the next one last
         while batch.left_count:
-            error = None if self._transactions is None else self._transactions.error
-            if error is not None:
-                batch.settle(batch.left_count, error)
-            elif not self._try(queue, batch, batch.left_count, now_s):
-                return
+            count = ends[-1] - batch.done_count
+            if not count:
+                ends.pop()
+                continue
+            try:
+                self._append(queue, batch, count)
+            except RecordTooLargeError as error:
+                if count > 1:
+                    ends.append(batch.done_count + count // 2)
+                else:
+                    self._refuse(batch, count, error)
+            except LogstoreError as error:
+                if self._must_wait(queue, batch, count, error, now_s):
+                    return
+            except Exception as error:
+                unexpected = ProducerFailedError("Unexpected error while records were written", found=repr(error))
+                unexpected.__cause__ = error
+                self._refuse(batch, count, unexpected)
 
     def append_columns(self, queue: PartitionQueue, columns: RecordColumns) -> AppendInfo:
         """Append columns, in one attempt.
@@ -98,14 +121,11 @@ class Sender:
                 columns,
                 codec=self._codec,
                 level=self._level,
-                producer_id=identity.producer_id,
-                producer_epoch=identity.producer_epoch,
-                base_sequence=sequence,
-                is_transactional=self._transactions is not None,
                 leader_epoch=queue.leader_epoch,
                 guard=self._join(queue, sequence),
+                **self._producer_fields(identity, sequence),
             )
-            queue.advance(identity, sequence + len(columns))
+            self._written(queue, identity, sequence + len(columns))
         except BaseException as error:
             if log.log_end_offset != end_offset:
                 if self._transactions is not None and not isinstance(error, LogstoreError):
@@ -114,45 +134,53 @@ class Sender:
                 elif self._transactions is None and self._is_idempotent:
                     self._bump()
             raise
-        self._joined(queue)
         return info
 
-    # -- a batch ------------------------------------------------------------------------------------------------------
+    # -- steps --------------------------------------------------------------------------------------------------------
 
-    def _try(self, queue: PartitionQueue, batch: Batch, count: int, now_s: float) -> bool:
-        """Append `count` records, halving a batch that is too large; return False if it must be retried."""
-        try:
-            self._append(queue, batch, count)
-        except RecordTooLargeError as error:
-            if count > 1:
-                half = count // 2
-                return self._try(queue, batch, half, now_s) and self._try(queue, batch, count - half, now_s)
-            self._refuse(batch, count, error)
-        except LogstoreError as error:
-            return self._fail(queue, batch, count, error, now_s)
-        except Exception as error:
-            failure = ProducerFailedError("Unexpected error while records were written", found=repr(error))
-            failure.__cause__ = error
-            self._refuse(batch, count, failure)
-        return True
+    def _append(self, queue: PartitionQueue, batch: Batch, count: int) -> None:
+        start = batch.done_count
+        identity = self._current_identity()
+        sequence = NO_SEQUENCE
+        if self._is_idempotent:
+            sequence = batch.sequence((start, identity, queue.log), queue.next_sequence(identity))
+        guard = self._join(queue, sequence)
+        keys, values, timestamps, headers = batch.columns(start, count)
+        fields = self._producer_fields(identity, sequence)
+        if self._codec is Codec.NONE:
+            info = queue.log.append_records(
+                values,
+                keys if any(keys) or keys.count(None) < count else None,  # `any` first: counting None is slow with keys
+                timestamps,
+                None if headers.count(b"") == count else EncodedHeaders(headers),
+                leader_epoch=queue.leader_epoch,
+                guard=guard,
+                **fields,
+            )
+        else:
+            records = list(zip(keys, values, timestamps, headers, strict=True))
+            data = build_batch_from_records(records, codec=self._codec, level=self._level, **fields)
+            info = queue.log.append_as_leader(data, leader_epoch=queue.leader_epoch, guard=guard)
+        self._written(queue, identity, sequence + count)  # the batch's own sequence: an interrupt may repeat this
+        batch.set_outcome(count, info)
 
-    def _fail(self, queue: PartitionQueue, batch: Batch, count: int, error: LogstoreError, now_s: float) -> bool:
-        """Settle a refused append, or return False if it must be retried (`Sender.completeBatch`, `canRetry`)."""
+    def _must_wait(self, queue: PartitionQueue, batch: Batch, count: int, error: LogstoreError, now_s: float) -> bool:
+        """Return whether refused records must be retried later; else fail them (`Sender.completeBatch`, `canRetry`)."""
         if isinstance(error, KafkaStorageError):
             try:
                 if queue.rebind_log(self._store):
-                    return self._try(queue, batch, count, now_s)
+                    return False  # the log of a recreated topic may take them at once
             except UnknownTopicOrPartitionError as gone:
                 error = gone
         is_plain = self._is_idempotent and self._transactions is None
         is_gap = isinstance(error, OutOfOrderSequenceError) and is_plain
         if not (isinstance(error, RETRIABLE) or is_gap):
             self._refuse(batch, count, error)
-            return True
+            return False
         batch.attempt_count += 1
         if batch.attempt_count > self._retries:
             self._refuse(batch, count, error)
-            return True
+            return False
         if now_s >= batch.expiry_s:
             expired = RequestTimedOutError(
                 f"Expiring {count} record(s) for {batch.topic_partition}: delivery.timeout.ms has passed since batch "
@@ -160,62 +188,19 @@ class Sender:
             )
             expired.__cause__ = error
             self._refuse(batch, count, expired)
-            return True
+            return False
         if is_gap:
             self._bump()
         batch.retried_error, batch.retry_s = error, now_s + self._backoff.wait_s(batch.attempt_count)
-        return False
+        return True
 
     def _refuse(self, batch: Batch, count: int, error: LogstoreError) -> None:
         error = error if self._transactions is None else self._transactions.explained(error)
-        self._note_lost(batch, count, error)
-        batch.settle(count, error)
+        self.give_up(batch, count, error)
         if self._transactions is not None:
             self._transactions.batch_failed(error)
             return
         _LOGGER.warning("%d record(s) for %s were not written: %s", count, batch.topic_partition, error)
-
-    def _note_lost(self, batch: Batch, count: int, error: LogstoreError) -> None:
-        if self.unreported_error is None:
-            self._lost, self._lost_count = (batch, error), 0
-        self._lost_count += count
-
-    def _append(self, queue: PartitionQueue, batch: Batch, count: int) -> None:
-        start = batch.settled_count
-        identity = self._current_identity()
-        sequence = NO_SEQUENCE
-        if self._is_idempotent:
-            sequence = batch.sequence((start, identity, queue.log), queue.next_sequence(identity))
-        guard = self._join(queue, sequence)
-        records = batch.records if count == len(batch.records) else batch.records[start : start + count]
-        keys, values, timestamps, headers = zip(*records, strict=True)
-        if self._codec is Codec.NONE:
-            info = queue.log.append_records(
-                values,
-                keys if any(keys) or keys.count(None) < count else None,  # `any` first: counting None is slow with keys
-                timestamps,
-                None if headers.count(b"") == count else EncodedHeaders(headers),
-                producer_id=identity.producer_id,
-                producer_epoch=identity.producer_epoch,
-                base_sequence=sequence,
-                is_transactional=self._transactions is not None,
-                leader_epoch=queue.leader_epoch,
-                guard=guard,
-            )
-        else:
-            data = build_batch_from_records(
-                cast("list[PythonRecord]", records),
-                codec=self._codec,
-                level=self._level,
-                producer_id=identity.producer_id,
-                producer_epoch=identity.producer_epoch,
-                base_sequence=sequence,
-                is_transactional=self._transactions is not None,
-            )
-            info = queue.log.append_as_leader(data, leader_epoch=queue.leader_epoch, guard=guard)
-        queue.advance(identity, sequence + count)  # from the batch's own sequence, so it may be repeated, see `Batch`
-        self._joined(queue)
-        batch.settle(count, info)
 
     # -- who writes ---------------------------------------------------------------------------------------------------
 
@@ -225,6 +210,14 @@ class Sender:
         if self._is_idempotent and self._identity is NO_IDENTITY:
             self._identity = ProducerIdentity(self._store.next_producer_id(), 0)
         return self._identity
+
+    def _producer_fields(self, identity: ProducerIdentity, sequence: int) -> ProducerFieldArguments:
+        return {
+            "producer_id": identity.producer_id,
+            "producer_epoch": identity.producer_epoch,
+            "base_sequence": sequence,
+            "is_transactional": self._transactions is not None,
+        }
 
     def _bump(self) -> None:
         """Start all sequences anew, with the next epoch (`bumpIdempotentProducerEpoch`)."""
@@ -240,6 +233,8 @@ class Sender:
             return None
         return self._transactions.join(queue.topic_partition, sequence)
 
-    def _joined(self, queue: PartitionQueue) -> None:
+    def _written(self, queue: PartitionQueue, identity: ProducerIdentity, sequence: int) -> None:
+        """Note that the log has all records below `sequence`, and so belongs to the transaction."""
+        queue.advance(identity, sequence)
         if self._transactions is not None:
             queue.transaction = self._transactions.number

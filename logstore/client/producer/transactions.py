@@ -12,42 +12,30 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ... import clock
-from ...calls import TRANSACTIONAL, alone
+from ...calls import TRANSACTIONAL, alone, is_inside
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity
 from ...errors import (
-    AbortRequiredError,
-    CommitFailedError,
-    FencedInstanceIdError,
-    IllegalGenerationError,
     IllegalStateError,
-    InvalidPidMappingError,
     InvalidProducerEpochError,
-    InvalidTxnStateError,
     LogstoreError,
     ProducerFailedError,
     ProducerFencedError,
-    RequestTimedOutError,
-    TransactionAbortableError,
-    UnknownMemberIdError,
-    UnknownTopicOrPartitionError,
 )
 from ...folds.verification import VerificationGuard
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
 from ..arguments import Offsets, offset_commits
 from .config import ProducerConfig
-from .retry import RETRIABLE, Backoff, raise_storage_error
-from .states import CLOSED, ERRORS, ONGOING, SOURCES, UNANSWERED, TransactionManagerState
-from .timeouts import timed_out
+from .retry import RETRIABLE, Attempts, Backoff, raise_storage_error
+from .states import CLOSED, ERRORS, ONGOING, SOURCES, TransactionManagerState
+from .transaction_errors import after_failed_batch, after_refusal, refusal_in, timed_out, unanswered
 
 T = TypeVar("T")
 
 _S = TransactionManagerState
 CLOSED_FORCEFULLY = "Producer is closed forcefully."
 _CLOSE_PAUSE_S = 0.005
-_ERROR_STATE = "Cannot execute transactional method because we are in an error state"
-_RETRIES_EXHAUSTED = "Transaction Request was aborted after exhausting retries."
 
 
 class TransactionManager:
@@ -71,7 +59,6 @@ class TransactionManager:
         self._backoff = Backoff(config)
         self._lock = threading.RLock()  # of the state
         self._calling = threading.Lock()  # held while a thread waits for the coordinator
-        self._calling_thread = 0
         self._pending: str | None = None  # the method that must be called again
         self._is_closed = self._is_forced = self._needs_bump = False  # forced: waiting calls must fail
         self._begun: tuple[int, ProducerIdentity] = (0, NO_IDENTITY)  # number and identity known to the coordinator
@@ -102,13 +89,11 @@ class TransactionManager:
             self._begun = (self.number, self.identity)
             coordinator.commit_offsets(name, self.identity, group, commits)
 
-        self._refuse_inside()
-        self._refuse_offsets()
-        with alone(TRANSACTIONAL), self._calling:
-            self._calling_thread = threading.get_ident()
-            self._refuse_offsets()
-            self._call(commit, "TxnOffsetCommit")
-        self._calling_thread = 0
+        with alone(TRANSACTIONAL):
+            self._refuse_offsets()  # at once, without waiting for a call of another thread
+            with self._calling:
+                self._refuse_offsets()
+                self._call(commit, "TxnOffsetCommit")
 
     def commit(self, flush: Callable[[float], bool]) -> None:
         """Write the rest, by `flush` with a timeout in seconds, and commit."""
@@ -139,7 +124,7 @@ class TransactionManager:
         self._is_closed = True
         end_s = None if timeout_s is None else clock.monotonic_s() + timeout_s
         while self._calling.locked():
-            if self._is_mine() or (end_s is not None and clock.monotonic_s() >= end_s):
+            if is_inside(TRANSACTIONAL) or (end_s is not None and clock.monotonic_s() >= end_s):
                 self._is_forced = True
                 return
             threading.Event().wait(_CLOSE_PAUSE_S)
@@ -191,43 +176,28 @@ class TransactionManager:
         with self._lock:
             if self.state is _S.FATAL_ERROR:
                 return
-            if isinstance(error, ProducerFencedError | InvalidPidMappingError):
-                self._fail(_S.FATAL_ERROR, error)
-                return
-            passing = (*RETRIABLE, RequestTimedOutError, UnknownTopicOrPartitionError, InvalidTxnStateError)
-            if isinstance(error, passing):
-                exhausted = TransactionAbortableError(_RETRIES_EXHAUSTED)
-                exhausted.__cause__ = error
-                error = exhausted
-            if self.state is not _S.ABORTING_TRANSACTION:
+            target, error = after_failed_batch(error)
+            if target is _S.ABORTABLE_ERROR:
+                if self.state is _S.ABORTING_TRANSACTION:
+                    return
                 if not self._store.transactions.has_epoch_bump and self.state is not _S.COMMITTING_TRANSACTION:
                     self._needs_bump = True
-                self._fail(_S.ABORTABLE_ERROR, error)
+            self._fail(target, error)
 
     def explained(self, error: LogstoreError) -> LogstoreError:
-        """Return the error, or one that names the timeout if that has ended the transaction, see `timeouts`."""
+        """Return the error, or one that names the timeout if that has ended the transaction."""
         return timed_out(error, self._store.transactions, self._transactional_id, self.identity) or error
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
-    def _is_mine(self) -> bool:
-        """Return whether this thread is inside a call of the coordinator."""
-        return self._calling.locked() and self._calling_thread == threading.get_ident()
-
-    def _refuse_inside(self) -> None:
-        if self._is_mine():
-            raise IllegalStateError("A transactional method is called from inside of another of the same producer")
-
     def _run(self, operation: str, target: TransactionManagerState, end: Callable[[], None]) -> None:
         """Run `end` in the state `target`; the operation is pending until it is done."""
-        self._refuse_inside()
-        self._refuse_pending(operation)  # at once, without waiting for a call of another thread
-        with alone(TRANSACTIONAL), self._calling:
-            self._calling_thread = threading.get_ident()
-            self._begin_operation(operation, target)
-            end()
-            self._pending = None
-        self._calling_thread = 0
+        with alone(TRANSACTIONAL):
+            self._refuse_pending(operation)  # at once, without waiting for a call of another thread
+            with self._calling:
+                self._begin_operation(operation, target)
+                end()
+                self._pending = None
 
     def _begin_operation(self, operation: str, target: TransactionManagerState) -> None:
         """Enter `target`, unless this repeats an unfinished call that has."""
@@ -283,29 +253,13 @@ class TransactionManager:
 
     def _refuse_error(self) -> None:
         """Raise the error that refuses all calls in an error state (`maybeFailWithError`)."""
-        if self.state not in ERRORS:
-            return
-        identity = self.identity
-        who = (
-            f"Producer with transactionalId '{self._transactional_id}' and (producerId="
-            f"{identity.producer_id}, epoch={identity.producer_epoch})"
-        )
-        if isinstance(self.error, ProducerFencedError) and self.error.given_advice is None:  # else by the timeout
-            raise ProducerFencedError(
-                f"{who} has been fenced by another producer with the same transactionalId"
-            ) from self.error
-        if isinstance(self.error, InvalidProducerEpochError):
-            raise InvalidProducerEpochError(f"{who} attempted to produce with an old epoch") from self.error
-        if self.state is _S.ABORTABLE_ERROR:
-            raise AbortRequiredError(_ERROR_STATE, found=self.error, advice="call abort_transaction") from self.error
-        raise ProducerFailedError(
-            _ERROR_STATE, found=self.error, advice="close this producer and open another"
-        ) from self.error
+        if self.state in ERRORS:
+            raise refusal_in(self.state, self.error, self._transactional_id, self.identity)
 
     def _flush_for_commit(self, flush: Callable[[float], bool]) -> LogstoreError | None:
         """Write the rest; return the error that prevents the commit."""
         if not flush(self._max_block_ms / 1000):
-            raise self._timed_out("EndTxn(true)")
+            raise unanswered("EndTxn(true)", self._max_block_ms)
         if self._is_forced and self.error is None:  # some records were dropped
             return self._fail(_S.FATAL_ERROR, ProducerFailedError(CLOSED_FORCEFULLY))
         return self.error
@@ -346,8 +300,7 @@ class TransactionManager:
 
     def _call(self, call: Callable[[], T], awaited: str, *, is_abort: bool = False) -> T:
         """Return the coordinator's final answer; an error changes the state."""
-        end_s = clock.monotonic_s() + self._max_block_ms / 1000
-        attempt_count = 0
+        attempts = Attempts(self._backoff, self._max_block_ms / 1000)
         while True:
             if self._is_forced:
                 self._pending = None
@@ -356,38 +309,17 @@ class TransactionManager:
                 return call()
             except RETRIABLE as error:
                 raise_storage_error(error)
-                attempt_count += 1
-                wait_s = self._backoff.wait_s(attempt_count)
-                if clock.monotonic_s() + wait_s >= end_s:
-                    raise self._timed_out(awaited) from error
+                next_s = attempts.next_s()
+                if next_s is None:
+                    raise unanswered(awaited, self._max_block_ms) from error
             except LogstoreError as error:
                 self._pending = None
                 raise self._refused(error, is_abort=is_abort) from error
-            threading.Event().wait(wait_s)
+            threading.Event().wait(max(0.0, next_s - clock.monotonic_s()))
 
     def _refused(self, error: LogstoreError, *, is_abort: bool) -> LogstoreError:
-        """Enter the state that a coordinator's error leads to; return the error to raise (`TxnRequestHandler`)."""
+        """Enter the state that a coordinator's error leads to; return the error to raise."""
         explained = self.explained(error)
         if isinstance(error, InvalidProducerEpochError | ProducerFencedError) and explained is error:
             explained = ProducerFencedError()
-        error = explained
-        if isinstance(error, ProducerFencedError):
-            return self._fail(_S.FATAL_ERROR, error)
-        if isinstance(error, TransactionAbortableError):
-            if is_abort:
-                return self._fail(_S.FATAL_ERROR, ProducerFailedError("Failed to abort transaction"))
-            return self._fail(_S.ABORTABLE_ERROR, error)
-        if isinstance(error, IllegalGenerationError | UnknownMemberIdError):
-            return self._fail(
-                _S.ABORTABLE_ERROR,
-                CommitFailedError(
-                    f"Transaction offset Commit failed due to consumer group metadata mismatch: {error.message}"
-                ),
-            )
-        is_abortable = isinstance(error, FencedInstanceIdError | UnknownTopicOrPartitionError)
-        return self._fail(_S.ABORTABLE_ERROR if is_abortable else _S.FATAL_ERROR, error)
-
-    def _timed_out(self, awaited: str) -> RequestTimedOutError:
-        return RequestTimedOutError(
-            f"Timeout expired after {self._max_block_ms}ms while awaiting {awaited}. {UNANSWERED[awaited]}"
-        )
+        return self._fail(*after_refusal(explained, is_abort=is_abort))

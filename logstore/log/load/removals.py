@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
-from ...columns.window_scan import scan_windows
 from ...disk.mapped import MappedFile
 from ...disk.names import child, file_name
 from ...errors import RecoveryLossError
 from ...kernels.scan import batches as fields
 from ...layout.batch import MAGIC_V2
 from ...layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, base_offset_of
+from ...view.parallel_scan import scan_windows
 from ...view.walk import Run, batch_across, walk
 from ..segment.planned_changes import PlannedContent
 from ..segment.writable_folder import WritableFolder

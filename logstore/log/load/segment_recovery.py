@@ -13,7 +13,6 @@ import numpy as np
 
 from ...columns.batch_table import BatchTable, ByteArray
 from ...columns.legacy import valid_row_count
-from ...columns.window_scan import scan_windows
 from ...config.topic import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
 from ...disk.mapped import MappedFile
 from ...errors import CorruptRecordError, InvalidOffsetError, InvalidRecordError, LogstoreError, OffsetOverflowError
@@ -31,6 +30,7 @@ from ...layout.file_names import (
     TRANSACTION_INDEX_SUFFIX,
 )
 from ...view.batch_search import batch_tables
+from ...view.parallel_scan import scan_windows
 from ..segment.log_segment import LogSegment
 from ..segment.planned_changes import PlannedContent
 

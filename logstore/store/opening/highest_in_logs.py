@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...columns.batch_table import BatchTable, ByteArray
-from ...columns.window_scan import scan_windows
 from ...disk.directory import list_partition_directory
 from ...disk.mapped import MappedFile
 from ...disk.side_files import read_producer_snapshot
@@ -19,6 +18,7 @@ from ...layout.batch import CODEC_MASK, NO_PRODUCER_ID
 from ...layout.marker import COORDINATOR_EPOCH, MARKER_SIZE
 from ...replay.internal_topic import ReplayedRecord, replayed_file
 from ...topics import transaction_state
+from ...view.parallel_scan import scan_windows
 
 NO_COORDINATOR_EPOCH = -1
 _EPOCH_SIZE = 4  # bytes

@@ -12,7 +12,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from ...columns.window_scan import walker
 from ...config.topic import LogConfig, is_tiered
 from ...disk.directory import SegmentFiles, list_partition_directory
 from ...disk.files import read_if_present
@@ -24,6 +23,7 @@ from ...layout.file_names import LOG_SUFFIX, TIME_INDEX_SUFFIX, directory_name
 from ...layout.time_index import parse_time_index
 from ...log.maintain.retain import CLEANUP_POLICY, DELETE, RETENTION_BYTES, RETENTION_MS
 from ...replay.metadata_image import MetadataImage
+from ...view.parallel_scan import walker
 from ...view.partition_reader import PartitionReader
 from ..metadata.topic_configs import effective_config
 

@@ -18,7 +18,7 @@ def test_a_sticky_partition_lasts_for_a_batch(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("random.choice", lambda queues: queues[next(draws)])
     with logstore.open(tmp_path) as store:
         store.create_topic("t", partitions=4)
-        queues = TopicQueues("t", store, batch_size=100, ignores_keys=False, now_s=0.0)
+        queues = TopicQueues("t", store, parse_producer_config({"batch.size": 100}), 0.0)
         chosen = []
         for size in (99, 1, 0):
             queue = queues.queue(None, None)
@@ -31,7 +31,7 @@ def test_a_full_cache_of_keys_forgets_the_oldest_alone(tmp_path: Path) -> None:
     """It forgot all of them, so that with more keys than it holds most were hashed again."""
     with logstore.open(tmp_path) as store:
         store.create_topic("t", partitions=4)
-        queues = TopicQueues("t", store, batch_size=100, ignores_keys=False, now_s=0.0)
+        queues = TopicQueues("t", store, parse_producer_config({"batch.size": 100}), 0.0)
         keys = [b"%d" % number for number in range(KEY_CACHE_COUNT + 1)]
         for key in keys:
             assert queues.queue(key, None).topic_partition.partition == partition_for_key(key, 4)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from logstore.client.consumer.assignors import ASSIGNORS
-from logstore.columns.window_scan import scan_windows
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
@@ -25,6 +24,7 @@ from logstore.errors import (
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from logstore.topics.transaction_state import TransactionState
+from logstore.view.parallel_scan import scan_windows
 from logstore.view.read import INT_MAX
 from tests.recovery.cutting import cut_log
 from tests.support.small_store import TransactionalClient, commit_of_another_coordinator, restarted_at_epoch, started

@@ -7,10 +7,11 @@ import threading
 import numpy as np
 import pytest
 
-from logstore.columns import batch_table, window_scan
+from logstore.columns import batch_table
 from logstore.columns.batch_table import scan
-from logstore.columns.window_scan import scan_windows
 from logstore.kernels.scan import batches as fields
+from logstore.view import parallel_scan
+from logstore.view.parallel_scan import scan_windows
 from tests.support.encoder import Batch, Rec
 
 FILE = b"".join(Batch(index, [Rec(b"k", b"v" * (index % 50))]).to_bytes() for index in range(200))
@@ -21,9 +22,9 @@ DAMAGED[len(FILE) // 2] ^= 1
 @pytest.fixture(params=["one thread", "two threads"])
 def _threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_table, "WINDOW_SIZE", 1000)
-    monkeypatch.setattr(window_scan, "RELEASED_WINDOW_SIZE", 2000)
+    monkeypatch.setattr(parallel_scan, "RELEASED_WINDOW_SIZE", 2000)
     if request.param == "two threads":
-        monkeypatch.setattr(window_scan, "PARALLEL_SIZE_MIN", 0)
+        monkeypatch.setattr(parallel_scan, "PARALLEL_SIZE_MIN", 0)
 
 
 @pytest.mark.usefixtures("_threads")
@@ -63,20 +64,20 @@ def test_windows_that_are_released_are_larger_and_have_more_rows(monkeypatch: py
     sizes = [int(table.size.sum()) for table in scan_windows(data, 0, data.size, release=lambda start, end: None)]
     assert 2000 <= max(sizes) < 2000 + 200
     assert max(int(table.size.sum()) for table in scan_windows(data, 0, data.size)) < 1000 + 200
-    monkeypatch.setattr(window_scan, "RELEASED_ROW_COUNT", 7)
+    monkeypatch.setattr(parallel_scan, "RELEASED_ROW_COUNT", 7)
     tables = scan_windows(data, 0, data.size, release=lambda start, end: None)
     assert max(map(len, tables)) == 7
 
 
 def test_a_short_range_gives_both_threads_some_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_scan, "WINDOW_SIZE_MIN", 100)
+    monkeypatch.setattr(parallel_scan, "WINDOW_SIZE_MIN", 100)
     data = np.frombuffer(FILE, np.uint8)
-    assert len(list(scan_windows(data, 0, data.size))) == window_scan.WINDOW_COUNT_MIN
+    assert len(list(scan_windows(data, 0, data.size))) == parallel_scan.WINDOW_COUNT_MIN
 
 
 def test_threads_end_when_the_reader_leaves_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_table, "WINDOW_SIZE", 100)
-    monkeypatch.setattr(window_scan, "PARALLEL_SIZE_MIN", 0)
+    monkeypatch.setattr(parallel_scan, "PARALLEL_SIZE_MIN", 0)
     before = set(threading.enumerate())
     windows = scan_windows(np.frombuffer(FILE, np.uint8), 0, len(FILE))
     assert next(windows).count > 0
@@ -91,7 +92,7 @@ def test_error_of_a_thread_reaches_the_reader(monkeypatch: pytest.MonkeyPatch) -
     def fail(*arguments: object, **options: object) -> None:
         raise MemoryError("no room for a table")
 
-    monkeypatch.setattr(window_scan, "PARALLEL_SIZE_MIN", 0)
-    monkeypatch.setattr(window_scan, "scan_chunk", fail)
+    monkeypatch.setattr(parallel_scan, "PARALLEL_SIZE_MIN", 0)
+    monkeypatch.setattr(parallel_scan, "scan_chunk", fail)
     with pytest.raises(MemoryError, match="no room for a table"):
         list(scan_windows(np.frombuffer(FILE, np.uint8), 0, len(FILE)))

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from logstore.columns import in_order as module
-from logstore.columns.in_order import in_order
+from logstore.view import parallel_scan as module
+from logstore.view.parallel_scan import in_order
 
 
 @pytest.fixture(params=[1, 2, 8], autouse=True)

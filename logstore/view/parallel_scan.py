@@ -1,0 +1,151 @@
+"""Batch tables of a file, window by window, and work on a sequence by several threads, with results in order.
+
+The scan of headers is sequential, as each leads to the next, so only the reader scans; any thread checks checksums or
+decodes records. Both are kernels, which release the GIL, and the threads share the page faults of the mapping.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, TypeVar
+
+from ..columns import batch_table
+from ..columns.batch_table import BatchTable, ByteArray, compute_is_valid, scan_chunk
+from ..layout.batch import HEADER_SIZE
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+HELPER_COUNT_MAX = 2
+AHEAD_COUNT = 2  # items in work or ready, beside one for each helper: more would not fit into a cache
+PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes; below, threads cost more than they save
+WINDOW_SIZE_MIN = 1024 * 1024  # bytes; windows of a short range are smaller, so that each thread gets some
+WINDOW_COUNT_MIN = 8
+# Released windows are larger: no later kernel reads their bytes again from the cache, and Python runs less often.
+RELEASED_WINDOW_SIZE, RELEASED_ROW_COUNT = 32 * 1024 * 1024, 16_384
+
+
+def scan_windows(
+    data: ByteArray,
+    position: int,
+    end: int,
+    *,
+    load: Callable[[int, int], None] | None = None,
+    release: Callable[[int, int], None] | None = None,
+) -> Generator[BatchTable]:
+    """Scan from `position` with checksums until the scan ends; the status of the last table says why.
+
+    Args:
+        data: uint8, 1-D, contiguous, may be read-only: the whole file.
+        position: byte where a batch starts.
+        end: byte that no batch may reach past, at most len(data).
+        load: called with each range before it is read, in order, as `LoadedFile.load`.
+        release: called with the range of a window that was read, as `MappedFile.release`, by the thread that checked
+            it; for a reader that needs little but the tables. Windows are larger then.
+    """
+
+    def check(table: BatchTable) -> BatchTable:
+        compute_is_valid(data, table)
+        if release is not None and len(table):
+            release(int(table.position[0]), table.next_position)
+        return table
+
+    window_size = max((end - position) // WINDOW_COUNT_MIN, WINDOW_SIZE_MIN)
+    if release is None:
+        walk = walker(data, position, end, min(window_size, batch_table.WINDOW_SIZE), load=load)
+    else:
+        walk = walker(data, position, end, min(window_size, RELEASED_WINDOW_SIZE), RELEASED_ROW_COUNT)
+    if end - position >= PARALLEL_SIZE_MIN:
+        yield from in_order(walk, check)
+        return
+    while (table := walk()) is not None:
+        yield check(table)
+
+
+def walker(
+    data: ByteArray,
+    position: int,
+    end: int,
+    window_size: int | None = None,
+    capacity: int = batch_table.CHUNK_ROW_COUNT,
+    *,
+    load: Callable[[int, int], None] | None = None,
+) -> Callable[[], BatchTable | None]:
+    """Return a function that returns the next table, without checksums, each time; None after the last."""
+    place: int | None = position
+
+    def walk() -> BatchTable | None:
+        nonlocal place
+        if place is None:
+            return None
+        if load is not None:
+            load(place, min(end, place + (window_size or batch_table.WINDOW_SIZE) + HEADER_SIZE))
+        table = scan_chunk(data, place, end, capacity=capacity, window_size=window_size)
+        if load is not None:
+            load(place, table.next_position)  # the last batch of a window may be longer
+        place = table.next_position if table.has_more else None
+        return table
+
+    return walk
+
+
+def in_order(make_next: Callable[[], T | None], work: Callable[[T], R]) -> Generator[R]:
+    """Yield `work(item)` for each item that `make_next` returns until it returns None, in order.
+
+    Each item depends on the one before, so the caller's thread makes them one at a time. It also works on them while no
+    result is ready: a third thread on two processors would wake up for each result and take its processor from the
+    work. What either raises is raised in the place of the result. There are as many helper threads as other
+    processors, at most two; they end with the last item, or when the generator is closed.
+    """
+    helper_count = min(processor_count() - 1, HELPER_COUNT_MAX)
+    if helper_count < 1:
+        while (item := make_next()) is not None:
+            yield work(item)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    helpers = ThreadPoolExecutor(helper_count)
+    ahead: deque[tuple[T, Future[R]]] = deque()
+    failure: Exception | None = None
+    try:
+        item = make_next()
+        while item is not None or ahead:
+            while item is not None and len(ahead) < helper_count + AHEAD_COUNT:
+                ahead.append((item, helpers.submit(work, item)))
+                try:
+                    item = make_next()
+                except Exception as error:  # raised when its turn has come
+                    failure, item = error, None
+            yield _result(ahead, work)
+    finally:
+        # a reader that stops early may cut the file next: no helper may still touch the mapping
+        helpers.shutdown(cancel_futures=True)
+    if failure is not None:
+        raise failure
+
+
+def processor_count() -> int:
+    """Return the number of processors that this thread may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _result(ahead: deque[tuple[T, Future[R]]], work: Callable[[T], R]) -> R:
+    """Return the first result; while a helper works on it, work on items that no helper has begun."""
+    _, first = ahead[0]
+    for row, (item, future) in enumerate(ahead):
+        if first.done():
+            break
+        if future.cancel():
+            done: Future[R] = type(future)()
+            ahead[row] = item, done
+            try:
+                done.set_result(work(item))
+            except Exception as error:
+                done.set_exception(error)
+            first = ahead[0][1]
+    return ahead.popleft()[1].result()
