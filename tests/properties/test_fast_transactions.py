@@ -203,7 +203,7 @@ def test_a_transaction_from_before_a_restart_goes_the_fast_path_too(
     log.append_records([b"v"])
     assert (log.first_unstable_offset, log.last_stable_offset) == (1, 1)
     log.roll()
-    log.offsets.follow_end()
+    log.state.follow_end()
     assert (log.first_unstable_offset, log.last_stable_offset) == (1, 1)
     assert end(log).first_offset == 3
     assert (log.first_unstable_offset, log.last_stable_offset) == (None, 4)

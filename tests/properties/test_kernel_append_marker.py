@@ -55,7 +55,7 @@ def test_markers_are_the_twins_and_the_rest_is_left_to_the_slow_path(topic: naiv
         before = forms.unchanged()
         if isinstance(piece, twin.Marker):
             expected = twin.prepared_marker(topic, log, known, piece, LEADER_EPOCH)
-            is_open = log.state.producers.get(piece.producer_id, (0, 0, False))[2]
+            is_open = log.producers.get(piece.producer_id, (0, 0, False))[2]
             is_taken = expected is not None and (piece.is_commit or not is_open)
             assert append_marker(forms, piece) == (kinds.APPENDED if is_taken else kinds.NOT_FOR_FAST_PATH)
             if expected is not None and is_taken:
@@ -66,7 +66,7 @@ def test_markers_are_the_twins_and_the_rest_is_left_to_the_slow_path(topic: naiv
         if not is_taken:
             assert forms.unchanged() == before
         assert_counts(forms, log)
-    open_count = sum(is_open for _, _, is_open in log.state.producers.values())
+    open_count = sum(is_open for _, _, is_open in log.producers.values())
     assert forms.producers.transactions.ongoing_count == open_count
     assert (forms.log.first_unstable_offset >= 0) == (open_count > 0)
 
@@ -74,7 +74,7 @@ def test_markers_are_the_twins_and_the_rest_is_left_to_the_slow_path(topic: naiv
 def _append(forms: TopicForms, topic: naive.Topic, log: naive.Log, piece: tuple[int, bool, bool, int]) -> bool:
     """Records of the next sequence, or of the first of the next epoch."""
     producer_id, is_transactional, is_next_epoch, skip = piece
-    epoch, sequence, _ = log.state.producers.get(producer_id, (0, 0, False))
+    epoch, sequence, _ = log.producers.get(producer_id, (0, 0, False))
     if is_next_epoch and epoch < twin.EPOCH_MAX:
         epoch, sequence = epoch + 1, 0
     call = naive.Call([b"v"], None, None, producer_id, epoch, sequence + skip // 2, is_transactional)

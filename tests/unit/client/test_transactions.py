@@ -125,7 +125,7 @@ def test_sequences_go_on_or_begin_anew_with_the_epoch(store: SmallStore) -> None
             writing.send("t", b"x", partition=0)
             writing.flush()
         writing.commit_transaction()
-    [entry] = store.log("t", 0).producers.state
+    [entry] = store.log("t", 0).state.producers.state
     epochs = {1: 0, 2: 3}
     assert entry.producer_epoch == epochs[store.version]
     assert [batch.last_sequence for batch in entry.batches] == ([1, 2, 3, 4, 5] if store.version == 1 else [])
