@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel docs reference lock clean prove-interrupts
+.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel release docs reference lock clean prove-interrupts
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -105,12 +105,13 @@ bench-dump: ## time the dump of 1 GiB against kafka-dump-log
 golden: setup ## make the golden directories and their answers again, with the real Kafka
 	$(BIN)/python -m tests.kafka.make_golden
 
-# The libraries of kernels call nothing but memcpy, memmove and memset, so they run wherever glibc 2.17 does.
 wheel: setup ## build the wheel for this system, with the kernels of each level of processor, into dist
-	rm -rf logstore/native/lib build
-	$(BIN)/python -c 'from logstore.native.library import build_release; print(*build_release(), sep="\n")'
-	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist \
-	  --config-settings=--build-option=--plat-name=$(if $(filter Linux,$(shell uname)),manylinux2014_$(shell uname -m),$(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_platform().replace("-", "_").replace(".", "_"))')) .
+	rm -rf build
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+release: setup ## build the source archive and its wheel twice, compare and try them, into dist; the upload is left to you
+	rm -rf build
+	$(BIN)/python -m tests.stories.release dist
 
 # What builds the pages is in .venv only once they are asked for.
 .venv/.docs: .venv/.done requirements-docs.lock
@@ -125,7 +126,7 @@ reference: setup ## write docs/reference anew from the code, and the figures in 
 
 lock: setup ## renew requirements.lock
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev --extra spark --no-header --output-file requirements.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev --extra compile --extra spark --no-header --output-file requirements.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra bench --constraint requirements.lock --no-header --output-file requirements-bench.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra docs --constraint requirements.lock --no-header --output-file requirements-docs.lock pyproject.toml
 

@@ -20,8 +20,8 @@ from benchmarks.peers.commands import LOGSTORE, bare_python, printed, run
 from benchmarks.peers.kafka import broker_loading
 from benchmarks.support.data import steps
 from benchmarks.support.measure import Growth, Measured, Side
+from logstore.client.store import Store
 from logstore.layout import clean_shutdown
-from logstore.store.data_directory import DataDirectory
 
 PARTITION_COUNTS = steps(1, 100, 1000)
 CRASHED_COUNTS = PARTITION_COUNTS[:2]  # a recovery of the largest takes seconds
@@ -48,7 +48,7 @@ def made(root: Path, partition_count: int) -> Path:
     return root
 
 
-def end_offsets(store: DataDirectory) -> list[int]:
+def end_offsets(store: Store) -> list[int]:
     """Open every partition; return their end offsets."""
     return [store.log("orders", number).log_end_offset for number in range(store.topics["orders"].partition_count)]
 
@@ -58,7 +58,7 @@ class Openings:
 
     def __init__(self, root: Path, *, was_clean: bool) -> None:
         self.root, self.was_clean = root, was_clean
-        self.opened: list[DataDirectory] = []
+        self.opened: list[Store] = []
 
     def close_last(self) -> None:
         while self.opened:
@@ -66,7 +66,7 @@ class Openings:
         if not self.was_clean:
             (self.root / clean_shutdown.FILE_NAME).unlink()
 
-    def open(self) -> DataDirectory:
+    def open(self) -> Store:
         self.opened.append(logstore.open(self.root))
         return self.opened[0]
 
@@ -118,7 +118,7 @@ def test_store_open_every_log(measured: Measured, laid_out: Callable[[int], Path
 @pytest.mark.parametrize("partition_count", PARTITION_COUNTS)
 def test_store_close(measured: Measured, laid_out: Callable[[int], Path], partition_count: int) -> None:
     root = laid_out(partition_count)
-    opened: list[DataDirectory] = []
+    opened: list[Store] = []
     measured(
         lambda: opened.pop().close(),
         title=f"close {partition_count:,} partitions of which none was used",

@@ -140,12 +140,10 @@ def open(
         if accept_loss or (config, progress, cluster_id) != (None, None, None):
             raise UsageError("A store that is read_only takes neither config, progress, cluster_id nor accept_loss")
         return ReadOnlyStore(fspath(path), now_ms)
-    from .client.store import Store
+    from .client.store import open_store
     from .disk.seam import SEAM
-    from .store.opening.start import open_as
 
-    return open_as(
-        Store,
+    return open_store(
         fspath(path),
         config=config or {},
         now_ms=now_ms,

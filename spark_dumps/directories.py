@@ -131,7 +131,7 @@ def find_partitions(
     refused: dict[str | None, Unlisted] = {}
     roots: dict[str, DataDirectoryFiles] = {}
     for path in paths:
-        for directory in _matches(path):
+        for directory in matches(path):
             inside = _partitions_in(directory, choice, is_given=directory == path, may_lack=may_lack)
             for unlisted in inside.unlisted if is_strict else []:
                 raise unlisted.error
@@ -186,20 +186,21 @@ def partitions_of_topic(options: Options, topic: str) -> FoundPartitions:
     return found
 
 
-def relist(partition: ListedPartition) -> ListedPartition:
-    """List the files of a partition again."""
+def relist(partition: ListedPartition, starts: dict[tuple[str, int], int] | None = None) -> ListedPartition:
+    """List the files of a partition again; `starts` are the log start offsets, by default read from the checkpoint."""
     path = partition.files.path
-    starts = log_start_offsets_of(os.path.dirname(path))
+    starts = log_start_offsets_of(os.path.dirname(path)) if starts is None else starts
     return ListedPartition.of(list_partition_directory(path), starts, partition.seen.properties)
 
 
-def _matches(pattern: str) -> list[str]:
+def matches(pattern: str) -> list[str]:
+    """Return the directories that a path names, or a glob pattern matches; raises DataDirectoryError for none."""
     if os.path.exists(pattern):  # a name may contain characters of a pattern
         return [pattern]
-    matches = sorted(path for path in glob.glob(pattern) if os.path.isdir(path))
-    if not matches:
+    found = sorted(path for path in glob.glob(pattern) if os.path.isdir(path))
+    if not found:
         raise DataDirectoryError("there is no such directory", path=pattern, advice="give a data directory of a broker")
-    return matches
+    return found
 
 
 def _partitions_in(directory: str, choice: TopicChoice, *, is_given: bool, may_lack: bool) -> FoundPartitions:

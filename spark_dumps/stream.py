@@ -8,7 +8,7 @@ name with another id was deleted and made anew: its offsets are others, and the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, floor
 from typing import Any
 
@@ -16,17 +16,15 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from logstore.disk.side_files import topic_id_of
 from logstore.errors import UsageError
 from logstore.layout.file_names import directory_name
-from logstore.view.partition_reader import PartitionReader
 
-from .bounds import PartitionBounds, PartitionRange, find_bounds, require_named, resolve
-from .directories import find_partitions
+from .bounds import PartitionBounds, PartitionRange, require_named, resolve
 from .options import Options
 from .planning import plan_tasks
 from .pyspark_parts import leave_out_broken_pipes
 from .records import TABLE, read_task
+from .remembered import RememberedPartitions
 from .schemas import arrow_schema
 from .tables import check_columns
 from .versions import (
@@ -57,11 +55,11 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._schema = schema
         self._target: dict[Key, int] | None = None
-        self._readers: dict[str, PartitionReader] = {}
+        self._partitions = RememberedPartitions(options)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the readers, which only the driver uses."""
-        return {**self.__dict__, "_readers": {}}
+        """Leave out what is remembered, which only the driver uses."""
+        return {**self.__dict__, "_partitions": RememberedPartitions(self._options)}
 
     def initialOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name
         """Return the starting offsets of a query without a checkpoint, by `startingOffsets` or its alternatives.
@@ -75,7 +73,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         require_named(starting, bounds)
         offsets = {key: resolve(starting, one, self._options) for key, one in bounds.items()}
         found = {key: bounds[key].end_offset if offset is None else offset for key, offset in offsets.items()}
-        return as_json(found, _topic_ids(bounds.values()))
+        return as_json(found, self._topic_ids(bounds))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Return the limit of `maxRecordsPerTrigger`, if it is given."""
@@ -90,7 +88,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         begins, known_ids = as_offsets(start), ids_in(start)
         found = self._bounds()
-        ids = {**known_ids, **_topic_ids(found.values())}
+        ids = {**known_ids, **self._topic_ids(found)}
         for key in sorted(begins.keys() - found.keys()):
             self._report_loss(f"{directory_name(*key)} is gone", begins.pop(key))
         ends = dict(begins)
@@ -111,7 +109,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def reportLatestOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name
         """Return the ends of the logs, for the progress of the query."""
         found = self._bounds()
-        return as_json({key: one.end_offset for key, one in found.items()}, _topic_ids(found.values()))
+        return as_json({key: one.end_offset for key, one in found.items()}, self._topic_ids(found))
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
         """Return the tasks of a batch.
@@ -120,7 +118,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             UsageError: offsets of the batch are gone (`failOnDataLoss`).
         """
         begins, ends, bounds = as_offsets(start), as_offsets(end), self._bounds()
-        begin_ids, end_ids, ids = ids_in(start), ids_in(end), _topic_ids(bounds.values())
+        begin_ids, end_ids, ids = ids_in(start), ids_in(end), self._topic_ids(bounds)
         for key in sorted(begins.keys() - ends.keys()):
             self._report_loss(f"{directory_name(*key)} is gone", begins[key])
         ranges = []
@@ -155,10 +153,26 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _bounds(self, *, may_lack: bool = True) -> dict[Key, PartitionBounds]:
         """Return the current bounds of all partitions; what cannot be listed is an error, as it is not gone."""
-        options, found = self._options, {}
-        for partition in find_partitions(options.paths, options.choice, is_strict=True, may_lack=may_lack).listed:
-            found[partition.key] = find_bounds(partition, options.isolation_level, self._readers)
-        return found
+        return self._partitions.bounds(may_lack=may_lack)
+
+    def _topic_ids(self, found: Mapping[Key, PartitionBounds]) -> dict[str, str]:
+        """Return the id of each topic that has one on the disk (`partition.metadata`).
+
+        Raises:
+            UsageError: partitions of one topic have two ids.
+        """
+        ids: dict[str, str] = {}
+        for key, topic_id in self._partitions.topic_ids.items():
+            topic, _ = key
+            if ids.setdefault(topic, topic_id) != topic_id:
+                raise UsageError(
+                    f"{directory_name(*key)} is of another topic of the name than the partitions before it",
+                    path=found[key].partition.files.path,
+                    expected=f"topic id {ids[topic]}",
+                    found=topic_id,
+                    advice="wait until the broker has deleted the old topic, or take the copy out of the directory",
+                )
+        return ids
 
     def _report_loss(self, what: str, offset: int | None) -> None:
         if not self._options.fail_on_data_loss:
@@ -206,27 +220,6 @@ class RecordsStreamWithoutLimits(RecordsStream):
 def make_stream(options: Options, schema: StructType) -> RecordsStream:
     """Return the reader of a stream for this Spark; raises as `RecordsStream`."""
     return (RecordsStream if HAS_READ_LIMITS else RecordsStreamWithoutLimits)(options, schema)
-
-
-def _topic_ids(found: Iterable[PartitionBounds]) -> dict[str, str]:
-    """Return the id of each topic that has one on the disk (`partition.metadata`).
-
-    Raises:
-        UsageError: partitions of one topic have two ids.
-    """
-    ids: dict[str, str] = {}
-    for bounds in found:
-        partition = bounds.partition
-        topic_id = topic_id_of(partition.files.path)
-        if topic_id is not None and ids.setdefault(partition.topic, topic_id) != topic_id:
-            raise UsageError(
-                f"{partition.name} is of another topic of the name than the partitions before it",
-                path=partition.files.path,
-                expected=f"topic id {ids[partition.topic]}",
-                found=topic_id,
-                advice="wait until the broker has deleted the old topic, or take the copy out of the directory",
-            )
-    return ids
 
 
 def _is_other(before: Mapping[str, str], after: Mapping[str, str], key: Key) -> bool:

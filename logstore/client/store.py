@@ -11,13 +11,18 @@ import itertools
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ..calls import SHORT, STORE, alone
 from ..errors import IllegalStateError
+from ..log.load.removals import Removal
+from ..log.partition_log import PartitionLog
+from ..store.closing import ClosedInWith
 from ..store.data_directory import DataDirectory
+from ..store.metadata.topics import TopicDescription
+from ..store.opening.start import open_directory
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
 from .consumer.consumer_records import ConsumerRecord
@@ -26,20 +31,138 @@ from .producer.config import parse_producer_config
 from .serializers import Deserializer, Serializer
 from .whole_topics import partitions_of, read_topic
 
-_OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
+_OPEN: set[Store] = set()
 
 
-class Store(DataDirectory):
-    """A data directory open for writing, with its producers and consumers; see `DataDirectory`."""
+class Store(ClosedInWith):
+    """A data directory open for writing, with its producers and consumers.
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        """As `DataDirectory`."""
-        super().__init__(*arguments, **options)
+        with logstore.open("data") as store:
+            store.create_topic("orders", partitions=3, config={"compression.type": "zstd"})
+            log = store.log("orders", 0)
+
+    All methods may be called from any thread.
+
+    Attributes:
+        path: of the data directory, absolute.
+        cluster_id, node_id, directory_id: of the owner.
+        config: the store's own configurations, by Kafka's broker names.
+        now_ms: the clock.
+        groups, transactions: the coordinators of all groups and all transactional ids.
+        directory: what the store is built on; its methods are not for programs.
+    """
+
+    def __init__(self, directory: DataDirectory) -> None:
+        """Take an open data directory, which this store closes."""
+        self.directory = directory
+        self.path, self.config, self.now_ms = directory.path, directory.config, directory.now_ms
+        self.cluster_id, self.node_id = directory.cluster_id, directory.node_id
+        self.directory_id = directory.directory_id
+        self.groups, self.transactions = directory.groups, directory.transactions
         self._producers: weakref.WeakSet[Producer] = weakref.WeakSet()
         self._consumers: weakref.WeakSet[Consumer] = weakref.WeakSet()
         self._numbers = itertools.count(1)
         self._clients_lock = threading.Lock()
+        directory.directory_lock.on_fork = weakref.WeakMethod(self.invalidate_after_fork)
         _OPEN.add(self)
+
+    @property
+    def topics(self) -> Mapping[str, TopicDescription]:
+        """All topics by name, the internal ones too."""
+        return self.directory.topics
+
+    @property
+    def failures(self) -> Mapping[str, Exception]:
+        """The background tasks whose last run failed, with the error."""
+        return self.directory.failures
+
+    @property
+    def stray_directories(self) -> tuple[str, ...]:
+        """Paths of directories whose partition the metadata does not know; they are left alone."""
+        return self.directory.stray_directories
+
+    @property
+    def removals(self) -> Mapping[str, Sequence[Removal]]:
+        """What the recoveries of this opening removed from logs, by the directory of the partition."""
+        return self.directory.removals
+
+    @property
+    def is_after_fork(self) -> bool:
+        """True in a fork of the process that opened the store: it must not read or write here."""
+        return self.directory.is_after_fork
+
+    def log(self, topic: str, partition: int) -> PartitionLog:
+        """Return the log of a partition; raises UnknownTopicOrPartitionError."""
+        return self.directory.log(topic, partition)
+
+    def feature(self, name: str) -> int:
+        """Return the finalized level of a feature, such as `transaction.version`; 0 if it is off."""
+        return self.directory.feature(name)
+
+    def create_topic(
+        self, name: str, partitions: int | None = None, config: Mapping[str, Any] | None = None
+    ) -> TopicDescription:
+        """Create a topic and its partitions, durably.
+
+        Args:
+            partitions: their number; `num.partitions` by default.
+            config: topic configurations by Kafka's names.
+
+        Raises:
+            TopicExistsError, InvalidTopicError, InvalidPartitionsError, InvalidConfigurationError,
+            PolicyViolationError: what Kafka refuses, in its words.
+            KafkaStorageError, DataDirectoryError: a write failed, and the topic does not exist.
+        """
+        return self.directory.create_topic(name, partitions, config)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; its files are removed after `file.delete.delay.ms`.
+
+        Raises:
+            UnknownTopicOrPartitionError: there is no such topic.
+            InvalidTopicError: it belongs to a coordinator, which would forget everything.
+            KafkaStorageError: the deletion could not be written.
+            DataDirectoryError: the topic is deleted, but some files remain; the next opening removes them.
+        """
+        self.directory.delete_topic(name)
+
+    def add_partitions(self, name: str, partitions: int) -> TopicDescription:
+        """Raise the number of a topic's partitions to `partitions`.
+
+        Raises:
+            UnknownTopicOrPartitionError, InvalidPartitionsError, PolicyViolationError: what Kafka refuses.
+            KafkaStorageError: the change could not be written.
+            DataDirectoryError: the directories could not be producer; each is producer when it is first asked for.
+        """
+        return self.directory.add_partitions(name, partitions)
+
+    def alter_config(self, name: str, changes: Mapping[str, Any]) -> TopicDescription:
+        """Set configurations of a topic, effective at once; None unsets one.
+
+        Raises:
+            UnknownTopicOrPartitionError, InvalidConfigurationError: what Kafka refuses.
+            KafkaStorageError: the change could not be written.
+        """
+        return self.directory.alter_config(name, changes)
+
+    def describe_topic(self, name: str) -> TopicDescription:
+        """Return a topic; raises UnknownTopicOrPartitionError."""
+        return self.directory.describe_topic(name)
+
+    def next_producer_id(self) -> int:
+        """Return a new producer id; raises KafkaStorageError if the next block of them cannot be logged."""
+        return self.directory.next_producer_id()
+
+    def schedule(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
+        """Call a short function every `interval_ms` from the store's timer thread.
+
+        An error that it raises is kept in `failures`, and it is called again.
+        """
+        self.directory.schedule(name, interval_ms, function)
+
+    def run_due(self) -> list[str]:
+        """Call what is due in this thread; return the names."""
+        return self.directory.run_due()
 
     def producer(
         self,
@@ -60,12 +183,12 @@ class Store(DataDirectory):
         Raises:
             UsageError: an unknown name, one of the network, an invalid value, or values that exclude each other.
         """
-        self._require_open()
+        self.directory.require_open()
         parsed = parse_producer_config(config, client_number=next(self._numbers), ignores_network=ignore_network_config)
-        made = Producer(self, parsed, key_serializer=key_serializer, value_serializer=value_serializer)
+        producer = Producer(self.directory, parsed, key_serializer=key_serializer, value_serializer=value_serializer)
         with alone(SHORT), self._clients_lock:
-            self._producers.add(made)
-        return made
+            self._producers.add(producer)
+        return producer
 
     def consumer(
         self,
@@ -92,21 +215,21 @@ class Store(DataDirectory):
             UsageError: an unknown name, one of the network, an invalid value, or values that exclude each other.
             UnknownTopicOrPartitionError: without `group_id`, there is no such topic.
         """
-        self._require_open()
-        made = Consumer(
-            self,
+        self.directory.require_open()
+        consumer = Consumer(
+            self.directory,
             parse_consumer_config(config, client_number=next(self._numbers), ignores_network=ignore_network_config),
             key_deserializer=key_deserializer,
             value_deserializer=value_deserializer,
             consumer_timeout_ms=consumer_timeout_ms,
         )
         with alone(SHORT), self._clients_lock:
-            self._consumers.add(made)
-        if topics and made.config["group.id"] is not None:
-            made.subscribe(topics)
+            self._consumers.add(consumer)
+        if topics and consumer.config["group.id"] is not None:
+            consumer.subscribe(topics)
         elif topics:
-            made.assign(partition for topic in topics for partition in partitions_of(self, topic))
-        return made
+            consumer.assign(partition for topic in topics for partition in partitions_of(self.directory, topic))
+        return consumer
 
     def read(
         self,
@@ -134,38 +257,44 @@ class Store(DataDirectory):
         return read_topic(consumer)
 
     def close(self) -> None:
-        """Close producers and consumers, then the store, see `DataDirectory.close`.
+        """Close producers and consumers, stop the timers, close all logs, and release the directory.
+
+        A second call does nothing. The directory is marked as cleanly closed only if everything was written and no
+        recovery after a crash was cut off, which the next opening has to finish. After an interrupt call it again.
 
         In a `finally` or `except` block, and when an exception leaves the store's `with` block, its consumers commit
         nothing: what `poll` returned last may not have been processed.
 
         Raises:
-            LogstoreError: the first error, of a transaction that could not be aborted, or as `DataDirectory.close`;
-                everything is closed.
+            ReentrantCallError: a signal handler calls this in the middle of a call of the library; nothing is closed.
+            LogstoreError: the first error, of a transaction that could not be aborted, or of a log that could not be
+                closed; everything else is closed.
         """
-        self._close_all(autocommit=sys.exc_info()[1] is None)
+        self._close_block(in_order=sys.exc_info()[1] is None)
 
     def _close_block(self, *, in_order: bool) -> None:
-        self._close_all(autocommit=in_order)
-
-    def _close_all(self, *, autocommit: bool) -> None:
         if self.is_after_fork:
             return
         with alone(STORE):
-            self._close_with_clients(autocommit=autocommit)
+            with alone(SHORT), self._clients_lock:
+                producers, consumers = list(self._producers), list(self._consumers)
+            closes: list[Callable[[], None]] = [
+                partial(_close_consumer, consumer, autocommit=in_order) for consumer in consumers
+            ]
+            closes += [producer.close for producer in producers]
+            _close_each([*closes, self._close_directory])
 
-    def _close_with_clients(self, *, autocommit: bool) -> None:
-        with alone(SHORT), self._clients_lock:
-            producers, consumers = list(self._producers), list(self._consumers)
-        closes: list[Callable[[], None]] = [
-            partial(_close_consumer, consumer, autocommit=autocommit) for consumer in consumers
-        ]
-        closes += [producer.close for producer in producers]
-        _close_each([*closes, self._close])
+    def _close_directory(self) -> None:
+        try:
+            self.directory.close()
+        finally:
+            if self.directory.has_let_go:
+                _OPEN.discard(self)
 
     def invalidate_after_fork(self) -> None:
-        """Disown the store as `DataDirectory` does; what producers have not written, the parent writes."""
-        super().invalidate_after_fork()
+        """Disown the store in the child of a fork; what producers have not written, the parent writes."""
+        self.directory.invalidate_after_fork()
+        self.groups, self.transactions = self.directory.groups, self.directory.transactions
         self._clients_lock = threading.Lock()
         for producer in list(self._producers):
             producer.invalidate_after_fork()
@@ -177,10 +306,20 @@ class Store(DataDirectory):
             "of a parent process"
             if self.is_after_fork
             else "closed"
-            if self._is_closed
+            if self.directory.is_closed
             else f"{len(self.topics)} topics"
         )
         return f"<Store {self.path}: {state}>"
+
+
+def open_store(path: str, **how: Any) -> Store:
+    """Open a store, see `logstore.open`; the arguments are those of `open_directory`."""
+    directory = open_directory(path, **how)
+    try:
+        return Store(directory)
+    except BaseException:
+        directory.close()
+        raise
 
 
 def _close_consumer(consumer: Consumer, *, autocommit: bool) -> None:
@@ -213,4 +352,4 @@ def _close_each(closes: Iterable[Callable[[], None]]) -> None:
 @atexit.register
 def _close_all() -> None:
     """Close what the program has not: it ends by an exception, or has never closed its consumers."""
-    _close_each([partial(store._close_all, autocommit=False) for store in list(_OPEN)])
+    _close_each([partial(store._close_block, in_order=False) for store in list(_OPEN)])

@@ -37,6 +37,7 @@ _MESSAGES = {
     fields.SIZE_MISMATCH: "Invalid record size: expected to read {detail} bytes in record payload, but instead "
     "read {second}",
     fields.RECORDS_REMAINING: "Incorrect declared batch size, records still remaining in file",
+    fields.NEGATIVE_SIZE: "Invalid record size: {detail} is negative.",
 }
 
 

@@ -2,6 +2,7 @@
 
 Names and defaults are Kafka's, except one: with `logstore.durable.commits` the commit of a transaction or of offsets is
 durable when it is answered, and survives a power failure; else the system writes it some time later, as for a broker.
+`logstore.kafka.version` is the version of Kafka that gives a new store its levels, and that its logs do as.
 The defaults of topics come from here too, under the broker's names (`ServerTopicConfigSynonyms`).
 
 >>> config = parse_broker_config({"log.retention.hours": 2, "num.partitions": 3})
@@ -19,7 +20,7 @@ from typing import Any
 
 from ..errors import UsageError
 from .definition import Definition, as_boolean, as_int, as_long, between, value_of
-from .topic import parse_config
+from .topic import KAFKA_VERSION, MAX_DECOMPRESSED_MESSAGE_BYTES, parse_config
 
 BrokerConfig = dict[str, Any]
 
@@ -38,8 +39,10 @@ SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     "file.delete.delay.ms": (("log.segment.delete.delay.ms", 1),),
     "flush.messages": (("log.flush.interval.messages", 1),),
     "flush.ms": (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
+    KAFKA_VERSION: ((KAFKA_VERSION, 1),),
     "index.interval.bytes": (("log.index.interval.bytes", 1),),
     "max.compaction.lag.ms": (("log.cleaner.max.compaction.lag.ms", 1),),
+    MAX_DECOMPRESSED_MESSAGE_BYTES: ((MAX_DECOMPRESSED_MESSAGE_BYTES, 1),),
     "max.message.bytes": (("message.max.bytes", 1),),
     "message.timestamp.after.max.ms": (("log.message.timestamp.after.max.ms", 1),),
     "message.timestamp.before.max.ms": (("log.message.timestamp.before.max.ms", 1),),
@@ -49,6 +52,8 @@ SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     "min.insync.replicas": (("min.insync.replicas", 1),),
     "preallocate": (("log.preallocate", 1),),
     "producer.id.expiration.ms": (("producer.id.expiration.ms", 1),),
+    "remote.copy.lag.bytes": (("log.remote.copy.lag.bytes", 1),),
+    "remote.copy.lag.ms": (("log.remote.copy.lag.ms", 1),),
     "retention.bytes": (("log.retention.bytes", 1),),
     "retention.ms": (
         ("log.retention.ms", 1),

@@ -22,12 +22,14 @@ CONFIG_EXCEPTION = "org.apache.kafka.common.config.ConfigException"
 class Definition(NamedTuple):
     """One configuration: its parser, its default, and the check of a given value.
 
-    Spaces around text are ignored, but a refusal quotes the text with them (`ConfigDef.parseType`).
+    Spaces around text are ignored, but a refusal quotes the text with them (`ConfigDef.parseType`). A Kafka older than
+    `since` does not know it.
     """
 
     parse: Callable[[str, str], Any]
     default: Any
     check: Callable[[str, Any], None] = lambda name, value: None
+    since: str | None = None
 
 
 def value_of(name: str, definition: Definition, given: Any) -> Any:

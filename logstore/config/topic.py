@@ -1,7 +1,7 @@
 """Configuration of one log: Kafka's names, defaults and checks (`LogConfig`, `ConfigDef`).
 
-Holds every topic configuration, and the broker's `producer.id.expiration.ms`, which a log needs too. A value is text,
-as on Kafka's command lines, or a Python value of the right type.
+Holds every topic configuration, and what a log needs of the broker too: `producer.id.expiration.ms`, and the version of
+Kafka that it does as. A value is text, as on Kafka's command lines, or a Python value of the right type.
 
 >>> config = parse_config({"segment.bytes": "1048576", "index.interval.bytes": 0})
 >>> config["segment.bytes"], config["index.interval.bytes"], config["segment.index.bytes"]
@@ -30,13 +30,17 @@ from .definition import (
     between,
     level_of,
     one_of,
+    value_of,
     values_of,
 )
+from .kafka_version import OF_NEW_STORES, KafkaVersion, kafka_version
 
 INVALID_CONFIGURATION = "org.apache.kafka.common.errors.InvalidConfigurationException"
 
 INDEX_INTERVAL_BYTES = "index.interval.bytes"
 INTERNAL_SEGMENT_BYTES = "internal.segment.bytes"
+KAFKA_VERSION = "logstore.kafka.version"
+MAX_DECOMPRESSED_MESSAGE_BYTES = "max.decompressed.message.bytes"
 PRODUCER_ID_EXPIRATION_MS = "producer.id.expiration.ms"
 REMOTE_STORAGE = "remote.storage.enable"
 SEGMENT_BYTES = "segment.bytes"
@@ -47,6 +51,7 @@ DEDUPE_BUFFER_SIZE = 128 * 1024 * 1024  # log.cleaner.dedupe.buffer.size, the br
 LogConfig = dict[str, Any]
 
 _LONG_MAX = 2**63 - 1
+_ARRAY_SIZE_MAX = 2**31 - 9  # bytes of the largest array that Java allocates
 _DAY_MS = 86_400_000
 
 
@@ -61,8 +66,9 @@ def parse_config(values: Mapping[str, Any]) -> LogConfig:
     Raises:
         UsageError: an unknown name, text that does not parse as the type, a value out of range; in Kafka's words.
     """
+    kafka = value_of(KAFKA_VERSION, _DEFINITIONS[KAFKA_VERSION], values.get(KAFKA_VERSION, OF_NEW_STORES))
     for name in values:
-        if name not in _DEFINITIONS:
+        if name not in _DEFINITIONS or not kafka.knows(_DEFINITIONS[name].since):
             raise UsageError(f"Unknown topic config name: {name}", java_class=INVALID_CONFIGURATION)
     config = values_of(_DEFINITIONS, values)
     _check_lags(config)
@@ -74,6 +80,11 @@ def segment_size_max(config: LogConfig) -> int:
     internal = config[INTERNAL_SEGMENT_BYTES]
     size: int = config[SEGMENT_BYTES] if internal is None else internal
     return size
+
+
+def known_names(kafka: KafkaVersion) -> set[str]:
+    """Return the names of all configurations that a version of Kafka knows."""
+    return {name for name, definition in _DEFINITIONS.items() if kafka.knows(definition.since)}
 
 
 def is_compacted(config: LogConfig) -> bool:
@@ -99,16 +110,19 @@ _DEFINITIONS = {
     ),
     "compression.zstd.level": level_of(Codec.ZSTD),
     "delete.retention.ms": Definition(as_long, _DAY_MS, between(0)),
+    "errors.deadletterqueue.group.enable": Definition(as_boolean, False, since="4.4"),
     "file.delete.delay.ms": Definition(as_long, 60_000, between(0)),
     "flush.messages": Definition(as_long, _LONG_MAX, between(1)),
     "flush.ms": Definition(as_long, _LONG_MAX, between(0)),
     "follower.replication.throttled.replicas": Definition(as_list, []),
     INDEX_INTERVAL_BYTES: Definition(as_int, 4096, between(0)),
     INTERNAL_SEGMENT_BYTES: Definition(as_int, None),
+    KAFKA_VERSION: Definition(lambda name, text: kafka_version(text), OF_NEW_STORES),
     "leader.replication.throttled.replicas": Definition(as_list, []),
     "local.retention.bytes": Definition(as_long, -2, between(-2)),
     "local.retention.ms": Definition(as_long, -2, between(-2)),
     "max.compaction.lag.ms": Definition(as_long, _LONG_MAX, between(1)),
+    MAX_DECOMPRESSED_MESSAGE_BYTES: Definition(as_int, _ARRAY_SIZE_MAX, between(1, _ARRAY_SIZE_MAX), "4.4"),
     "max.message.bytes": Definition(as_int, 1_048_588, between(0)),
     "message.timestamp.after.max.ms": Definition(as_long, 3_600_000, between(0)),
     "message.timestamp.before.max.ms": Definition(as_long, _LONG_MAX, between(0)),
@@ -118,6 +132,8 @@ _DEFINITIONS = {
     "min.insync.replicas": Definition(as_int, 1, between(1)),
     "preallocate": Definition(as_boolean, False),
     PRODUCER_ID_EXPIRATION_MS: Definition(as_int, _DAY_MS, between(1)),
+    "remote.copy.lag.bytes": Definition(as_long, 0, between(-1), "4.4"),
+    "remote.copy.lag.ms": Definition(as_long, 0, between(-1), "4.4"),
     "remote.log.copy.disable": Definition(as_boolean, False),
     "remote.log.delete.on.disable": Definition(as_boolean, False),
     REMOTE_STORAGE: Definition(as_boolean, False),

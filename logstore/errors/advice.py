@@ -41,6 +41,7 @@ ADVICE = {
     "InvalidPartitionsError": "partitions are at least 1 and never fewer than before",
     "InvalidRecordError": "mend the record that the message names; of a read, as `CorruptRecordError`",
     "KafkaStorageError": "make room on the disk, or see what is wrong with it; then open the store anew",
+    "KernelBuildError": "install a wheel, or `pip install 'logstore-kafka[compile]'` and `logstore doctor --compile`",
     "LogCleaningAbortedError": "nothing: the next round cleans the log",
     "NoOffsetForPartitionError": "seek, commit an offset, or set `auto.offset.reset`",
     "NonEmptyGroupError": "close the group's consumers first",

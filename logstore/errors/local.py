@@ -148,3 +148,9 @@ class InvalidNameError(LogstoreError, ValueError):
 
 class RecoveryLossError(LogstoreError, RuntimeError):
     """A recovery that would remove readable batches, and was not allowed to; nothing has changed."""
+
+
+class KernelBuildError(LogstoreError, RuntimeError):
+    """There is no library of compiled kernels that can be loaded, and none can be built here."""
+
+    recovery = Recovery.MEND

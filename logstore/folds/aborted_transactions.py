@@ -85,7 +85,7 @@ class AbortedTransactions:
     def to_bytes(self, first_entry: int = 0) -> bytes:
         """Return the bytes of the `.txnindex` from entry `first_entry` on."""
         rows = self._rows[first_entry:]
-        return np.array([(0, 0, *row) for row in rows], transaction_index.ENTRY_DTYPE).tobytes()
+        return np.array([(0, *row) for row in rows], transaction_index.ENTRY_DTYPE).tobytes()
 
 
 def step(state: AbortedTransactions, completed: CompletedTransactions) -> None:

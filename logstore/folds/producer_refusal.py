@@ -39,7 +39,7 @@ _WORDS: dict[int, tuple[type[LogstoreError], str]] = {
     ),
     kernel.NEW_EPOCH_SEQUENCE: (
         OutOfOrderSequenceError,
-        "Invalid sequence number for new epoch of producer {id}at offset {offset} in partition {partition}: {epoch} "
+        "Invalid sequence number for new epoch of producer {id} at offset {offset} in partition {partition}: {epoch} "
         "(request epoch), {sequence} (seq. number), {detail} (current producer epoch)",
     ),
     kernel.SEQUENCE_GAP: (

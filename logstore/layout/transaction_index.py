@@ -2,7 +2,7 @@
 
 Entries of 34 bytes, big-endian, without gaps and without a header:
 
-    int16 version              0; Kafka reads only the high byte, signed, and refuses one above 0
+    int16 version              0; Kafka before 4.4 reads only the high byte, signed, and refuses one above 0
     int64 producer_id
     int64 first_offset         first offset of the transaction in this partition, perhaps in an earlier segment
     int64 last_offset          offset of the ABORT marker
@@ -37,8 +37,7 @@ CURRENT_VERSION = 0
 ENTRY_SIZE = 34
 ENTRY_DTYPE = np.dtype(
     [
-        ("version", ">i1"),
-        ("version_low_byte", ">i1"),
+        ("version", ">i2"),
         ("producer_id", ">i8"),
         ("first_offset", ">i8"),
         ("last_offset", ">i8"),
@@ -53,12 +52,14 @@ class TransactionIndex:
 
     Attributes:
         path: absolute path, for messages.
+        version_size: bytes of each version that were looked at, 1 or 2.
         unknown_version: version of the first entry that is missing here; None if all are here.
         odd_size: bytes of the file behind the last whole entry.
         versions, producer_ids, …: int64, one per entry.
     """
 
     path: str
+    version_size: int
     unknown_version: int | None
     odd_size: int
     versions: NDArray[np.int64]
@@ -102,9 +103,10 @@ class TransactionIndex:
     def require_all(self) -> None:
         """Raise CorruptIndexError with Kafka's message, a `KafkaException` there, if an entry's version is unknown."""
         if self.unknown_version is not None:
+            known = "supported version range is 0 to 0" if self.version_size == 2 else "current version is 0"
             raise CorruptIndexError(
                 f"Unexpected aborted transaction version {self.unknown_version} in transaction index {self.path}, "
-                f"current version is {CURRENT_VERSION}",
+                f"{known}",
                 java_class="org.apache.kafka.common.KafkaException",
             )
 
@@ -116,14 +118,18 @@ class TransactionIndex:
         )
 
 
-def parse_transaction_index(data: bytes | NDArray[np.uint8], *, path: str) -> TransactionIndex:
-    """Return the entries in `data`, the whole file; raises nothing, see `TransactionIndex.require_all`."""
+def parse_transaction_index(data: bytes | NDArray[np.uint8], *, path: str, version_size: int = 2) -> TransactionIndex:
+    """Return the entries in `data`, the whole file; raises nothing, see `TransactionIndex.require_all`.
+
+    Args:
+        version_size: `KafkaVersion.transaction_index_version_size`.
+    """
     entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE)
+    columns = [entries[name].astype(np.int64) for name in ENTRY_DTYPE.names or ()]
+    versions = columns[0] = columns[0] if version_size == 2 else columns[0] >> 8
+    unknown = np.flatnonzero(versions != CURRENT_VERSION if version_size == 2 else versions > CURRENT_VERSION)
     unknown_version = None
-    if entries.size:
-        unknown = np.flatnonzero(entries["version"] > CURRENT_VERSION)
-        if unknown.size:
-            unknown_version = int(entries["version"][unknown[0]])
-            entries = entries[: unknown[0]]
-    columns = (entries[name].astype(np.int64) for name in ENTRY_DTYPE.names or () if name != "version_low_byte")
-    return TransactionIndex(path, unknown_version, len(data) % ENTRY_SIZE, *columns)
+    if unknown.size:
+        unknown_version = int(versions[unknown[0]])
+        columns = [column[: unknown[0]] for column in columns]
+    return TransactionIndex(path, version_size, unknown_version, len(data) % ENTRY_SIZE, *columns)

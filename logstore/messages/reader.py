@@ -22,7 +22,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
 from struct import Struct as Packed
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import SchemaError
 from ..layout.kafka_uuid import SIZE as UUID_SIZE
@@ -35,8 +35,17 @@ UNKNOWN_TAGGED_FIELDS = "_unknownTaggedFields"
 
 _UNSUPPORTED_VERSION = "org.apache.kafka.common.errors.UnsupportedVersionException"
 _SHORT_MAX = 0x7FFF
+_TAG_COUNT_MAX, _ARRAY_SIZE_MAX = 10_000, 1_000_000
 
 _Read = Callable[[Cursor], Any]
+
+
+class _Rules(NamedTuple):
+    """How a version of a message is read; see `KafkaVersion.bounds_messages` for `is_bounded`."""
+
+    version: int
+    is_flexible: bool
+    is_bounded: bool
 
 
 def read(message: Message, version: int, data: bytes) -> Value:
@@ -51,16 +60,17 @@ def read_from(cursor: Cursor, message: Message) -> Value:
 
 @cache
 def _root_reader(message: Message, version: int) -> Callable[[Cursor], Value]:
-    return _struct_reader(message.root, version, message.is_flexible(version))
+    return _struct_reader(message.root, _Rules(version, message.is_flexible(version), message.kafka.bounds_messages))
 
 
-def _struct_reader(struct: StructSpec, version: int, is_flexible: bool) -> Callable[[Cursor], Value]:
+def _struct_reader(struct: StructSpec, rules: _Rules) -> Callable[[Cursor], Value]:
+    version, is_flexible, is_bounded = rules
     template = {field.name: field.default for field in struct.fields}
     regular = []
     mutable_defaults = []
     tagged: dict[int, tuple[str, _Read | None]] = {}
     for field in struct.fields:
-        read_field = _field_reader(field, version, is_flexible) if version in field.versions else None
+        read_field = _field_reader(field, rules) if version in field.versions else None
         if field.tag is not None:
             tagged[field.tag] = (field.name, read_field)
         if field.tag is None and read_field is not None:
@@ -79,15 +89,31 @@ def _struct_reader(struct: StructSpec, version: int, is_flexible: bool) -> Calla
         for name, read_regular in regular:
             value[name] = read_regular(cursor)
         if is_flexible:
-            _read_tagged_fields(cursor, value, tagged)
+            count = cursor.unsigned_varint()
+            if is_bounded:
+                _check_tag_count(count, cursor)
+            _read_tagged_fields(cursor, value, tagged, count)
         return value
 
     return read_struct
 
 
-def _read_tagged_fields(cursor: Cursor, value: Value, known: dict[int, tuple[str, _Read | None]]) -> None:
+def _check_tag_count(count: int, cursor: Cursor) -> None:
+    if count < 0:
+        raise SchemaError(f"Invalid negative number of tagged fields {count}")
+    if count > cursor.remaining_bytes:
+        raise SchemaError(
+            f"Tried to read {count} tagged fields, but there are only {cursor.remaining_bytes} bytes remaining."
+        )
+    if count > _TAG_COUNT_MAX:
+        raise SchemaError(
+            f"Tried to read {count} tagged fields, which exceeds the maximum allowed count of {_TAG_COUNT_MAX}."
+        )
+
+
+def _read_tagged_fields(cursor: Cursor, value: Value, known: dict[int, tuple[str, _Read | None]], count: int) -> None:
     """Read the tagged fields behind a flexible struct into `value`; Kafka ignores the size of a known field."""
-    for _ in range(cursor.unsigned_varint()):
+    for _ in range(count):
         tag = cursor.unsigned_varint()
         size = cursor.unsigned_varint()
         if tag not in known:
@@ -99,21 +125,21 @@ def _read_tagged_fields(cursor: Cursor, value: Value, known: dict[int, tuple[str
         value[name] = read_field(cursor)
 
 
-def _field_reader(field: Field, version: int, is_flexible: bool) -> _Read:
+def _field_reader(field: Field, rules: _Rules) -> _Read:
     if field.is_array:
-        element = _value_reader(field, f"{field.name} element", False, version, is_flexible)
-        return _array_reader(field.name, field.is_nullable, element, is_flexible)
-    return _value_reader(field, field.name, field.is_nullable, version, is_flexible)
+        element = _value_reader(field, f"{field.name} element", False, rules)
+        return _array_reader(field.name, field.is_nullable, element, rules)
+    return _value_reader(field, field.name, field.is_nullable, rules)
 
 
-def _value_reader(field: Field, name: str, is_nullable: bool, version: int, is_flexible: bool) -> _Read:
+def _value_reader(field: Field, name: str, is_nullable: bool, rules: _Rules) -> _Read:
     if field.struct is not None:
-        read_struct = _struct_reader(field.struct, version, is_flexible)
+        read_struct = _struct_reader(field.struct, rules)
         return _nullable_struct_reader(read_struct, field.tag is not None) if is_nullable else read_struct
     if field.kind == "string":
-        return _string_reader(name, is_nullable, is_flexible)
+        return _string_reader(name, is_nullable, rules.is_flexible)
     if field.kind == "bytes":
-        return _bytes_reader(name, is_nullable, is_flexible)
+        return _bytes_reader(name, is_nullable, rules.is_flexible)
     return _FIXED_SIZE[field.kind]
 
 
@@ -126,8 +152,8 @@ def _nullable_struct_reader(read_struct: _Read, is_tagged: bool) -> _Read:
     return read_nullable
 
 
-def _array_reader(name: str, is_nullable: bool, read_element: _Read, is_flexible: bool) -> _Read:
-    read_length = _read_compact_length if is_flexible else _read_int32
+def _array_reader(name: str, is_nullable: bool, read_element: _Read, rules: _Rules) -> _Read:
+    read_length = _read_compact_length if rules.is_flexible else _read_int32
 
     def read_array(cursor: Cursor) -> list[Any] | None:
         length = read_length(cursor)
@@ -139,6 +165,11 @@ def _array_reader(name: str, is_nullable: bool, read_element: _Read, is_flexible
             raise SchemaError(
                 f"Tried to allocate a collection of size {length}, but there are only "
                 f"{cursor.remaining_bytes} bytes remaining."
+            )
+        if rules.is_bounded and length > _ARRAY_SIZE_MAX:
+            raise SchemaError(
+                f"Tried to read a collection of size {length}, which exceeds the maximum allowed size of "
+                f"{_ARRAY_SIZE_MAX}."
             )
         return [read_element(cursor) for _ in range(length)]
 

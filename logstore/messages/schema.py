@@ -14,8 +14,9 @@ A table says what Kafka's message definitions (`*.json`) say, with one line for 
 Types are `int8 int16 int32 int64 uint16 bool float64 uuid string bytes`, a struct's name, or `[]` before
 either; `?` behind the type: null is allowed wherever the field exists. Without `versions` a field is in all
 versions. A field with a `tag` is an optional tagged field. `ignorable`: a writer drops the value where the version
-does not have the field. Fields stand in the order of Kafka's definitions, which is the order on disk (tagged fields
-behind all others) and in JSON. A shared struct is defined above the structs that use it.
+does not have the field. `since 4.4`: an older Kafka does not know the message or the field. Fields stand in the order
+of Kafka's definitions, which is the order on disk (tagged fields behind all others) and in JSON. A shared struct is
+defined above the structs that use it.
 
 >>> marker = parse_table("EndTxnMarker: type 0, versions 0\\n  coordinatorEpoch: int32")["EndTxnMarker"]
 >>> marker.versions, marker.flexible, [(f.name, f.kind) for f in marker.root.fields]
@@ -33,6 +34,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..config.kafka_version import NEWEST, KafkaVersion
 from ..layout.kafka_uuid import ZERO_UUID, format_uuid
 
 #: A record read by its schema: field name to value. See `reader` for the Python types.
@@ -103,30 +105,35 @@ class StructSpec:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """A message; `record_type` is its api key, `flexible` its first flexible version, each None if it has none."""
+    """A message; `record_type` is its api key, `flexible` its first flexible version, each None if it has none.
+
+    `kafka` is the Kafka that knows it so, by whose rules it is read.
+    """
 
     name: str
     record_type: int | None
     versions: Versions
     flexible: int | None
     root: StructSpec
+    kafka: KafkaVersion
 
     def is_flexible(self, version: int) -> bool:
         """Return whether `version` has compact strings, bytes and arrays, and tagged fields."""
         return self.flexible is not None and version >= self.flexible
 
 
-def read_table(package: str, name: str) -> dict[str, Message]:
-    """Parse the table `tables/<name>.txt` of a package; return its messages by name."""
+def read_table(package: str, name: str, kafka: KafkaVersion = NEWEST) -> dict[str, Message]:
+    """Parse the table `tables/<name>.txt` of a package as `kafka` knows it; return its messages by name."""
     table = pkgutil.get_data(package, f"tables/{name}.txt")
     if table is None:
         raise FileNotFoundError(f"tables/{name}.txt")
-    return parse_table(table.decode("ascii"))
+    return parse_table(table.decode("ascii"), kafka)
 
 
-def parse_table(text: str) -> dict[str, Message]:
-    """Return the messages of a table by name; raises ValueError for a type that is not known."""
-    return {message.name: message for message in map(_message, _blocks(_lines(text)))}
+def parse_table(text: str, kafka: KafkaVersion = NEWEST) -> dict[str, Message]:
+    """Return the messages of a table by name, as `kafka` knows them; raises ValueError for a type that is not known."""
+    messages = (_message(block, kafka) for block in _blocks(_lines(text, kafka)))
+    return {message.name: message for message in messages}
 
 
 @dataclass(slots=True)
@@ -137,13 +144,19 @@ class _Line:
     children: list[_Line]
 
 
-def _lines(text: str) -> Iterator[_Line]:
+def _lines(text: str, kafka: KafkaVersion) -> Iterator[_Line]:
+    unknown_indent: int | None = None  # of a line that `kafka` does not know: those below it belong to it
     for raw in text.splitlines():
         line = raw.split("#", 1)[0].rstrip()
         if line:
             head, _, rest = line.strip().partition(":")
             clauses = dict(_clause(part.strip()) for part in rest.split(",")) if rest else {}
-            yield _Line(len(line) - len(line.lstrip()), head, clauses, [])
+            indent = len(line) - len(line.lstrip())
+            if unknown_indent is not None and indent > unknown_indent:
+                continue
+            unknown_indent = None if kafka.knows(clauses.get("since")) else indent
+            if unknown_indent is None:
+                yield _Line(indent, head, clauses, [])
 
 
 def _clause(part: str) -> tuple[str, str]:
@@ -163,7 +176,7 @@ def _blocks(lines: Iterator[_Line]) -> list[_Line]:
     return top.children
 
 
-def _message(line: _Line) -> Message:
+def _message(line: _Line, kafka: KafkaVersion) -> Message:
     versions = _versions(line.clauses["versions"], Versions(0, 0x7FFF))
     shared: dict[str, StructSpec] = {}
     for child in line.children:
@@ -178,6 +191,7 @@ def _message(line: _Line) -> Message:
         versions,
         None if flexible is None else int(flexible.removesuffix("+")),
         StructSpec(line.head, None, _fields(line, versions, shared)),
+        kafka,
     )
 
 

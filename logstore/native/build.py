@@ -19,6 +19,7 @@ import tempfile
 import xxhash
 
 from .. import kernels
+from ..errors import KernelBuildError
 from . import cpu
 from .fingerprint import compiler_versions, sources_hash
 from .kernel import KERNELS
@@ -33,7 +34,7 @@ def build(level: cpu.Level, directories: list[str], *, is_release: bool = False)
     """Build the library of a level, and return its path.
 
     Raises:
-        OSError: none of the directories can be written.
+        KernelBuildError: none of the directories can be written.
         RuntimeError: a kernel breaks the rules, see `compiling.compile_kernels`.
     """
     sources = sources_hash()
@@ -52,7 +53,7 @@ def build(level: cpu.Level, directories: list[str], *, is_release: bool = False)
             return _store(directory, name, content, manifest)
         except OSError as error:
             errors.append(str(error))
-    raise OSError("no place to keep the compiled kernels: " + "; ".join(errors))
+    raise KernelBuildError(f"no folder to keep the compiled kernels in can be written: {'; '.join(errors)}")
 
 
 def _object_file(level: cpu.Level) -> bytes:
@@ -100,7 +101,10 @@ def _store(directory: str, name: str, content: bytes, manifest: Manifest) -> str
 def main(arguments: list[str]) -> None:
     """Build for the level, for this machine or for a wheel, into the directories of the arguments."""
     level, kind, *directories = arguments
-    sys.stdout.write(build(cpu.level_named(level), directories, is_release=kind == "release") + "\n")
+    try:
+        sys.stdout.write(build(cpu.level_named(level), directories, is_release=kind == "release") + "\n")
+    except KernelBuildError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

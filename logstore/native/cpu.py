@@ -1,13 +1,15 @@
 """Levels of processors: the kernels are built once per level, and the best one that the processor can run is loaded.
 
-A level is an LLVM name with additional instructions that kernels use (`kernels.scan.crc_folding`). Linux lists the
-processor's features; on other systems LLVM does.
+A level is an LLVM name with additional instructions that kernels use (`kernels.scan.crc_folding`). The system tells
+the processor's features: Linux in /proc/cpuinfo, macOS by sysctl.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
+import sys
 from typing import NamedTuple
 
 
@@ -51,15 +53,15 @@ LEVELS = {
 _ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}
 _CPUINFO = "/proc/cpuinfo"
 _CPUINFO_SIZE = 8192  # bytes, which hold the first processor; the others have the same features
-_LLVM_NAMES = {  # of features for which Linux has another name
-    "sse4_1": "sse4.1",
-    "sse4_2": "sse4.2",
-    "pni": "sse3",
-    "abm": "lzcnt",
-    "bmi1": "bmi",
-    "lahf_lm": "sahf",
-    "pclmulqdq": "pclmul",
-    "crc32": "crc",
+_SYSCTL_NAMES = ("machdep.cpu.features", "machdep.cpu.leaf7_features", "machdep.cpu.extfeatures")
+_SYSCTL_SIZE = 4096  # bytes
+_MACOS_NAMES = {  # of features for which macOS has another name than Linux's in capitals
+    "sse4_1": "SSE4.1",
+    "sse4_2": "SSE4.2",
+    "pni": "SSE3",
+    "abm": "LZCNT",
+    "lahf_lm": "LAHF",
+    "avx": "AVX1.0",
 }
 
 
@@ -92,8 +94,8 @@ def _architecture() -> str:
 
 
 def _features() -> set[str]:
-    """Return the processor's features, by Linux's names."""
-    return _linux_features() or _llvm_features()
+    """Return the processor's features, by Linux's names; none where the system does not tell."""
+    return _macos_features() if sys.platform == "darwin" else _linux_features()
 
 
 def _linux_features() -> set[str]:
@@ -108,11 +110,18 @@ def _linux_features() -> set[str]:
     return set()
 
 
-def _llvm_features() -> set[str]:
-    import llvmlite.binding as llvm
+def _macos_features() -> set[str]:
+    """Return the features that macOS tells by `sysctl`; an Apple processor tells none, and has CRC."""
+    if _architecture() == "aarch64":
+        return {"crc32"}
+    told = {word for name in _SYSCTL_NAMES for word in _sysctl(name).split()}
+    names = {feature for levels in LEVELS.values() for level in levels for feature in level.needs}
+    return {name for name in names if _MACOS_NAMES.get(name, name.upper()) in told}
 
-    features = llvm.get_host_cpu_features()
-    if platform.machine() == "arm64":
-        features["crc"] = features.get("crc", True)  # Apple's processors do not list it, and all have it
-    names = {each for levels in LEVELS.values() for level in levels for each in level.needs}
-    return {name for name in names if features.get(_LLVM_NAMES.get(name, name), False)}
+
+def _sysctl(name: str) -> str:
+    """Return a text of the macOS kernel; empty if it has none of that name."""
+    ask = ctypes.CDLL(None).sysctlbyname
+    size = ctypes.c_size_t(_SYSCTL_SIZE)
+    text = ctypes.create_string_buffer(_SYSCTL_SIZE)
+    return text.value.decode("ascii", "replace") if ask(name.encode(), text, ctypes.byref(size), None, 0) == 0 else ""

@@ -3,12 +3,18 @@
 It is built once per level of processor (`build`), into the package's folder `native/lib` if that is writable, else into
 the user's cache. A file beside it, the manifest, has the hashes of its sources and of the library itself. It is loaded
 only if these are right, both files belong to this user or to root, and nobody else can write them; otherwise it is
-built again. A library of a wheel may be built by other versions of the compilers.
+built again, which needs the extra `[compile]`: numba and llvmlite. A library of a wheel may be built by other versions
+of them, and is loaded whoever owns it if it has the hash that the wheel's RECORD gives: then it is as good as the
+Python code beside it, as in a container that runs under another user id than its files.
 """
 
 from __future__ import annotations
 
+import base64
 import ctypes
+import glob
+import hashlib
+import importlib.util
 import os
 import stat
 import subprocess
@@ -20,12 +26,14 @@ from typing import NamedTuple
 import xxhash
 
 from ..calls import SHORT, alone
+from ..errors import KernelBuildError
 from . import cpu
 from .device import BUILDING_VARIABLE
-from .fingerprint import PACKAGE, compiler_versions, sources_hash
+from .fingerprint import COMPILERS, PACKAGE, compiler_versions, sources_hash
 
 LIBRARY_SUFFIX, OBJECT_SUFFIX, MANIFEST_SUFFIX = ".so", ".o", ".manifest"
 SYMBOL_PREFIX = "logstore_"
+DISTRIBUTION = "logstore_kafka"  # the name of the wheel, as its files have it
 
 Addresses = Callable[[str], int]  # address of a symbol's function; 0 if there is none
 
@@ -52,7 +60,8 @@ def function_address(name: str) -> int:
     """Return the address of the C function of kernel `name`; first builds the library if none can be trusted.
 
     Raises:
-        RuntimeError: the library cannot be built, or has no such kernel.
+        KernelBuildError: there is no library to be trusted, and none can be built.
+        RuntimeError: the library has no such kernel.
     """
     path, addresses = _library()
     address = addresses(f"{SYMBOL_PREFIX}{name}")
@@ -88,6 +97,8 @@ def _candidates() -> list[str]:
 
 def distrust(path: str) -> str | None:
     """Return why the library at `path` is not loaded; None if it can be trusted."""
+    if _is_recorded(path):
+        return None
     manifest_path = path + MANIFEST_SUFFIX
     for each in (os.path.dirname(path), path, manifest_path):
         if not os.path.exists(each):
@@ -111,6 +122,21 @@ def distrust(path: str) -> str | None:
     return None
 
 
+def _is_recorded(path: str) -> bool:
+    """Tell whether a wheel brought the library, with just these bytes: its RECORD is beside the package (PEP 376)."""
+    root = os.path.dirname(PACKAGE)
+    name = os.path.relpath(path, root).replace(os.sep, "/")
+    for record in glob.glob(os.path.join(glob.escape(root), f"{DISTRIBUTION}-*.dist-info", "RECORD")):
+        with open(record, encoding="utf-8", errors="replace") as file:
+            recorded = next((line for line in file if line.startswith(f"{name},sha256=")), None)
+        if recorded is not None:
+            with open(path, "rb") as library:
+                digest = hashlib.sha256(library.read()).digest()
+            found = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+            return recorded.split(",")[1] == f"sha256={found}"
+    return False
+
+
 def directories() -> list[str]:
     """Return the places of libraries: the package's folder, and the user's cache if there is a home directory."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
@@ -128,24 +154,32 @@ def _library() -> tuple[str, Addresses]:
         return _loaded[0]
 
 
-def build_release() -> list[str]:
-    """Build the libraries of a wheel, one per level of this architecture; returns their paths."""
+def build_release(directory: str) -> list[str]:
+    """Build the libraries of a wheel into a directory, one per level of this architecture; return their paths."""
     levels = [level for level in cpu.levels() if level.needs]
-    return [_built(level, directories()[:1], is_release=True) for level in levels]
+    return [_built(level, [directory], is_release=True) for level in levels]
 
 
 def _build() -> str:
     level = cpu.level()
+    missing = [name for name in COMPILERS if importlib.util.find_spec(name) is None]
+    if missing:
+        reasons = "; ".join(distrusted()) or f"none in {' or '.join(directories())}"
+        raise KernelBuildError(
+            f"no library of compiled kernels for {level.name} can be loaded ({reasons}), and none can be built without "
+            f"{' and '.join(missing)}: install a wheel, or pip install 'logstore-kafka[compile]'"
+        )
     if sys.stderr.isatty():
         sys.stderr.write(f"logstore: building its kernels for {level.name}, once (half a minute)\n")
     return _built(level, directories())
 
 
 def _built(level: cpu.Level, places: list[str], *, is_release: bool = False) -> str:
-    """Build the library in a separate process, so that this one does not import numba; returns its path."""
+    """Build the library in a separate process, so that this one does not import numba; return its path."""
     environment = {
         **os.environ,
         BUILDING_VARIABLE: "1",
+        "PYTHONHASHSEED": "0",  # else names of symbols differ from build to build
         "NUMBA_DISABLE_JIT": "0",
         "NUMBA_CPU_NAME": level.cpu,
         "NUMBA_CPU_FEATURES": level.features,
@@ -156,7 +190,8 @@ def _built(level: cpu.Level, places: list[str], *, is_release: bool = False) -> 
     command = [sys.executable, "-m", "logstore.native.build", level.name, kind, *places]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise RuntimeError(f"kernels cannot be built ({' '.join(command)}): {done.stderr.strip()}")
+        last = done.stderr.strip().rpartition("\n")[2]
+        raise KernelBuildError(f"the kernels cannot be built for {level.name}: {last} ({' '.join(command)} says more)")
     return done.stdout.strip()
 
 

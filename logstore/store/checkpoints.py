@@ -53,12 +53,7 @@ class Checkpoints:
     """The four files of one data directory, each written by one thread at a time."""
 
     def __init__(self, root: str, seam: Seam) -> None:
-        """Read the files that exist.
-
-        Raises:
-            CheckpointFormatError: one does not parse.
-            DataDirectoryError: one cannot be read.
-        """
+        """Read the files that exist."""
         self._root, self._seam, self._lock = root, seam, threading.Lock()
         # the cleaner's offsets are kept current, the others stay as at the opening
         self._offsets = {name: self._read(name) for name in FILE_NAMES}

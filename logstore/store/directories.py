@@ -34,12 +34,7 @@ class PartitionDirectories:
         self._deleted: dict[str, int] = {}  # path to the time of its removal, ms since 1970
 
     def sort(self, image: MetadataImage, due_ms: int) -> None:
-        """Find stray directories, and set aside those of deleted topics, to be removed at `due_ms`.
-
-        Raises:
-            InvalidNameError: a directory that is no partition's.
-            DataDirectoryError: something cannot be read, or as `require_kafkas_name`.
-        """
+        """Find stray directories, and set aside those of deleted topics, to be removed at `due_ms`."""
         for found in directory_fates(partition_directories(self._root), image):
             require_kafkas_name(found.name, found.path)
             if found.name.kind is DirectoryKind.DELETE:
@@ -56,9 +51,6 @@ class PartitionDirectories:
 
         A broker takes the latter for the partition too (`LogManager.recoverAbandonedFutureLogs`); the former it sets
         aside.
-
-        Raises:
-            DataDirectoryError: the disk refuses it.
         """
         for found in self._unfinished:
             if found.fate is Fate.MOVED:
@@ -80,14 +72,11 @@ class PartitionDirectories:
         path = self.path(partition)
         return os.path.isdir(path) and path not in self.strays
 
-    def is_settled(self, partition: TopicPartition, *, deletes: bool) -> bool:
+    def is_idle(self, partition: TopicPartition, *, deletes: bool) -> bool:
         """Return whether retention and cleaning have nothing to do: there is no closed segment.
 
         Args:
             deletes: `cleanup.policy` has delete, which takes even the only segment unless it is empty.
-
-        Raises:
-            DataDirectoryError: the directory cannot be read.
         """
         segments = list_partition_directory(self.path(partition)).segments
         return len(segments) == 1 and not (deletes and _size(segments[0].log))
@@ -101,9 +90,6 @@ class PartitionDirectories:
 
         Returns:
             True if one was created; it is durable after `sync`.
-
-        Raises:
-            DataDirectoryError: the disk refuses it.
         """
         path = self.path(partition)
         if path in self.strays:
@@ -124,11 +110,7 @@ class PartitionDirectories:
             self.strays.append(self.path(partition))
 
     def remove_deleted(self, now_ms: int) -> None:
-        """Remove directories that are due; forget those that are gone already.
-
-        Raises:
-            DataDirectoryError: of the first that cannot be removed; it stays due, and all were tried.
-        """
+        """Remove directories that are due; forget those that are gone already."""
         failure = None
         for path, due_ms in list(self._deleted.items()):
             if due_ms <= now_ms:

@@ -1,6 +1,6 @@
 """Waiting for records of several partitions: an append wakes the waiting thread.
 
-    arrivals = Arrivals()
+    arrivals = AppendWaiter()
     arrivals.expect(partition, log)           # before the last look at the log, so that nothing is missed
     ready = arrivals.wait(timeout_s=0.5)      # the partitions that were appended to
 
@@ -20,7 +20,7 @@ from ..model import TopicPartition
 LOOK_AGAIN_S = 1.0
 
 
-class Arrivals:
+class AppendWaiter:
     """Partitions that one thread waits for; any thread may append to them and call `wake`."""
 
     def __init__(self) -> None:

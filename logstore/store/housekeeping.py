@@ -89,7 +89,7 @@ class Housekeeping:
 
     def _log(self, key: TopicPartition) -> PartitionLog | None:
         """Return the log, opened if need be; None if it has nothing to delete or clean, or has failed."""
-        log = None if self._partitions.is_settled(key) else self._partitions.get(key)
+        log = None if self._partitions.is_idle(key) else self._partitions.get(key)
         return log if log is not None and log.is_writable else None
 
     def _keys(self, *, compacted: bool) -> list[TopicPartition]:
@@ -144,7 +144,7 @@ class Housekeeping:
                     self._checkpoints.set_cleaner_offset(key, what.first_dirty_offset)
                 if what.is_worth_it:
                     worth_it.append((key, log, what))
-        return max(worth_it, key=lambda one: one[2].cleanable_ratio, default=None)
+        return max(worth_it, key=lambda choice: choice[2].cleanable_ratio, default=None)
 
     @contextmanager
     def _record_failure(self, task: str, partition: TopicPartition) -> Iterator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..calls import GROUPS, TOPICS, alone
 from ..config.broker import DURABLE_COMMITS
@@ -16,9 +16,7 @@ from ..log.append.request import AppendInfo
 from ..log.partition_log import PartitionLog
 from ..topics import consumer_offsets, transaction_state
 from ..topics.partition_for import partition_for
-
-if TYPE_CHECKING:
-    from .data_directory import DataDirectory
+from .host import Host
 
 T = TypeVar("T")
 
@@ -37,11 +35,11 @@ class CoordinatorTopic:
         is_durable: a request is answered only when its records are durable.
     """
 
-    def __init__(self, store: DataDirectory, name: str) -> None:
+    def __init__(self, host: Host, name: str) -> None:
         """Nothing is made yet."""
         self.name = name
-        self.is_durable: bool = store.config[DURABLE_COMMITS]
-        self._store = store
+        self.is_durable: bool = host.config[DURABLE_COMMITS]
+        self._host = host
         self._making = threading.Lock()
         self._partition_count = 0
 
@@ -50,17 +48,17 @@ class CoordinatorTopic:
         """The number of partitions, 0 before the topic is created; partitions added later do not count."""
         if self._partition_count == 0:
             # under the lock: while another thread creates the topic, it has no partitions yet
-            with alone(TOPICS), self._store.lock, suppress(UnknownTopicOrPartitionError):
-                self._partition_count = self._store.describe_topic(self.name).partition_count
+            with alone(TOPICS), self._host.lock, suppress(UnknownTopicOrPartitionError):
+                self._partition_count = self._host.describe_topic(self.name).partition_count
         return self._partition_count
 
     def make(self) -> None:
         """Create the topic if it does not exist."""
         with alone(GROUPS), self._making:
             if self.partition_count == 0:
-                broker, count_name = self._store.config, _PARTITION_COUNT_NAMES[self.name]
+                broker, count_name = self._host.config, _PARTITION_COUNT_NAMES[self.name]
                 topic_config = internal_config(self.name, broker)
-                self._store.create_topic(self.name, partitions=broker[count_name], config=topic_config)
+                self._host.create_topic(self.name, partitions=broker[count_name], config=topic_config)
 
     def partition_of(self, key: str) -> int:
         """Return the partition of a group or transactional id; creates the topic for the first one."""
@@ -70,16 +68,12 @@ class CoordinatorTopic:
 
     def log(self, partition: int) -> PartitionLog:
         """Return the log of a partition."""
-        return self._store.log(self.name, partition)
+        return self._host.log(self.name, partition)
 
     def append(
         self, partition: int, records: Sequence[tuple[bytes, bytes | None]], *, needs_sync: bool = True
     ) -> AppendInfo:
-        """Write records as one batch without a producer; sync them if `needs_sync` and the topic is durable.
-
-        Raises:
-            LogstoreError: as `PartitionLog.append_records`; nothing is written, or the log is no longer writable.
-        """
+        """Write records as one batch without a producer; sync them if `needs_sync` and the topic is durable."""
         log = self.log(partition)
         info = log.append_records(
             [value for _, value in records],
@@ -93,11 +87,7 @@ class CoordinatorTopic:
     def append_tombstones(
         self, partition: int, keys: Sequence[bytes], *, needs_sync: bool = True
     ) -> Iterator[list[bytes]]:
-        """Write tombstones in batches small enough for any topic; yield the keys of each batch once it is written.
-
-        Raises:
-            LogstoreError: as `append`.
-        """
+        """Write tombstones in batches small enough for any topic; yield the keys of each batch once it is written."""
         for batch in _batches(keys):
             self.append(partition, [(key, None) for key in batch], needs_sync=needs_sync)
             yield batch
@@ -127,10 +117,10 @@ def internal_config(name: str, broker: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def log_or_none(store: DataDirectory, topic: str, partition: int) -> PartitionLog | None:
+def log_or_none(host: Host, topic: str, partition: int) -> PartitionLog | None:
     """Return the log of a partition; None if it does not exist."""
     try:
-        return store.log(topic, partition)
+        return host.log(topic, partition)
     except UnknownTopicOrPartitionError:
         return None
 

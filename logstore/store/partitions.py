@@ -92,7 +92,7 @@ class Partitions:
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._waiting: dict[TopicPartition, WantedPartition] = {}
         self._leaving: dict[TopicPartition, PartitionLog | None] = {}  # of deleted topics, until they are set aside
-        self._settled: set[TopicPartition] = set()  # not open, and nothing to be deleted or cleaned
+        self._idle: set[TopicPartition] = set()  # not open, and nothing to be deleted or cleaned
         self._lock = threading.RLock()
 
     def sort_directories(self, image: MetadataImage) -> None:
@@ -122,24 +122,24 @@ class Partitions:
     @property
     def has_half_open(self) -> bool:
         """True if a partition that is not open has a directory that needs recovery."""
-        return any(not one.was_clean and self.directories.has(one.key) for one in self._waiting.values())
+        return any(
+            not partition.was_clean and self.directories.has(partition.key) for partition in self._waiting.values()
+        )
 
     def start(self, wanted: Iterable[WantedPartition], progress: Progress | None) -> None:
         """Recover all partitions; after an orderly close only create missing ones; raises as `open_all`."""
         wanted = list(wanted)
-        self.checkpoints.keep_only({one.key for one in wanted})
+        self.checkpoints.keep_only({partition.key for partition in wanted})
         if self.was_clean:
-            for one in wanted:
-                if self.directories.has(one.key):
-                    self._waiting[one.key] = one._replace(was_clean=True)
-        self.open_all([one for one in wanted if one.key not in self._waiting], progress, len(self._waiting))
+            for partition in wanted:
+                if self.directories.has(partition.key):
+                    self._waiting[partition.key] = partition._replace(was_clean=True)
+        self.open_all(
+            [partition for partition in wanted if partition.key not in self._waiting], progress, len(self._waiting)
+        )
 
     def get(self, key: TopicPartition) -> PartitionLog | None:
-        """Return the log of a partition, opened if need be; None if it does not exist.
-
-        Raises:
-            LogstoreError: it cannot be opened.
-        """
+        """Return the log of a partition, opened if need be; None if it does not exist."""
         log = self._logs.get(key)
         if log is not None:
             return log
@@ -162,19 +162,15 @@ class Partitions:
         waiting, log = self._waiting.get(key), self._logs.get(key)
         return log.config if log is not None else None if waiting is None else waiting.config
 
-    def is_settled(self, key: TopicPartition) -> bool:
-        """Return whether a partition is not open, and need not be for retention or cleaning.
-
-        Raises:
-            DataDirectoryError: its directory cannot be read.
-        """
+    def is_idle(self, key: TopicPartition) -> bool:
+        """Return whether a partition is not open, and need not be for retention or cleaning."""
         waiting = self._waiting.get(key)
         if waiting is None or not waiting.was_clean:
             return False
-        if key not in self._settled:
-            if not self.directories.is_settled(key, deletes="delete" in waiting.config["cleanup.policy"]):
+        if key not in self._idle:
+            if not self.directories.is_idle(key, deletes="delete" in waiting.config["cleanup.policy"]):
                 return False
-            self._settled.add(key)
+            self._idle.add(key)
         return True
 
     def open_all(
@@ -194,23 +190,23 @@ class Partitions:
         """
         wanted = list(wanted)
         counted = _Counted(progress, ready_count, ready_count + len(wanted))
-        planned = self._plan_all([one for one in wanted if self.directories.has(one.key)], counted)
-        self._make_directories([one.key for one in wanted])
+        planned = self._plan_all([partition for partition in wanted if self.directories.has(partition.key)], counted)
+        self._make_directories([partition.key for partition in wanted])
 
-        def open_one(one: WantedPartition) -> None:
-            self._open(one, planned[one.key] if one.key in planned else self._plan(one))
+        def open_one(partition: WantedPartition) -> None:
+            self._open(partition, planned[partition.key] if partition.key in planned else self._plan(partition))
 
         try:
             with closing(each_done(open_one, wanted, self._thread_count)) as opened:
-                for one, error in opened:
-                    with naming(one.key):
+                for partition, error in opened:
+                    with naming(partition.key):
                         if error is not None:
                             raise error
-                    if one.key not in planned:
+                    if partition.key not in planned:
                         counted.add()
         except BaseException:
-            for one in wanted:
-                log = self._logs.pop(one.key, None)
+            for partition in wanted:
+                log = self._logs.pop(partition.key, None)
                 if log is not None:
                     log.close()
             raise
@@ -263,19 +259,21 @@ class Partitions:
     def update(self, wanted: Iterable[WantedPartition]) -> None:
         """Update configurations; partitions without log are created when first asked for."""
         with alone(PARTITIONS), self._lock:
-            for one in wanted:
-                log, waiting = self._logs.get(one.key), self._waiting.get(one.key)
+            for partition in wanted:
+                log, waiting = self._logs.get(partition.key), self._waiting.get(partition.key)
                 if log is None:
-                    self._settled.discard(one.key)
-                    self._waiting[one.key] = one._replace(was_clean=waiting is not None and waiting.was_clean)
-                elif log.config != one.config:
-                    log.update_config(one.config)
+                    self._idle.discard(partition.key)
+                    self._waiting[partition.key] = partition._replace(
+                        was_clean=waiting is not None and waiting.was_clean
+                    )
+                elif log.config != partition.config:
+                    log.update_config(partition.config)
 
-    def settle(self, wanted: Iterable[WantedPartition]) -> LogstoreError | None:
-        """After an interrupted change, keep exactly these partitions; returns as `put_aside`."""
+    def keep_only(self, wanted: Iterable[WantedPartition]) -> LogstoreError | None:
+        """Keep exactly these partitions; returns as `put_aside`."""
         wanted = list(wanted)
         self.update(wanted)
-        return self.put_aside({*self._waiting, *self._logs} - {one.key for one in wanted})
+        return self.put_aside({*self._waiting, *self._logs} - {partition.key for partition in wanted})
 
     def _make_directories(self, keys: Collection[TopicPartition]) -> None:
         """Create missing directories, with one sync of their parent, even if one fails."""
@@ -292,17 +290,17 @@ class Partitions:
         """Plan the opening of partitions; raises as `open_all`, and nothing has changed then."""
         planned: dict[TopicPartition, PlannedLog] = {}
 
-        def plan(one: WantedPartition) -> None:
-            planned[one.key] = self._plan(one)
+        def plan(partition: WantedPartition) -> None:
+            planned[partition.key] = self._plan(partition)
 
         with closing(each_done(plan, wanted, self._thread_count)) as read:
-            for one, error in read:
-                with naming(one.key):
+            for partition, error in read:
+                with naming(partition.key):
                     if error is not None:
                         raise error
                 counted.add()
         if not self._accepts_loss:
-            require_accepted({planned[one.key].path: planned[one.key].removals for one in wanted})
+            require_accepted({planned[partition.key].path: planned[partition.key].removals for partition in wanted})
         return planned
 
     def _plan(self, wanted: WantedPartition) -> PlannedLog:

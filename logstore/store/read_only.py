@@ -64,12 +64,7 @@ class ReadOnlyDirectory(ClosedInWith):
     is_after_fork: ClassVar[bool] = False
 
     def __init__(self, path: str, now_ms: Callable[[], int]) -> None:
-        """Read the directory for the first time.
-
-        Raises:
-            DataDirectoryError: it is a partition, or holds files and nothing of Kafka; or as `refresh`.
-            LogstoreError: as `refresh`.
-        """
+        """Read the directory for the first time."""
         self.path, self.now_ms = absolute_path(path), now_ms
         _require_data_directory(self.path)
         self._lock = threading.RLock()
@@ -136,7 +131,7 @@ class ReadOnlyDirectory(ClosedInWith):
             image = self._image
             self._topics = {name: describe(image, topic) for name, topic in image.topics.items()}
             known = {name: topic.topic_id for name, topic in self._topics.items()}
-            self._readers = {key: one for key, one in self._readers.items() if self._is_of(key, one, known)}
+            self._readers = {key: reader for key, reader in self._readers.items() if self._is_of(key, reader, known)}
 
     def close(self) -> None:
         """Do nothing, as nothing is held; for symmetry with a store that is written."""

@@ -10,11 +10,14 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from heapq import heappop, heappush, heapreplace
+from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
+
+from ..calls import SHORT, alone
 
 IDLE_WAIT_MS = 60_000
 CLOCK_WAIT_MS = 1000
@@ -77,11 +80,13 @@ class Timers:
         self.failures: dict[str, Exception] = {}
         self.is_stopped = False
         self._ticks_ms = ticks_ms
-        self._by_name: dict[str, _Timer] = {}
-        self._heap: list[tuple[int, int, _Timer]] = []  # due time first; a timer that is not in `_by_name` is dead
         self._numbers = itertools.count()
+        # (due time, number, timer); a signal handler may add one at any moment, so that takes no lock
+        self._added: deque[tuple[int, int, _Timer]] = deque()
+        self._heap: list[tuple[int, int, _Timer]] = []
+        self._current: dict[str, int] = {}  # name to the number of its entry; any other entry is dead
         # plain locks and a queue: an interrupt may leave a `Condition`, which is Python, locked
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()  # of the heap
         self._wakes: SimpleQueue[None] = SimpleQueue()
         self._calling = threading.RLock()  # held while a short function runs
         self._worker: _Worker | None = None
@@ -121,43 +126,43 @@ class Timers:
 
     def stop(self) -> None:
         """Call nothing any more, not even what was to run soon; wait for running functions."""
-        with self._lock:
-            self.is_stopped = True
+        self.is_stopped = True
         self._wakes.put(None)
         if self._worker is not None:
             self._worker.wait()
-        for timer in list(self._by_name.values()):
-            if timer.worker is not None:
-                timer.worker.wait()
+        with alone(SHORT), self._lock:
+            workers = [timer.worker for _, _, timer in (*self._heap, *self._added)]
+        for worker in workers:
+            if worker is not None:
+                worker.wait()
         with self._calling:  # what `run_due` calls in another thread
             pass
 
     def _put(self, timer: _Timer, delay_ms: int) -> None:
-        with self._lock:
-            # the heap first: an interrupt in between leaves a dead timer, not a name that is never called
-            heappush(self._heap, (self._ticks_ms() + delay_ms, next(self._numbers), timer))
-            self._by_name[timer.name] = timer
+        self._added.append((self._ticks_ms() + delay_ms, next(self._numbers), timer))
         self._wakes.put(None)
 
     def _next_due(self, now_ms: int) -> _Timer | None:
         """Return the first due timer, rescheduled if it is periodic; None if none is due."""
-        with self._lock:
+        with alone(SHORT), self._lock:
+            while self._added:
+                _, number, timer = entry = self._added[0]
+                heappush(self._heap, entry)
+                self._current[timer.name] = number
+                self._added.popleft()  # last: an interrupt leaves a second entry, which dies with the first
             while self._heap and not self.is_stopped:
-                first = self._heap[0]
-                due_ms, _, timer = first
-                # each look at the heap is one expression with its change: a signal handler may add a timer in between
-                if self._by_name.get(timer.name) is not timer:
-                    _ = self._heap[0] is first and heappop(self._heap)
-                elif due_ms > now_ms:
+                due_ms, number, timer = self._heap[0]
+                if self._current.get(timer.name) != number:
+                    heappop(self._heap)
+                    continue
+                if due_ms > now_ms:
                     return None
-                elif timer.interval_ms is None:
-                    if self._heap[0] is first and heappop(self._heap):
-                        del self._by_name[timer.name]
-                        return timer
-                else:  # a single step: an interrupt leaves it due now or due later
-                    following = now_ms + timer.interval_ms, next(self._numbers), timer
-                    if self._heap[0] is first and heapreplace(self._heap, following):
-                        return timer
+                if timer.interval_ms is None:
+                    del self._current[timer.name]
+                else:  # before the present entry goes: an interrupt must not end a periodic timer
+                    self._added.append((now_ms + timer.interval_ms, next(self._numbers), timer))
+                heappop(self._heap)
+                return timer
             return None
 
     def _call(self, timer: _Timer) -> None:
@@ -202,8 +207,8 @@ class Timers:
 
     def _wait(self, now_ms: int) -> None:
         """Wait until a timer is due, one is added, or the timers are stopped."""
-        with self._lock:
-            due_ms = self._heap[0][0] if self._heap else None
+        with alone(SHORT), self._lock:
+            due_ms = min((due_ms for due_ms, _, _ in (*self._heap[:1], *self._added)), default=None)
         wait_ms = IDLE_WAIT_MS if due_ms is None else min(due_ms - now_ms, IDLE_WAIT_MS)
         if wait_ms > 0:
             self._wake_after(wait_ms)

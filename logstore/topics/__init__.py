@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from ..config.kafka_version import NEWEST, KafkaVersion
 from ..messages.schema import Message, read_table
 
 #: topics that only Kafka itself writes (`Topic.isInternal`); the metadata log is none of them
@@ -15,16 +16,16 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 
 
 @cache
-def family(name: str) -> dict[str, Message]:
+def family(name: str, kafka: KafkaVersion = NEWEST) -> dict[str, Message]:
     """Return all messages of one table by name, e.g. `family("consumer_offsets")["OffsetCommitKey"]`."""
-    return read_table(__name__, name)
+    return read_table(__name__, name, kafka)
 
 
 @cache
-def record_types(name: str, suffix: str = "") -> dict[int, Message]:
+def record_types(name: str, suffix: str = "", kafka: KafkaVersion = NEWEST) -> dict[int, Message]:
     """Return the messages of one table by record type, only those whose name ends in `suffix` (`Key`, `Value`)."""
     return {
         message.record_type: message
-        for message in family(name).values()
+        for message in family(name, kafka).values()
         if message.record_type is not None and message.name.endswith(suffix)
     }

@@ -8,6 +8,7 @@ A value is a body that begins with its own version; Kafka reads every body as ve
 
 from __future__ import annotations
 
+from ..config.kafka_version import NEWEST, KafkaVersion
 from ..messages.reader import read
 from ..messages.schema import Message, Value
 from ..messages.writer import write
@@ -23,9 +24,11 @@ _MESSAGES = {
 }
 
 
-def read_kraft_record(record_type: ControlRecordType, value: bytes) -> tuple[Message, Value]:
+def read_kraft_record(
+    record_type: ControlRecordType, value: bytes, kafka: KafkaVersion = NEWEST
+) -> tuple[Message, Value]:
     """Return the message and the fields of a KRaft control record; raises SchemaError."""
-    message = family("control_records")[_MESSAGES[record_type]]
+    message = family("control_records", kafka)[_MESSAGES[record_type]]
     return message, read(message, 0, value)
 
 

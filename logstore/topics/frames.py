@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..config.kafka_version import NEWEST, KafkaVersion
 from ..errors import SchemaError
 from ..messages.cursor import Cursor
 from ..messages.reader import read_from
@@ -56,21 +57,21 @@ def read_version(value: bytes) -> int:
     return _read_int16(value, "value")
 
 
-def is_known_type(topic: str, record_type: int) -> bool:
+def is_known_type(topic: str, record_type: int, kafka: KafkaVersion = NEWEST) -> bool:
     """Return whether the table of `topic` (`consumer_offsets`, …) has records of this type."""
-    return record_type in record_types(topic, "Key")
+    return record_type in record_types(topic, "Key", kafka)
 
 
-def read_key(topic: str, key: bytes) -> CoordinatorKey:
-    """Decode a key of `topic`; raises SchemaError for an unknown record type and a broken body."""
+def read_key(topic: str, key: bytes, kafka: KafkaVersion = NEWEST) -> CoordinatorKey:
+    """Decode a key of `topic` as `kafka` does; raises SchemaError for an unknown record type and a broken body."""
     record_type = read_type(key)
-    message = _message(topic, record_type, "Key")
+    message = _message(topic, record_type, "Key", kafka)
     return CoordinatorKey(record_type, message, _read_body(message, record_type, key, "key"))
 
 
-def read_value(topic: str, record_type: int, value: bytes) -> DecodedValue:
+def read_value(topic: str, record_type: int, value: bytes, kafka: KafkaVersion = NEWEST) -> DecodedValue:
     """Decode a value of `record_type`; raises SchemaError for an unknown version and a broken body."""
-    message = _message(topic, record_type, "Value")
+    message = _message(topic, record_type, "Value", kafka)
     version = read_version(value)
     if version not in message.versions:
         raise SchemaError(
@@ -93,7 +94,7 @@ def write_value(topic: str, record_type: int, version: int, fields: Value) -> by
     return version.to_bytes(2, signed=True) + write(message, version, fields)
 
 
-def read_record(topic: str, value: bytes) -> DecodedValue:
+def read_record(topic: str, value: bytes, kafka: KafkaVersion = NEWEST) -> DecodedValue:
     """Decode a framed record of `topic` (`cluster_metadata` or `remote_log_metadata`).
 
     Raises SchemaError for a frame that is cut or not of version 1, an unknown record type, a broken body, and bytes
@@ -103,7 +104,7 @@ def read_record(topic: str, value: bytes) -> DecodedValue:
     _check_frame_version(_read_short(cursor, "frame version"))
     record_type = _read_short(cursor, "type")
     version = cursor.version = _read_short(cursor, "version")
-    message = record_types(topic).get(record_type)
+    message = record_types(topic, kafka=kafka).get(record_type)
     if message is None:
         raise _frame_error(
             f"org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id {record_type}"
@@ -126,8 +127,8 @@ def write_record(topic: str, name: str, version: int, fields: Value) -> bytes:
     return frame + write(message, version, fields)
 
 
-def _message(topic: str, record_type: int, suffix: str) -> Message:
-    message = record_types(topic, suffix).get(record_type)
+def _message(topic: str, record_type: int, suffix: str, kafka: KafkaVersion = NEWEST) -> Message:
+    message = record_types(topic, suffix, kafka).get(record_type)
     if message is None:
         raise SchemaError(f"Found an unknown record type {record_type}", found=record_type)
     return message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..config.kafka_version import NEWEST, KafkaVersion
 from ..disk.files import read_file
 from ..disk.names import child
 from ..disk.system_errors import nio_error
@@ -15,11 +16,13 @@ class PartitionFolder:
 
     Attributes:
         path: absolute.
+        kafka: by whose rules the files are read.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, kafka: KafkaVersion = NEWEST) -> None:
         """Keep the path; nothing is read yet."""
         self.path = path
+        self.kafka = kafka
 
     def file(self, name: str) -> str:
         """Return the path of the file."""

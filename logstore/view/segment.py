@@ -211,7 +211,9 @@ class Segment:
 
     def _read_transaction_index(self) -> TransactionIndex:
         return parse_transaction_index(
-            self._content(TRANSACTION_INDEX_SUFFIX), path=self.path(TRANSACTION_INDEX_SUFFIX)
+            self._content(TRANSACTION_INDEX_SUFFIX),
+            path=self.path(TRANSACTION_INDEX_SUFFIX),
+            version_size=self.directory.kafka.transaction_index_version_size,
         )
 
     def place_of(self, offset: int) -> BatchPlace | None:

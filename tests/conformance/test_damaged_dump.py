@@ -12,13 +12,13 @@ import pytest
 from tests.conformance.damage import KINDS, damaged
 from tests.conformance.damaged_cases import ANSWERS, Case
 from tests.conformance.dumping import disagreement
-from tests.golden.archive import read_rows
+from tests.golden.archive import read_newest, read_older
 from tests.golden.matrix import argvs_of
 
 
 @cache
 def kept_rows() -> list[dict[str, Any]]:
-    return read_rows(ANSWERS)
+    return read_newest("damaged", ANSWERS)
 
 
 @pytest.mark.parametrize("suffix", list(KINDS))
@@ -26,6 +26,19 @@ def test_dump_of_damaged_files_equals_the_real_tool(
     suffix: str, golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [row for row in kept_rows() if Path(row["case"]["file"]).suffix == suffix]
+    assert rows
+    for row in rows:
+        case = Case(**row["case"])
+        case.lay_out(golden(case.directory), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    problem = disagreement(rows)
+    assert not problem, problem
+
+
+def test_damaged_files_are_dumped_as_an_older_kafka_does(
+    golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = read_older("damaged", ANSWERS)
     assert rows
     for row in rows:
         case = Case(**row["case"])

@@ -13,7 +13,7 @@ from logstore_tools.dump.options import OWN_OPTIONS
 from tests.conformance.beyond import DIFFERENCES, HELP, PATHS, difference
 from tests.conformance.comparison import comparable_stdout, differences
 from tests.conformance.dumping import answer, disagreement
-from tests.golden.archive import NAMES, answers, read_rows
+from tests.golden.archive import NAMES, answers, read_newest, read_older, read_rows
 
 LOGSTORE = Path(sys.executable).with_name("logstore")
 ENVIRONMENT = {"PYTHONUTF8": "1", "PYTHONWARNINGS": "error"}
@@ -24,7 +24,8 @@ LINES_BEFORE_THE_READER_LEAVES = 3
 @pytest.mark.parametrize("name", NAMES)
 def test_dump_equals_the_real_tool(name: str, golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(golden(name))
-    problem = disagreement([row for row in read_rows(answers(name)) if difference(row["argv"]) is None])
+    rows = [row for row in read_newest(name, answers(name)) if difference(row["argv"]) is None]
+    problem = disagreement(rows + read_older(name, answers(name)))
     assert not problem, problem
 
 
@@ -69,7 +70,7 @@ def test_words_that_are_no_options_are_paths_when_files_is_absent(
 
 
 def test_the_executable_answers_as_the_library_does(golden: Callable[[str], Path]) -> None:
-    rows = read_rows(answers("demo"))
+    rows = read_newest("demo", answers("demo"))
     for row in rows[:: len(rows) // ROWS_OF_THE_EXECUTABLE]:
         done = subprocess.run(
             [LOGSTORE, "dump", *row["argv"]], cwd=golden("demo"), env=ENVIRONMENT, capture_output=True, check=False

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from logstore.client.store import Store, open_store
 from logstore.disk.seam import Seam
 from logstore.layout.offset_checkpoint import RECOVERY_POINT_FILE_NAME
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
-from logstore.store.data_directory import DataDirectory
-from logstore.store.opening.start import open_as
 from tests.crash.lossy_disk import OUTCOMES, Left, LossyDisk
 from tests.crash.points import DRAWS, Point
 from tests.support.dice import Dice
@@ -57,13 +56,13 @@ class Run:
         return [value for value, is_commit in self.ended[:count] if is_commit]
 
 
-def opened(root: Path, seam: Seam) -> DataDirectory:
-    return open_as(DataDirectory, str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
+def opened(root: Path, seam: Seam) -> Store:
+    return open_store(str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
 
 
-def keep_busy(store: DataDirectory) -> None:
+def keep_busy(store: Store) -> None:
     """Let the store's thread do one thing until the store is closed."""
-    timers = store._timers
+    timers = store.directory._timers
 
     def wait() -> None:
         while not timers.is_stopped:
@@ -106,7 +105,7 @@ def worked(root: Path, seed: str, *, flush_messages: int) -> tuple[LossyDisk, Ru
         if dice.chance(50):
             log.roll()
         if dice.chance(30):
-            store._housekeeping.checkpoint(RECOVERY_POINT_FILE_NAME)
+            store.directory._housekeeping.checkpoint(RECOVERY_POINT_FILE_NAME)
     store.close()
     run.acknowledged = len(run.ended)
     return disk, run

@@ -14,12 +14,11 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
+from logstore.client.store import Store, open_store
 from logstore.config.broker import DURABLE_COMMITS
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.disk.seam import Seam
-from logstore.store.data_directory import DataDirectory
-from logstore.store.opening.start import open_as
 from logstore.store.timers import Timers
 from tests.crash.lossy_disk import Left, LossyDisk
 from tests.crash.points import DRAWS, Point
@@ -54,7 +53,7 @@ class Told:
 class Work:
     """Changes by chance, each noted before it is asked for and behind its answer."""
 
-    def __init__(self, store: DataDirectory, told: Told, dice: Dice) -> None:
+    def __init__(self, store: Store, told: Told, dice: Dice) -> None:
         self.store, self.told, self.dice = store, told, dice
         self.number = 0
 
@@ -114,9 +113,9 @@ class Work:
         return name
 
 
-def opened(root: Path, seam: Seam) -> DataDirectory:
+def opened(root: Path, seam: Seam) -> Store:
     with patch.object(Timers, "start", lambda _: None):
-        return open_as(DataDirectory, str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
+        return open_store(str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
 
 
 def points(seed: str, place: Path) -> Iterator[Point]:

@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
+from logstore.client.store import Store, open_store
 from logstore.errors import DataDirectoryError, LogstoreError
-from logstore.store.data_directory import DataDirectory
-from logstore.store.opening.start import open_as
 from logstore.store.timers import Timers
 from tests.support.dice import Dice
 from tests.support.sampling import case_count, seed_of
@@ -68,11 +67,11 @@ class Told:
     is_closed: bool = False
 
 
-def opened(root: Path, seam: UnsyncedSeam) -> DataDirectory:
-    return open_as(DataDirectory, str(root), config={}, now_ms=lambda: NOW, progress=None, seam=seam)
+def opened(root: Path, seam: UnsyncedSeam) -> Store:
+    return open_store(str(root), config={}, now_ms=lambda: NOW, progress=None, seam=seam)
 
 
-def work(store: DataDirectory, told: Told) -> None:
+def work(store: Store, told: Told) -> None:
     """Everything that a store can be asked, each step noted before and behind it."""
     for name, count in (("a", 2), ("b", 1), ("c", 1)):
         told.doubtful = {name}
@@ -113,7 +112,7 @@ def story(root: Path, seam: Interrupting) -> Told:
         told.is_closed = True
     except (Stopped, LogstoreError):
         if store is not None:
-            store._directory_lock.release()
+            store.directory.directory_lock.release()
     return told
 
 

@@ -7,6 +7,7 @@ import lzma
 import shutil
 import tarfile
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,31 @@ def unpack(name: str, destination: Path) -> Path:
 def answers(name: str) -> Path:
     """The file with what the real tool answered about the golden directory `name`."""
     return GOLDEN / f"{name}.dump.jsonl.xz"
+
+
+def overlay() -> Path:
+    """The file with the answers of Kafka 4.4.0 that are others than those of 4.3.1; `name` says to which set."""
+    return GOLDEN / "overlay-4.4.0.dump.jsonl.xz"
+
+
+@cache
+def _overlaid() -> dict[str, dict[str, Any]]:
+    return {_key(row["name"], row): row for row in read_rows(overlay())}
+
+
+def _key(name: str, row: dict[str, Any]) -> str:
+    return json.dumps([name, row["argv"]])
+
+
+def read_newest(name: str, path: Path) -> list[dict[str, Any]]:
+    """The recorded rows of a set, with the newest Kafka's answers in the place of those that are others."""
+    return [_overlaid().get(_key(name, row), row) for row in read_rows(path)]
+
+
+def read_older(name: str, path: Path) -> list[dict[str, Any]]:
+    """The rows of a set to which the newest Kafka answers otherwise, as 4.3.1 answers them, and is asked for it."""
+    rows = [row for row in read_rows(path) if _key(name, row) in _overlaid()]
+    return [{**row, "argv": ["--kafka-version", "4.3", *row["argv"]]} for row in rows]
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from tests.golden.archive import GOLDEN, NAMES, UNPACKED, answers, stored
+from tests.golden.archive import GOLDEN, NAMES, UNPACKED, answers, overlay, stored
 
 PROVENANCE = GOLDEN / "PROVENANCE.md"
 DAMAGED = GOLDEN / "damaged.dump.jsonl.xz"
@@ -15,7 +15,7 @@ HEADING = "| sha256 | file |\n|---|---|\n"
 
 def hashes() -> dict[str, str]:
     """Relative name to sha256 of every stored file, each file of an unpacked directory included."""
-    paths = [path for name in NAMES for path in (stored(name), answers(name))] + [DAMAGED, *RECOVERED]
+    paths = [path for name in NAMES for path in (stored(name), answers(name))] + [DAMAGED, overlay(), *RECOVERED]
     files = [path for path in paths if path.is_file()]
     files += [path for path in stored(UNPACKED).rglob("*") if path.is_file()]
     return {str(path.relative_to(GOLDEN)): _sha256(path) for path in sorted(files)}

@@ -43,7 +43,7 @@ from logstore.model import Codec
 from logstore.topics import cluster_metadata, consumer_offsets, transaction_state
 from logstore.view.record_checks import bad_records, has_data
 from logstore.view.walk import walk
-from logstore_tools.dump.decoders import PARSERS as RECORD_TEXTS
+from logstore_tools.dump.decoders import parsers as record_parsers
 from logstore_tools.dump.log_printer import LogPrinter
 from logstore_tools.dump.options import DumpOptions
 from logstore_tools.dump.output import Output
@@ -218,7 +218,7 @@ def _readings(key: bytes, value: bytes) -> Iterator[Callable[[], object]]:
     yield lambda: cluster_metadata.decode_value(value)
     yield lambda: consumer_offsets.decode_subscription(value)
     yield lambda: consumer_offsets.decode_assignment(value)
-    for text in RECORD_TEXTS.values():
+    for text in record_parsers().values():
         yield lambda text=text: text(5, key, value)
 
 

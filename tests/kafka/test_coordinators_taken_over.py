@@ -10,11 +10,11 @@ import pytest
 
 import logstore
 from logstore.client.consumer.assignors import ASSIGNORS
+from logstore.client.store import Store
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.transaction import from_record
 from logstore.replay.internal_topic import ControlBatch, ReplayedRecord, replayed
-from logstore.store.data_directory import DataDirectory
 from logstore.topics.consumer_offsets import decode_key, decode_value
 from tests.support.broker import Broker
 from tests.support.oracle import Oracle
@@ -30,7 +30,7 @@ OF_A_SLOW_START = "the partition is not online or is no longer the leader"
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 
-def work(store: DataDirectory) -> None:
+def work(store: Store) -> None:
     """As `TakeOver work`, in the same order."""
     store.create_topic("ledger", 2, {"cleanup.policy": "compact", "min.insync.replicas": "1"})
     producer_id, epoch = store.transactions.init_producer_id(None, 0)
@@ -55,7 +55,7 @@ def send(client: TransactionalClient, number: int, value: bytes) -> None:
     client.send("ledger", value, partition=number, key=b"k")
 
 
-def described(store: DataDirectory) -> list[list[Any]]:
+def described(store: Store) -> list[list[Any]]:
     """The internal topics record by record, without times and producer ids."""
     lines = []
     for topic in INTERNAL:

@@ -23,7 +23,7 @@ from tests.kafka.judge import Asked
 from tests.properties.fold_stories import marker, scanned, stories
 from tests.support.dice import Dice
 from tests.support.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
-from tests.support.oracle import Oracle
+from tests.support.oracle import JUDGED, Oracle
 
 pytestmark = pytest.mark.kafka
 
@@ -102,7 +102,7 @@ class Folded:
         try:
             answer = self._append(step)
         except LogstoreError as error:
-            answer = {"error": f"{error.java_class}: {error.message}"}
+            answer = {"error": f"{error.java_class}: {JUDGED.words(str(error.message))}"}
         answer["unstable"] = self.state.transactions.first_unstable_offset
         return answer
 
@@ -263,7 +263,7 @@ def recovered_files(segments: list[tuple[int, list[Batch]]]) -> tuple[dict[str, 
         try:
             aborted_transactions.step(aborted, producer_update.step(state, data, table, 0, len(table)))
         except LogstoreError as error:
-            return {}, f"{error.java_class}: {error.message}"
+            return {}, f"{error.java_class}: {JUDGED.words(str(error.message))}"
         indexes.finish()
         files[f"{base_offset:020d}.index"] = indexes.offset_index_bytes()
         files[f"{base_offset:020d}.timeindex"] = indexes.time_index_bytes()

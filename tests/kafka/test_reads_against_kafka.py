@@ -35,6 +35,7 @@ from tests.recovery.comparison import UnsyncedSeam
 from tests.support.dice import Dice
 from tests.support.encoder import SOME_TIME
 from tests.support.golden import Golden
+from tests.support.oracle import JUDGED
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
@@ -133,7 +134,7 @@ class Ours:
 
 
 def text_of(error: LogstoreError) -> str:
-    return f"{error.java_class}: {error.message}" if error.message else str(error.java_class)
+    return f"{error.java_class}: {JUDGED.words(str(error.message))}" if error.message else str(error.java_class)
 
 
 def plain(field: Any) -> Any:

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 import logstore
+from logstore.client.store import Store
 from logstore.model import FetchIsolation
-from logstore.store.data_directory import DataDirectory
 from logstore_tools.commands import logstore as command_line
 from tests.support.broker import Broker
 from tests.support.oracle import Oracle
@@ -21,12 +21,12 @@ from tests.support.take_over import ask, warnings
 pytestmark = pytest.mark.kafka
 
 
-def committed(store: DataDirectory, topic: str, partition: int) -> list[str]:
+def committed(store: Store, topic: str, partition: int) -> list[str]:
     chunks = store.log(topic, partition).records(isolation=FetchIsolation.READ_COMMITTED).chunks()
     return [f"{one.offset}:{(one.value or b'').decode()}" for chunk in chunks for one in chunk.to_records()]
 
 
-def seen(store: DataDirectory, state: dict[str, Any]) -> dict[str, Any]:
+def seen(store: Store, state: dict[str, Any]) -> dict[str, Any]:
     """What clients of a broker tell of topics, told by a store."""
     topics = {}
     for name, topic in store.topics.items():

@@ -20,7 +20,7 @@ from logstore.log.append.rules import ValidationRules
 from logstore.log.append.validate import validate
 from logstore.model import Codec
 from tests.kafka.append_cases import CODECS, NOW, Case, random_case
-from tests.support.oracle import Oracle
+from tests.support.oracle import JUDGED, Oracle
 from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka
@@ -32,7 +32,9 @@ def answer_of(case: Case) -> dict[str, Any]:
     try:
         return _append(case)
     except LogstoreError as error:
-        message = error.java_class if error.message is None else f"{error.java_class}: {error.message}"
+        message = (
+            error.java_class if error.message is None else f"{error.java_class}: {JUDGED.words(str(error.message))}"
+        )
         answer: dict[str, Any] = {"error": message}
         if getattr(error, "record_errors", ()):
             answer["records"] = [list(each) for each in error.record_errors]

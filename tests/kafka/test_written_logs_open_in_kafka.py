@@ -29,6 +29,7 @@ from tests.kafka.workload_log import WorkloadLog, described
 from tests.kafka.workloads import workload
 from tests.recovery.comparison import Answer, UnsyncedSeam, files
 from tests.support.encoder import Batch, Rec
+from tests.support.oracle import JUDGED
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
@@ -129,7 +130,7 @@ def open_again(question: dict[str, Any], copy: Path) -> Answer:
             now_ms=lambda: question["now"],
         )
     except LogstoreError as error:
-        return refused(f"{error.java_class}: {error.message}".replace(str(copy), "@DIR@"))
+        return refused(f"{error.java_class}: {JUDGED.words(str(error.message))}".replace(str(copy), "@DIR@"))
     state = described(log)
     log.close()
     return {"state": state, "files": files(copy)}

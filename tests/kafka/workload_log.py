@@ -24,6 +24,7 @@ from logstore.log.load.recovered import RecoveredLog, describe_segment
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.workloads import Step
 from tests.recovery.comparison import UnsyncedSeam
+from tests.support.oracle import JUDGED
 from tests.support.recovered_json import as_json
 
 Answer = dict[str, Any]
@@ -75,7 +76,7 @@ class WorkloadLog:
         try:
             answer = self._do(step)
         except LogstoreError as error:
-            answer = {"error": self._named(f"{error.java_class}: {error.message}")}
+            answer = {"error": self._named(f"{error.java_class}: {JUDGED.words(str(error.message))}")}
             if not self.is_open:
                 return answer
         self._run_later()

@@ -100,7 +100,7 @@ def read_stream(data: bytes, count: int, context: Context) -> Iterator[Record]:
         except (EndOfBytesError, TooLongError) as error:
             raise BrokenRecordError(PREMATURE) from error
         if length < 0:
-            raise BrokenRecordError(PREMATURE)
+            raise BrokenRecordError(f"Invalid record size: {length} is negative.")
         if length > stream.remaining:
             raise BrokenRecordError(
                 f"Invalid record size: expected {length} bytes in record payload, but the record payload reached EOF."

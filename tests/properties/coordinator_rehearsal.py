@@ -7,22 +7,29 @@ written; ours is asked by nobody in between, and knows nothing of it before.
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import Any
 
-from logstore.coordinator.transactions import requests
-from logstore.coordinator.transactions.ending import abort_timed_out, end_transaction
+from logstore.coordinator.transactions.ending import AbortTimedOut, EndTransaction
 from logstore.coordinator.transactions.outcomes import (
     Answer,
     Append,
-    Outcome,
+    Context,
     ProducerIdentity,
     TransactionRules,
     marker_of,
+)
+from logstore.coordinator.transactions.requests import (
+    AddPartitions,
+    InitProducerId,
+    Request,
+    verify_partition,
 )
 from logstore.coordinator.transactions.table import TransactionTable
 from logstore.coordinator.transactions.transaction import Transaction
 from logstore.coordinator.transactions.transitions import PREPARED, prepare_complete
 from logstore.errors import ConcurrentTransactionsError, IllegalTransitionError, LogstoreError
+from logstore.model import TopicPartition
 from logstore.topics.transaction_state import encode_key
 
 Step = dict[str, Any]
@@ -90,60 +97,27 @@ class Rehearsal:
         self.next_producer_id = step["next"]
 
     def _init(self, step: Step) -> None:
-        self._outcome(
-            step,
-            requests.init_producer_id(
-                self.table.get(step["id"]),
-                step["id"],
-                rules=self.rules,
-                timeout_ms=step["timeout"],
-                expected=_identity(step) if "pid" in step else None,
-                allocate=self._allocate,
-                now_ms=self.now_ms,
-            ),
-        )
+        expected = _identity(step) if "pid" in step else None
+        self._ask(step, InitProducerId(step["id"], step["timeout"], expected))
 
     def _add(self, step: Step) -> None:
-        partitions = [(topic, partition) for topic, partition in step["partitions"]]
-        self._outcome(
-            step,
-            requests.add_partitions(
-                self.table.get(step["id"]),
-                step["id"],
-                _identity(step),
-                partitions,
-                client_transaction_version=step["client"],
-                now_ms=self.now_ms,
-            ),
-        )
+        partitions = list(starmap(TopicPartition, step["partitions"]))
+        self._ask(step, AddPartitions(step["id"], _identity(step), partitions, step["client"]))
 
     def _verify(self, step: Step) -> None:
         partitions = [(topic, partition) for topic, partition in step["partitions"]]
         current = self.table.get(step["id"])
         identity = _identity(step)
-        errors = {place: requests.verify_partition(current, step["id"], identity, place) for place in partitions}
+        errors = {place: verify_partition(current, step["id"], identity, place) for place in partitions}
         lines = [f"{name}-{partition} {_name(error)}" for (name, partition), error in errors.items()]
         self.events.append(["verify", *sorted(lines)])
 
     def _end(self, step: Step) -> None:
-        self._outcome(
-            step,
-            end_transaction(
-                self.table.get(step["id"]),
-                step["id"],
-                _identity(step),
-                is_commit=step["commit"],
-                client_transaction_version=step["client"],
-                allocate=self._allocate,
-                now_ms=self.now_ms,
-            ),
-        )
+        self._ask(step, EndTransaction(step["id"], _identity(step), step["commit"], step["client"]))
 
     def _timeouts(self, step: Step) -> None:
         for transactional_id in self.table.timed_out(now_ms=self.now_ms):
-            current = self.table.get(transactional_id)
-            outcome = abort_timed_out(current, rules=self.rules, allocate=self._allocate, now_ms=self.now_ms)
-            self._outcome({"do": "timeout", "id": transactional_id}, outcome)
+            self._ask({"do": "timeout", "id": transactional_id}, AbortTimedOut(transactional_id))
 
     def _written(self, step: Step) -> None:
         append = self.appends.pop(step["id"])
@@ -167,7 +141,9 @@ class Rehearsal:
         self.log.append((key, value))
         self.table.put(completion)
 
-    def _outcome(self, step: Step, outcome: Outcome) -> None:
+    def _ask(self, step: Step, request: Request) -> None:
+        context = Context(self.rules, self._allocate, self.now_ms)
+        outcome = request.decide(self.table.get(request.transactional_id), context)
         if isinstance(outcome, Append):
             self.events.append(["append", step["id"], self.table.record(outcome.following)[1].hex()])
             self.appends[step["id"]], self.answers[step["id"]] = outcome, step["do"]

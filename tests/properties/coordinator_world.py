@@ -11,22 +11,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from logstore.coordinator.transactions import transitions
-from logstore.coordinator.transactions.ending import end_transaction, fence_and_abort
+from logstore.coordinator.transactions.ending import EndTransaction, fence_and_abort
 from logstore.coordinator.transactions.outcomes import (
     Answer,
     Append,
+    Context,
     Outcome,
     ProducerIdentity,
     TransactionRules,
     marker_of,
 )
-from logstore.coordinator.transactions.requests import add_partitions, init_producer_id, verify_partition
+from logstore.coordinator.transactions.requests import AddPartitions, InitProducerId, verify_partition
 from logstore.coordinator.transactions.transaction import Transaction, from_record, log_record
 from logstore.errors import LogstoreError, Recovery
+from logstore.model import TopicPartition
 from tests.naive.transactions import Partition, Tag
 
 ID = "x"
-NAMES = (("t", 0), ("t", 1))
+NAMES = (TopicPartition("t", 0), TopicPartition("t", 1))
 INITS_MAX, TRANSACTIONS_MAX = 2, 2
 COORDINATOR = -1
 
@@ -117,31 +119,24 @@ class World:
             if not current.partitions:
                 yield "complete", self._completed()
         if current is not None and current.state == transitions.ONGOING:
-            outcome = fence_and_abort(current, Answer(), rules=self._rules(), allocate=self._allocate, now_ms=0)
+            outcome = fence_and_abort(current, Answer(), self._context())
             yield "timeout", self._outcome(COORDINATOR, outcome)
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
     def _init(self) -> Outcome:
-        return init_producer_id(
-            self.current, ID, timeout_ms=1000, rules=self._rules(), allocate=self._allocate, now_ms=0
-        )
+        return InitProducerId(ID, 1000).decide(self.current, self._context())
 
     def _add(self, identity: ProducerIdentity, index: int) -> Outcome:
-        return add_partitions(
-            self.current, ID, identity, [NAMES[index]], client_transaction_version=self._client_version(), now_ms=0
-        )
+        request = AddPartitions(ID, identity, [NAMES[index]], self._client_version())
+        return request.decide(self.current, self._context())
 
     def _end(self, identity: ProducerIdentity, is_commit: bool) -> Outcome:
-        return end_transaction(
-            self.current,
-            ID,
-            identity,
-            is_commit=is_commit,
-            client_transaction_version=self._client_version(),
-            allocate=self._allocate,
-            now_ms=0,
-        )
+        request = EndTransaction(ID, identity, is_commit, self._client_version())
+        return request.decide(self.current, self._context())
+
+    def _context(self) -> Context:
+        return Context(self._rules(), self._allocate, 0)
 
     def _write(self, number: int, index: int) -> World:
         """The partition asks the coordinator, then takes the batch: no marker comes in between (verification guard)."""

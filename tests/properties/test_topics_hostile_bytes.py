@@ -15,7 +15,7 @@ from logstore.messages.cursor import java_int
 from logstore.messages.java_double import java_double
 from logstore.messages.json_form import string_text
 from logstore.topics import cluster_metadata, consumer_offsets, record_types, transaction_state
-from logstore_tools.dump.decoders import PARSERS, control_record_text
+from logstore_tools.dump.decoders import control_record_text, parsers
 
 COORDINATORS = {
     "offsets": "consumer_offsets",
@@ -36,7 +36,7 @@ def test_a_coordinator_record_is_always_text(
     record_type = data.draw(st.sampled_from([*record_types(COORDINATORS[parser], "Key"), 99]))
     whole_key = record_type.to_bytes(2) + key
     whole_value = None if value is None else version.to_bytes(2, signed=True) + value
-    key_text, payload_text = PARSERS[parser](5, whole_key, whole_value)
+    key_text, payload_text = parsers()[parser](5, whole_key, whole_value)
     assert key_text is not None
     if payload_text is None:
         assert "at offset 5, skipping." in key_text
@@ -49,7 +49,7 @@ def test_a_coordinator_record_is_always_text(
 @given(data=st.data(), version=st.integers(0, 5), body=BODIES)
 def test_a_framed_record_is_always_text(parser: str, data: st.DataObject, version: int, body: bytes) -> None:
     record_type = data.draw(st.sampled_from([*record_types(FRAMED[parser]), 99]))
-    key_text, payload_text = PARSERS[parser](5, None, bytes([1, record_type, version]) + body)
+    key_text, payload_text = parsers()[parser](5, None, bytes([1, record_type, version]) + body)
     assert key_text is None
     assert payload_text is not None
     assert payload_text.startswith(("{", "Remote", "Error at "))

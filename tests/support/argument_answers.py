@@ -10,7 +10,7 @@ API = "org.apache.kafka.tools.api."
 Answer = tuple[int, str, str]
 
 LOG: Answer = (0, "Dumping 0.log\nLog starting offset: 0\n", "")
-VERSION: Answer = (0, "4.3.1\n", "")
+VERSION: Answer = (0, "4.4.0\n", "")
 
 
 def ignored(*names: str) -> Answer:

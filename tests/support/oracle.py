@@ -20,8 +20,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from logstore.config.kafka_version import V4_3
+
 HERE = Path(__file__).parents[1] / "kafka"
-KAFKA_VERSION = "4.3.1"
+JUDGED = V4_3  # the version whose jars are asked
+KAFKA_VERSION = JUDGED.release
 OLDEST_JAVA = 17
 MAVEN_SECONDS = 300
 BASE = "@BASE@"

@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from logstore.client.store import Store
 from logstore.config.broker import parse_broker_config
 from logstore.coordinator.transactions.transaction import log_record
 from logstore.disk.seam import Seam
 from logstore.errors import KafkaStorageError, UnknownTopicOrPartitionError
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation, TopicPartition
-from logstore.store.data_directory import DataDirectory
 from logstore.store.groups.coordinator import GroupCoordinator
+from logstore.store.host import Host
 from logstore.store.metadata.topics import TopicDescription
 from logstore.store.transactions.coordinator import TransactionCoordinator
 from logstore.topics.partition_for import partition_for
@@ -57,7 +58,7 @@ class SmallStore:
         for path in sorted(directory.iterdir()):
             name, _, number = path.name.rpartition("-")
             self._add(name, int(number))
-        owner = cast("DataDirectory", self)  # what it asks of one is here
+        owner = cast("Host", self)  # what it asks of one is here
         self.groups = GroupCoordinator(owner)
         self.transactions = TransactionCoordinator(owner, self.groups)
 
@@ -182,7 +183,7 @@ def topic_id_of(name: str) -> str:
 class TransactionalClient:
     """A producer without buffers: what it sends is written at once."""
 
-    def __init__(self, store: SmallStore | DataDirectory, transactional_id: str, *, timeout_ms: int = 60_000) -> None:
+    def __init__(self, store: SmallStore | Store, transactional_id: str, *, timeout_ms: int = 60_000) -> None:
         self.store = store
         self.transactional_id = transactional_id
         self.sequences: dict[tuple[str, int], int] = {}

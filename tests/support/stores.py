@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from logstore import clock
+from logstore.client import store as client_store
 from logstore.client.producer import Producer
 from logstore.client.store import Store
 from logstore.disk.seam import Seam
@@ -14,9 +15,7 @@ from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import DataDirectoryError
 from logstore.model import FetchIsolation
 from logstore.replay.metadata_state import read_metadata
-from logstore.store.data_directory import DataDirectory
 from logstore.store.metadata.batches import data_batch
-from logstore.store.opening.start import open_as
 from tests.support.clock import Clock
 from tests.support.seams import UnsyncedSeam
 
@@ -45,7 +44,9 @@ def open_store(
     config: Mapping[str, Any] | None = None,
 ) -> Store:
     """`logstore.open` with a seam; without one it waits for no disk."""
-    return open_as(Store, str(path), config=config or {}, now_ms=now_ms, progress=None, seam=seam or UnsyncedSeam())
+    return client_store.open_store(
+        str(path), config=config or {}, now_ms=now_ms, progress=None, seam=seam or UnsyncedSeam()
+    )
 
 
 def patient_producer(store: Store, **config: Any) -> Producer:
@@ -54,7 +55,7 @@ def patient_producer(store: Store, **config: Any) -> Producer:
 
 
 def values_of(
-    store: DataDirectory, topic: str, partition: int = 0, isolation: FetchIsolation = FetchIsolation.READ_COMMITTED
+    store: Store, topic: str, partition: int = 0, isolation: FetchIsolation = FetchIsolation.READ_COMMITTED
 ) -> list[bytes | None]:
     """The values that a consumer reads."""
     chunks = store.log(topic, partition).records(isolation=isolation).chunks()
@@ -69,20 +70,20 @@ def append_metadata(root: Path, *values: bytes) -> None:
     log.write_bytes(log.read_bytes() + batch.tobytes())
 
 
-def read_checkpoint(store: DataDirectory, name: str) -> dict[tuple[str, int], int]:
+def read_checkpoint(store: Store, name: str) -> dict[tuple[str, int], int]:
     """Read `name`-offset-checkpoint; a missing one is empty."""
     path = Path(store.path) / f"{name}-offset-checkpoint"
     return read_offset_checkpoint(str(path)) if path.exists() else {}
 
 
-def append_segments(store: DataDirectory, topic: str, count: int, *, key_count: int = 3) -> None:
+def append_segments(store: Store, topic: str, count: int, *, key_count: int = 3) -> None:
     """Append records to partition 0 of `topic`, and roll after each."""
     for number in range(count):
         store.log(topic, 0).append_records([b"v" * 50], keys=[str(number % key_count).encode()])
         store.log(topic, 0).roll()
 
 
-def run_later(store: DataDirectory, clock: Clock, ms: int) -> list[str]:
+def run_later(store: Store, clock: Clock, ms: int) -> list[str]:
     """Move the clock by `ms` and run what is due then; the names of the jobs."""
     clock.now_ms += ms
     return store.run_due()

@@ -213,7 +213,7 @@ def _contents(
         for row, is_one in zip(rows.tolist(), is_control.tolist(), strict=True):
             key, value = records.key(row), records.value(row)
             if is_one:
-                found.append((read_control_record(key, value).json, ABSENT, ABSENT))
+                found.append((read_control_record(key, value, options.kafka_version).json, ABSENT, ABSENT))
             elif options.needs_python:
                 found.append((ABSENT, *record_texts(options, int(offsets[row]), key, value)))
             else:

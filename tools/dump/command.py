@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .findings import Findings
     from .log_printer import Place
 
-KAFKA_VERSION = "4.3.1"
 _ABOUT = (
     "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly "
     "corrupt log segment."
@@ -57,7 +56,7 @@ def _answer(options: DumpOptions, argv: list[str], stdout: BinaryIO, stderr: Tex
         stderr.write(f"{_ABOUT}\n{help_page('kafka_help.txt')}{help_page('own_help.txt') if argv else ''}")
         return FAILED
     if options.has("version"):
-        stdout.write(f"{KAFKA_VERSION}\n".encode())
+        stdout.write(f"{options.kafka_version.release}\n".encode())
         return 0
     options.check_own()
     if not options.has("files") and not options.words:
@@ -102,7 +101,11 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     with _table(options, stdout, out):
         if options.has("follow"):
             follow(list_paths, options, out, stdout, findings)
-        _dump_all([java_file(path) for path in paths], options, out, stdout, stderr, findings)
+        try:
+            _dump_all([java_file(path) for path in paths], options, out, stdout, stderr, findings)
+        except LogstoreError as error:
+            error.message = None if error.message is None else options.kafka_version.words(error.message)
+            raise
     is_missing = not options.has("files") and not all(map(os.path.lexists, paths))
     return UNREADABLE if is_missing or noted else 0
 

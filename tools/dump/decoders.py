@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from logstore.config.kafka_version import NEWEST, KafkaVersion
 from logstore.errors import LogstoreError, SchemaError
 from logstore.folds.transaction_marker import control_record_type, control_record_type_id, coordinator_epoch
 from logstore.layout.utf8 import java_utf8
@@ -23,6 +25,7 @@ from logstore.messages.schema import Value
 from logstore.model import ControlRecordType
 from logstore.topics import control_records, family, frames
 from logstore.topics.frames import DecodedValue
+from logstore.topics.transaction_state import TransactionState
 
 if TYPE_CHECKING:
     from .options import DumpOptions
@@ -78,7 +81,7 @@ def decoder(class_name: str) -> Callable[[bytes], str]:
     return _DECODERS[class_name]
 
 
-def read_control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
+def read_control_record(key: bytes | None, value: bytes | None, kafka: KafkaVersion = NEWEST) -> ControlRecord:
     """Return the content of a control record; raise the error that ends the real tool."""
     if key is None:
         raise _null_pointer("duplicate", "key")
@@ -91,13 +94,13 @@ def read_control_record(key: bytes | None, value: bytes | None) -> ControlRecord
         return ControlRecord(record_type, "coordinatorEpoch", coordinator_epoch(value))
     if value is None:
         raise _null_pointer("slice", "data")
-    message, fields = control_records.read_kraft_record(record_type, value)
+    message, fields = control_records.read_kraft_record(record_type, value, kafka)
     return ControlRecord(record_type, "data", json_form.text(message, fields["version"], fields))
 
 
-def control_record_text(key: bytes | None, value: bytes | None) -> str:
+def control_record_text(key: bytes | None, value: bytes | None, kafka: KafkaVersion = NEWEST) -> str:
     """Return the end of a control record's line, with a blank before it; raise the error that ends the real tool."""
-    record_type, name, detail = read_control_record(key, value)
+    record_type, name, detail = read_control_record(key, value, kafka)
     if name == "typeId":
         return f" controlType: {record_type.name}({detail})"
     if name == "coordinatorEpoch":
@@ -122,7 +125,7 @@ def _null_pointer(method: str, variable: str) -> LogstoreError:
 
 
 def _parse_coordinator(
-    topic: str, offset: int, key: bytes | None, value: bytes | None
+    topic: str, kafka: KafkaVersion, offset: int, key: bytes | None, value: bytes | None
 ) -> tuple[str | None, str | None]:
     if key is None:
         raise LogstoreError(
@@ -131,14 +134,14 @@ def _parse_coordinator(
         )
     try:
         record_type = frames.read_type(key)
-        if not frames.is_known_type(topic, record_type):
+        if not frames.is_known_type(topic, record_type, kafka):
             return f"Unknown record type {record_type} at offset {offset}, skipping.", None
-        found = frames.read_key(topic, key)
+        found = frames.read_key(topic, key, kafka)
         data = json_form.text(found.message, 0, found.fields)
         key_text = JsonText(f'{{"type":"{found.record_type}","data":{data}}}')
         if value is None:
             return key_text, "<DELETE>"
-        return key_text, _value_text(frames.read_value(topic, record_type, value))
+        return key_text, _value_text(frames.read_value(topic, record_type, value, kafka))
     except SchemaError as error:
         return f"Error at offset {offset}, skipping. {_reason(error)}", None
 
@@ -146,19 +149,29 @@ def _parse_coordinator(
 def _value_text(value: DecodedValue) -> JsonText:
     if value.message.name == "GroupMetadataValue" and value.fields["protocolType"] == "consumer":
         for member in value.fields["members"]:
-            _expand(member, "subscription", "ConsumerProtocolSubscription")
-            _expand(member, "assignment", "ConsumerProtocolAssignment")
+            _expand(member, "subscription", "ConsumerProtocolSubscription", value.message.kafka)
+            _expand(member, "assignment", "ConsumerProtocolAssignment", value.message.kafka)
+    if value.message.name == "TransactionLogValue" and value.message.kafka.names_transaction_states:
+        value.fields["transactionStatus"] = JsonText(f'"{_transaction_state(value.fields["transactionStatus"])}"')
     data = json_form.text(value.message, value.version, value.fields)
     return JsonText(f'{{"version":"{value.version}","data":{data}}}')
 
 
-def _expand(member: Value, name: str, message_name: str) -> None:
+def _transaction_state(number: int) -> str:
+    """Return the name of a state, `PrepareCommit`, or the number of one that does not exist."""
+    try:
+        return TransactionState(number).name.title().replace("_", "")
+    except ValueError:
+        return str(number)
+
+
+def _expand(member: Value, name: str, message_name: str, kafka: KafkaVersion) -> None:
     """Replace the bytes of an embedded message by its JSON, unless they do not parse."""
     embedded: bytes = member[name]
     if len(embedded) < 2:
         return
     version = int.from_bytes(embedded[:2], signed=True)
-    message = family("consumer_protocol")[message_name]
+    message = family("consumer_protocol", kafka)[message_name]
     try:
         fields = read_from(Cursor(embedded, version, position=2), message)
     except SchemaError:
@@ -166,18 +179,24 @@ def _expand(member: Value, name: str, message_name: str) -> None:
     member[name] = json_form.text(message, version, fields)
 
 
-def _parse_value(
-    noun: str, text_of: Callable[[bytes | None], str], offset: int, key: bytes | None, value: bytes | None
-) -> tuple[None, str]:
-    try:
-        return None, text_of(value)
-    except SchemaError as error:
-        return None, f"Error at {noun}{offset}, skipping. {_reason(error)}"
+@dataclass(frozen=True, slots=True)
+class ValueParser:
+    """The parser of a topic without keys; `noun` stands before the offset in the text of an error."""
+
+    noun: str
+    text_of: Callable[[bytes | None, KafkaVersion], str]
+    kafka: KafkaVersion
+
+    def __call__(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[None, str]:
+        try:
+            return None, self.text_of(value, self.kafka)
+        except SchemaError as error:
+            return None, f"Error at {self.noun}{offset}, skipping. {_reason(error)}"
 
 
-def _cluster_metadata_text(value: bytes | None) -> JsonText:
+def _cluster_metadata_text(value: bytes | None, kafka: KafkaVersion) -> JsonText:
     # in the real tool a missing value is the same error of the frame as an empty one
-    record = frames.read_record("cluster_metadata", value or b"")
+    record = frames.read_record("cluster_metadata", value or b"", kafka)
     record_type = _CAPITAL_INSIDE.sub("_", record.message.name).upper()
     data = json_form.text(record.message, record.version, record.fields)
     return JsonText(f'{{"type":"{record_type}","version":{record.version},"data":{data}}}')
@@ -209,7 +228,7 @@ _DECODERS: dict[str, Callable[[bytes], str]] = {
 }
 
 
-def _remote_log_metadata_text(value: bytes | None) -> str:
+def _remote_log_metadata_text(value: bytes | None, kafka: KafkaVersion) -> str:
     """Return `toString` of the object that Kafka makes of a record of `__remote_log_metadata`.
 
     Raises:
@@ -221,7 +240,7 @@ def _remote_log_metadata_text(value: bytes | None) -> str:
             '"org.apache.kafka.common.record.internal.Record.value()" is null',
             java_class=_NULL_POINTER,
         )
-    record = frames.read_record("remote_log_metadata", value)
+    record = frames.read_record("remote_log_metadata", value, kafka)
     name, fields = record.message.name, record.fields
     if name == "RemoteLogSegmentMetadataRecord":
         _check_offsets(fields["startOffset"], fields["endOffset"])
@@ -309,11 +328,14 @@ _FIELD_TEXTS: dict[str, Callable[[Any], str]] = {
     "txnIndexEmpty": lambda is_empty: "true" if is_empty else "false",
 }
 
-# the decoders of whole records by the names that `options` has for them
-PARSERS: dict[str, MessageParser] = {
-    "offsets": partial(_parse_coordinator, "consumer_offsets"),
-    "transaction": partial(_parse_coordinator, "transaction_state"),
-    "share-group-state": partial(_parse_coordinator, "share_group_state"),
-    "cluster-metadata": partial(_parse_value, "", _cluster_metadata_text),
-    "remote-log-metadata": partial(_parse_value, "offset ", _remote_log_metadata_text),
-}
+
+@cache
+def parsers(kafka: KafkaVersion = NEWEST) -> dict[str, MessageParser]:
+    """Return the decoders of whole records by the names that `options` has for them."""
+    return {
+        "offsets": partial(_parse_coordinator, "consumer_offsets", kafka),
+        "transaction": partial(_parse_coordinator, "transaction_state", kafka),
+        "share-group-state": partial(_parse_coordinator, "share_group_state", kafka),
+        "cluster-metadata": ValueParser("", _cluster_metadata_text, kafka),
+        "remote-log-metadata": ValueParser("offset ", _remote_log_metadata_text, kafka),
+    }

@@ -142,7 +142,8 @@ def _transaction_index_rows(path: str, options: DumpOptions, findings: Findings)
         return
     if os.path.isdir(path):
         raise DataDirectoryError(f"{path}: Is a directory", java_class="java.nio.file.FileSystemException")
-    index = parse_transaction_index(read_file(path), path=absolute_path(path))
+    version_size = options.kafka_version.transaction_index_version_size
+    index = parse_transaction_index(read_file(path), path=absolute_path(path), version_size=version_size)
     index.require_all()
     columns = {
         "version": index.versions,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from logstore.config.kafka_version import NEWEST, KafkaVersion, kafka_version
 from logstore.errors import LogstoreError, UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ KAFKA_OPTIONS = {
     "version": NONE,
 }
 FILTER_OPTIONS = ("offset", "time", "producer-id", "key", "transactional-id", "isolation-level")
-OWN_OPTIONS = {"follow": NONE, **dict.fromkeys(("format", *FILTER_OPTIONS), REQUIRED)}
+OWN_OPTIONS = {"follow": NONE, **dict.fromkeys(("format", "kafka-version", *FILTER_OPTIONS), REQUIRED)}
 
 # decoders of whole records; the first that is given wins
 _PARSERS = {
@@ -171,14 +172,20 @@ class DumpOptions:
         return min(size, self.max_bytes)
 
     @cached_property
+    def kafka_version(self) -> KafkaVersion:
+        """The version whose tool answers; UsageError for one that is not known."""
+        name = self.text("kafka-version")
+        return NEWEST if name is None else kafka_version(name)
+
+    @cached_property
     def parser(self) -> MessageParser | None:
         """Decoder of whole records, for internal topics."""
         given = [name for option, name in _PARSERS.items() if self.has(option)]
         if not given:
             return None
-        from .decoders import PARSERS
+        from .decoders import parsers
 
-        return PARSERS[given[0]]
+        return parsers(self.kafka_version)[given[0]]
 
     @cached_property
     def value_decoder(self) -> Callable[[bytes], str]:
@@ -240,7 +247,7 @@ class DumpOptions:
         """Raise UsageError for a wrong value of an option beyond Kafka's, before anything is printed."""
         if self.format == "parquet" and self.has("follow"):
             raise UsageError("--follow has no end, which a Parquet file needs", advice="--format arrow")
-        _ = self.filter
+        _ = self.filter, self.kafka_version
 
 
 def _is_option(token: str) -> bool:

@@ -200,15 +200,14 @@ def _parsed_despite(
     record: LegacyRecord, parser: MessageParser, error: InvalidRecordError
 ) -> tuple[str | None, str | None]:
     """Return the texts of a record whose key or value reaches beyond its end: Kafka's parsers print that error."""
-    from .decoders import PARSERS
+    from .decoders import ValueParser
 
     text = f"{record.offset}, skipping. {error.message or 'null'}"
-    if parser in (PARSERS["cluster-metadata"], PARSERS["remote-log-metadata"]):
+    if isinstance(parser, ValueParser):
         try:
             value = _copied(record.value)
         except InvalidRecordError:
-            noun = "" if parser is PARSERS["cluster-metadata"] else "offset "
-            return None, f"Error at {noun}{text}"
+            return None, f"Error at {parser.noun}{text}"
         return parser(record.offset, None, value)
     if record.key_size < 0:
         return parser(record.offset, None, None)

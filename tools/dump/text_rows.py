@@ -106,7 +106,7 @@ class LogTextRows(TextRows):
         index = state[dump_state.CHUNK_ROW]
         key, value = chunk.key(index), chunk.value(index)
         if state[dump_state.ATTRIBUTES] & CONTROL_FLAG:
-            text = control_record_text(key, value)
+            text = control_record_text(key, value, options.kafka_version)
         else:
             key_text, value_text = record_texts(options, int(chunk.offset[index]), key, value)
             text = _joined("| " if options.skips_metadata else " ", {"key": key_text, "payload": value_text})

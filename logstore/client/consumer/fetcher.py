@@ -14,7 +14,7 @@ from ...errors import LogstoreError, OffsetOutOfRangeError, SerializationError
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
-from ...store.fetch import LOOK_AGAIN_S, Arrivals
+from ...store.fetch import LOOK_AGAIN_S, AppendWaiter
 from ..serializers import Deserializer, deserialized
 from .config import ConsumerConfig
 from .consumer_records import ConsumerRecord, NextOffsets, RecordsByPartition
@@ -62,7 +62,7 @@ class Fetcher:
         self._store, self._positions, self._config = store, positions, config
         self._to_key, self._to_value = to_key, to_value
         self._fetch: _Fetch | None = None
-        self._arrivals = Arrivals()
+        self._arrivals = AppendWaiter()
         # partitions that may have records, the next one first; an append to any other brings that back
         self._turn: deque[TopicPartition] = deque()
         self._turn_is_for: int | None = None  # `look_count` for which the turn is valid; None: it is not

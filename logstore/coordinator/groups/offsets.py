@@ -59,22 +59,22 @@ def commit_records(
         OffsetMetadataTooLargeError: a text is too long; nothing is committed. Kafka commits the other partitions and
             answers with this error for one.
     """
-    for (topic, partition), commit in commits.items():
+    for (topic, number), commit in commits.items():
         if len(commit.metadata.encode("utf-16-le", "surrogatepass")) // 2 > metadata_size_max:
-            raise OffsetMetadataTooLargeError(advice=f"shorten the metadata of {topic}-{partition}")
+            raise OffsetMetadataTooLargeError(advice=f"shorten the metadata of {topic}-{number}")
     return [
         (
-            OffsetKey(group_id, *place),
+            OffsetKey(group_id, *partition),
             CommittedOffset(
                 offset=commit.offset,
                 leader_epoch=NO_LEADER_EPOCH if commit.leader_epoch is None else commit.leader_epoch,
                 metadata=commit.metadata,
                 commit_timestamp_ms=now_ms,
                 expire_timestamp_ms=-1,
-                topic_id=(topic_ids or {}).get(place),
+                topic_id=(topic_ids or {}).get(partition),
             ),
         )
-        for place, commit in commits.items()
+        for partition, commit in commits.items()
     ]
 
 

@@ -52,20 +52,20 @@ def group_from_record(key: GroupKey, value: GroupMetadata, *, ticks_ms: int) -> 
     group.leader = value.leader
     group.state_timestamp_ms = value.state_timestamp_ms
     is_consumer = value.protocol_type == CONSUMER_PROTOCOL_TYPE
-    for one in value.members:
-        subscription = decode_subscription(one.subscription) if is_consumer else {"topics": []}
-        assignment = decode_assignment(one.assignment) if is_consumer and one.assignment else {}
+    for member in value.members:
+        subscription = decode_subscription(member.subscription) if is_consumer else {"topics": []}
+        assignment = decode_assignment(member.assignment) if is_consumer and member.assignment else {}
         joining = Joining(
-            member_id=one.member_id,
+            member_id=member.member_id,
             topics=tuple(subscription["topics"]),
             assignors={},
-            group_instance_id=one.group_instance_id,
-            client_id=one.client_id,
-            session_timeout_ms=one.session_timeout_ms,
-            rebalance_timeout_ms=one.rebalance_timeout_ms,
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            session_timeout_ms=member.session_timeout_ms,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
         )
         partitions = _flat(assignment.get("assignedPartitions", []))
-        group.members[one.member_id] = Member(joining, ticks_ms, partitions=partitions, generation=value.generation)
+        group.members[member.member_id] = Member(joining, ticks_ms, partitions=partitions, generation=value.generation)
     return group
 
 
@@ -99,4 +99,4 @@ def _nested(partitions: tuple[TopicPartition, ...]) -> list[dict[str, Any]]:
 
 
 def _flat(topics: list[dict[str, Any]]) -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(one["topic"], number) for one in topics for number in one["partitions"])
+    return tuple(TopicPartition(topic["topic"], number) for topic in topics for number in topic["partitions"])

@@ -7,6 +7,7 @@ old producer comes in between. Kafka takes two steps; a commit between them fail
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from ...errors import (
     ConcurrentTransactionsError,
@@ -19,51 +20,51 @@ from ...errors import (
 from ...layout.batch import NO_PRODUCER_ID
 from ...topics.transaction_state import IDLE, PREPARED, TransactionState
 from . import transitions
-from .outcomes import Allocate, Answer, Append, Outcome, ProducerIdentity, TransactionRules
+from .outcomes import Answer, Append, Context, Outcome, ProducerIdentity, TransactionRules
 from .transaction import EPOCH_MAX, LAST_CLIENT_EPOCH, NO_PRODUCER_EPOCH, Transaction
 
 _INVALID_TXN_STATE = "The producer attempted a transactional operation in an invalid state."
 
 
-def end_transaction(
-    current: Transaction | None,
-    transactional_id: str,
-    identity: ProducerIdentity,
-    *,
-    is_commit: bool,
-    client_transaction_version: int,
-    allocate: Allocate,
-    now_ms: int,
-) -> Outcome:
-    """Commit or abort (`EndTxn`); a retry of the request, after its answer was lost, has the same answer.
+class EndTransaction(NamedTuple):
+    """A commit or abort (`EndTxn`); a retry of the request, after its answer was lost, has the same answer.
 
     With version 2 the answer has the identity for the next transaction, in which sequences begin at 0.
     """
-    if not transactional_id:
-        return InvalidRequestError()
-    if current is None:
-        return InvalidPidMappingError()
-    if not transitions.supports_epoch_bump(client_transaction_version):
-        return _end_without_bump(current, identity, is_commit, now_ms)
-    if current.state in PREPARED:
-        return ConcurrentTransactionsError()
-    # the first try has changed the identity already: to the next epoch, or to a new producer id if there was none
-    is_overflow_retry = (
-        current.previous_producer_id == identity.producer_id
-        and identity.producer_epoch == LAST_CLIENT_EPOCH
-        and current.producer_epoch == 0
-    )
-    is_bump_retry = current.producer_epoch == identity.producer_epoch + 1
-    is_retry = is_bump_retry or is_overflow_retry
-    if current.producer_id != identity.producer_id and not is_overflow_retry:
-        return InvalidPidMappingError()
-    may_be_retry = is_retry and current.state in (transitions.COMPLETE_COMMIT, transitions.COMPLETE_ABORT)
-    if current.producer_epoch != identity.producer_epoch and not may_be_retry:
-        return ProducerFencedError()
-    target = _target_with_bump(current, is_commit, is_retry)
-    if isinstance(target, Answer | LogstoreError):
-        return target
-    return _decided(current, target, client_transaction_version, allocate, now_ms)
+
+    transactional_id: str
+    identity: ProducerIdentity
+    is_commit: bool
+    client_transaction_version: int
+
+    def decide(self, current: Transaction | None, context: Context) -> Outcome:
+        """Return the answer, or the decision to log before it."""
+        identity, version = self.identity, self.client_transaction_version
+        if not self.transactional_id:
+            return InvalidRequestError()
+        if current is None:
+            return InvalidPidMappingError()
+        if not transitions.supports_epoch_bump(version):
+            return _end_without_bump(current, identity, self.is_commit, context.now_ms)
+        if current.state in PREPARED:
+            return ConcurrentTransactionsError()
+        # the first try has changed the identity already: to the next epoch, or to a new producer id if there was none
+        is_overflow_retry = (
+            current.previous_producer_id == identity.producer_id
+            and identity.producer_epoch == LAST_CLIENT_EPOCH
+            and current.producer_epoch == 0
+        )
+        is_bump_retry = current.producer_epoch == identity.producer_epoch + 1
+        is_retry = is_bump_retry or is_overflow_retry
+        if current.producer_id != identity.producer_id and not is_overflow_retry:
+            return InvalidPidMappingError()
+        may_be_retry = is_retry and current.state in (transitions.COMPLETE_COMMIT, transitions.COMPLETE_ABORT)
+        if current.producer_epoch != identity.producer_epoch and not may_be_retry:
+            return ProducerFencedError()
+        target = _target_with_bump(current, self.is_commit, is_retry)
+        if isinstance(target, Answer | LogstoreError):
+            return target
+        return _decided(current, target, version, context)
 
 
 def _end_without_bump(current: Transaction, identity: ProducerIdentity, is_commit: bool, now_ms: int) -> Outcome:
@@ -99,40 +100,33 @@ def _target_with_bump(
 
 
 def _decided(
-    current: Transaction,
-    target: TransactionState,
-    client_transaction_version: int,
-    allocate: Allocate,
-    now_ms: int,
+    current: Transaction, target: TransactionState, client_transaction_version: int, context: Context
 ) -> Append:
     """Decide a version 2 transaction; its producer gets a new producer id if the epochs are used up."""
     following = transitions.prepare_abort_or_commit(
         current,
         target,
         client_transaction_version=client_transaction_version,
-        next_producer_id=allocate() if current.is_epoch_exhausted else NO_PRODUCER_ID,
+        next_producer_id=context.allocate() if current.is_epoch_exhausted else NO_PRODUCER_ID,
         has_no_partition=current.state != transitions.ONGOING,
-        now_ms=now_ms,
+        now_ms=context.now_ms,
     )
-    completed = transitions.prepare_complete(following, now_ms=now_ms)
-    return Append(following, Answer(ProducerIdentity(completed.producer_id, completed.producer_epoch)))
+    return Append(following, Answer(ProducerIdentity(*transitions.identity_after(following))))
 
 
-def fence_and_abort(
-    current: Transaction, answer: Answer | LogstoreError, *, rules: TransactionRules, allocate: Allocate, now_ms: int
-) -> Append:
+def fence_and_abort(current: Transaction, answer: Answer | LogstoreError, context: Context) -> Append:
     """Fence the producer of an ongoing transaction, for a newer producer or a timeout, and abort the transaction.
 
     The caller gets `answer` when the abort is logged.
     """
-    if transitions.supports_epoch_bump(rules.transaction_version):
-        decided = _decided(current, transitions.PREPARE_ABORT, rules.transaction_version, allocate, now_ms)
-        return replace(decided, answer=answer)
+    version = context.rules.transaction_version
+    if transitions.supports_epoch_bump(version):
+        return replace(_decided(current, transitions.PREPARE_ABORT, version, context), answer=answer)
     # before version 2 markers carry the epoch of the producer, so it is bumped here to fence it
     epoch = min(current.producer_epoch + 1, EPOCH_MAX)
     fenced = current._replace(producer_epoch=epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
     following = transitions.prepare_abort_or_commit(
-        fenced, transitions.PREPARE_ABORT, client_transaction_version=0, now_ms=now_ms
+        fenced, transitions.PREPARE_ABORT, client_transaction_version=0, now_ms=context.now_ms
     )
     return Append(following, answer)
 
@@ -143,16 +137,19 @@ def is_timed_out(current: Transaction, *, now_ms: int) -> bool:
     return is_open and current.start_timestamp_ms + current.timeout_ms < now_ms
 
 
-def abort_timed_out(
-    current: Transaction | None, *, rules: TransactionRules, allocate: Allocate, now_ms: int
-) -> Outcome:
-    """Fence and abort a transaction that has timed out; return an Answer if it has ended meanwhile."""
-    if current is None or not is_timed_out(current, now_ms=now_ms):
-        return Answer()
-    return fence_and_abort(current, Answer(), rules=rules, allocate=allocate, now_ms=now_ms)
+class AbortTimedOut(NamedTuple):
+    """The abort of a transaction that has timed out, whose producer is fenced."""
+
+    transactional_id: str
+
+    def decide(self, current: Transaction | None, context: Context) -> Outcome:
+        """Return the decision to log; an Answer if the transaction has ended meanwhile."""
+        if current is None or not is_timed_out(current, now_ms=context.now_ms):
+            return Answer()
+        return fence_and_abort(current, Answer(), context)
 
 
-def is_expired(current: Transaction, *, rules: TransactionRules, now_ms: int) -> bool:
+def is_expired(current: Transaction, rules: TransactionRules, now_ms: int) -> bool:
     """Return whether the transactional id has expired (`removeExpiredTransactionalIds`)."""
     is_old = current.last_update_timestamp_ms <= now_ms - rules.transactional_id_expiration_ms
     return is_old and current.state in IDLE

@@ -35,6 +35,14 @@ class TransactionRules:
         return min(self.transaction_version, 1)
 
 
+class Context(NamedTuple):
+    """What a request is decided with, beside the state of its transactional id."""
+
+    rules: TransactionRules
+    allocate: Allocate
+    now_ms: int
+
+
 class ProducerIdentity(NamedTuple):
     """A producer id and its epoch, as in requests and answers."""
 

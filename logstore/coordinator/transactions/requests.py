@@ -1,12 +1,13 @@
-"""Requests of a producer to the transaction coordinator, as pure functions (`TransactionCoordinator`).
+"""Requests of a producer to the transaction coordinator, decided by pure functions (`TransactionCoordinator`).
 
-Each takes the state of a transactional id (None: unknown) and returns an `Outcome`; none writes, waits or reads a
-clock. `ending` has the requests that end a transaction.
+`decide` takes the state of a transactional id (None: unknown) and returns an `Outcome`; it never writes, waits or reads
+a clock. `ending` has the requests that end a transaction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple, Protocol
 
 from ...errors import (
     ConcurrentTransactionsError,
@@ -22,53 +23,65 @@ from ...model import TopicPartition
 from ...topics.transaction_state import PREPARED
 from . import transitions
 from .ending import fence_and_abort
-from .outcomes import Allocate, Answer, Append, Outcome, ProducerIdentity, TransactionRules
+from .outcomes import Answer, Append, Context, Outcome, ProducerIdentity
 from .transaction import NO_PRODUCER_EPOCH, Transaction, is_epoch_exhausted, new_transaction
 
 
-def init_producer_id(
-    current: Transaction | None,
-    transactional_id: str,
-    *,
-    timeout_ms: int,
-    expected: ProducerIdentity | None = None,
-    rules: TransactionRules,
-    allocate: Allocate,
-    now_ms: int,
-) -> Outcome:
-    """Give a new producer its producer id and epoch (`InitProducerId`); an ongoing transaction is aborted first.
+class Request(Protocol):
+    """A request for one transactional id."""
+
+    @property
+    def transactional_id(self) -> str:
+        """Whose state it reads and changes."""
+
+    def decide(self, current: Transaction | None, context: Context) -> Outcome:
+        """Return the answer, or the change to log before it."""
+
+
+class InitProducerId(NamedTuple):
+    """A new producer asks for its producer id and epoch; an ongoing transaction is aborted first.
 
     A producer that asks for another epoch for itself passes its identity as `expected`.
     """
-    if not transactional_id:
-        return InvalidRequestError()
-    if not 0 < timeout_ms <= rules.timeout_max_ms:
-        return InvalidTxnTimeoutError()
-    if current is None:
-        current = new_transaction(transactional_id, producer_id=allocate(), timeout_ms=timeout_ms, now_ms=now_ms)
-    if current.state in PREPARED:
-        return ConcurrentTransactionsError()
-    if expected is not None and not _may_be(current, expected):
-        return ProducerFencedError()
-    if current.state == transitions.ONGOING:
-        return fence_and_abort(current, ConcurrentTransactionsError(), rules=rules, allocate=allocate, now_ms=now_ms)
-    expected_epoch = None if expected is None else expected.producer_epoch
-    if current.is_epoch_exhausted and expected_epoch in (None, current.producer_epoch):
-        following = transitions.prepare_producer_id_rotation(
-            current,
-            producer_id=allocate(),
-            timeout_ms=timeout_ms,
-            keep_last_epoch=expected is not None,
-            now_ms=now_ms,
-        )
-    else:
-        try:
-            following = transitions.prepare_increment_producer_epoch(
-                current, timeout_ms=timeout_ms, expected_epoch=expected_epoch, now_ms=now_ms
+
+    transactional_id: str
+    timeout_ms: int
+    expected: ProducerIdentity | None = None
+
+    def decide(self, current: Transaction | None, context: Context) -> Outcome:
+        """Return the answer, or the change to log before it."""
+        timeout_ms, expected, (rules, allocate, now_ms) = self.timeout_ms, self.expected, context
+        if not self.transactional_id:
+            return InvalidRequestError()
+        if not 0 < timeout_ms <= rules.timeout_max_ms:
+            return InvalidTxnTimeoutError()
+        if current is None:
+            current = new_transaction(
+                self.transactional_id, producer_id=allocate(), timeout_ms=timeout_ms, now_ms=now_ms
             )
-        except CoordinatorError as error:
-            return error
-    return Append(following, Answer(ProducerIdentity(following.producer_id, following.producer_epoch)))
+        if current.state in PREPARED:
+            return ConcurrentTransactionsError()
+        if expected is not None and not _may_be(current, expected):
+            return ProducerFencedError()
+        if current.state == transitions.ONGOING:
+            return fence_and_abort(current, ConcurrentTransactionsError(), context)
+        expected_epoch = None if expected is None else expected.producer_epoch
+        if current.is_epoch_exhausted and expected_epoch in (None, current.producer_epoch):
+            following = transitions.prepare_producer_id_rotation(
+                current,
+                producer_id=allocate(),
+                timeout_ms=timeout_ms,
+                keep_last_epoch=expected is not None,
+                now_ms=now_ms,
+            )
+        else:
+            try:
+                following = transitions.prepare_increment_producer_epoch(
+                    current, timeout_ms=timeout_ms, expected_epoch=expected_epoch, now_ms=now_ms
+                )
+            except CoordinatorError as error:
+                return error
+        return Append(following, Answer(ProducerIdentity(following.producer_id, following.producer_epoch)))
 
 
 def _may_be(current: Transaction, expected: ProducerIdentity) -> bool:
@@ -77,34 +90,37 @@ def _may_be(current: Transaction, expected: ProducerIdentity) -> bool:
     return current.producer_epoch == NO_PRODUCER_EPOCH or expected.producer_id == current.producer_id or was_rotated
 
 
-def add_partitions(
-    current: Transaction | None,
-    transactional_id: str,
-    identity: ProducerIdentity,
-    partitions: Collection[TopicPartition],
-    *,
-    client_transaction_version: int,
-    now_ms: int,
-) -> Outcome:
-    """Add partitions to a transaction; the first ones begin it (`AddPartitionsToTxn`, `AddOffsetsToTxn`).
+class AddPartitions(NamedTuple):
+    """Partitions join a transaction, which the first ones begin (`AddPartitionsToTxn`, `AddOffsetsToTxn`).
 
     With version 2 a batch or an offset commit causes this, with earlier versions a request of the producer.
     """
-    if not transactional_id:
-        return InvalidRequestError()
-    if current is None:
-        return InvalidPidMappingError()
-    if current.state in PREPARED:
-        return ConcurrentTransactionsError()
-    refusal = _refusal_of_producer(current, identity)
-    if refusal is not None:
-        return refusal
-    if current.state == transitions.ONGOING and current.partitions.issuperset(partitions):
-        return Answer()
-    following = transitions.prepare_add_partitions(
-        current, partitions, client_transaction_version=client_transaction_version, now_ms=now_ms
-    )
-    return Append(following, Answer())
+
+    transactional_id: str
+    identity: ProducerIdentity
+    partitions: Collection[TopicPartition]
+    client_transaction_version: int
+
+    def decide(self, current: Transaction | None, context: Context) -> Outcome:
+        """Return the answer, or the change to log before it."""
+        if not self.transactional_id:
+            return InvalidRequestError()
+        if current is None:
+            return InvalidPidMappingError()
+        if current.state in PREPARED:
+            return ConcurrentTransactionsError()
+        refusal = _refusal_of_producer(current, self.identity)
+        if refusal is not None:
+            return refusal
+        if current.state == transitions.ONGOING and current.partitions.issuperset(self.partitions):
+            return Answer()
+        following = transitions.prepare_add_partitions(
+            current,
+            self.partitions,
+            client_transaction_version=self.client_transaction_version,
+            now_ms=context.now_ms,
+        )
+        return Append(following, Answer())
 
 
 def verify_partition(

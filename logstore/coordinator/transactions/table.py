@@ -3,10 +3,10 @@
 The owner of a table writes: it logs the record of an `Append`, then puts `following` into the table. When all markers
 of a decision are written, it logs the completion and puts that.
 
->>> from .outcomes import TransactionRules
+>>> from .outcomes import Context, TransactionRules
 >>> table = TransactionTable(TransactionRules())
->>> from .requests import init_producer_id
->>> append = init_producer_id(None, "billing", timeout_ms=60000, rules=table.rules, allocate=lambda: 4000, now_ms=5)
+>>> from .requests import InitProducerId
+>>> append = InitProducerId("billing", 60000).decide(None, Context(table.rules, lambda: 4000, now_ms=5))
 >>> table.put(append.following)
 >>> table.get("billing").producer_epoch
 0
@@ -62,10 +62,12 @@ class TransactionTable:
         self.put(current._replace(partitions=current.partitions - {partition}))
 
     def timed_out(self, *, now_ms: int) -> list[str]:
-        """Return the transactional ids whose transaction has timed out, see `ending.abort_timed_out`."""
-        return [one.transactional_id for one in self if ending.is_timed_out(one, now_ms=now_ms)]
+        """Return the transactional ids whose transaction has timed out, see `ending.AbortTimedOut`."""
+        return [transaction.transactional_id for transaction in self if ending.is_timed_out(transaction, now_ms=now_ms)]
 
     def expired(self, *, now_ms: int) -> list[bytes]:
         """Return the keys of tombstones for transactional ids that have expired; log and `replay` them."""
-        expired = [one for one in self if ending.is_expired(one, rules=self.rules, now_ms=now_ms)]
-        return [encode_key(one.transactional_id) for one in expired]
+        rules = self.rules
+        return [
+            encode_key(name) for name, known in self._transactions.items() if ending.is_expired(known, rules, now_ms)
+        ]

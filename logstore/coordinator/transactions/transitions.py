@@ -5,8 +5,8 @@ pending meanwhile and answers CONCURRENT_TRANSACTIONS; here one lock guards the 
 in between.
 
 >>> from .transaction import new_transaction
->>> one = new_transaction("billing", producer_id=7, timeout_ms=1000, now_ms=5)
->>> begun = prepare_increment_producer_epoch(one, timeout_ms=1000, expected_epoch=None, now_ms=5)
+>>> unused = new_transaction("billing", producer_id=7, timeout_ms=1000, now_ms=5)
+>>> begun = prepare_increment_producer_epoch(unused, timeout_ms=1000, expected_epoch=None, now_ms=5)
 >>> begun.state.name, begun.producer_epoch
 ('EMPTY', 0)
 """
@@ -128,11 +128,16 @@ def prepare_abort_or_commit(
     )
 
 
+def identity_after(decided: Transaction) -> tuple[int, int]:
+    """Return producer id and epoch of a decided transaction's producer from its completion on."""
+    if supports_epoch_bump(decided.client_transaction_version) and decided.next_producer_id != NO_PRODUCER_ID:
+        return decided.next_producer_id, 0
+    return decided.producer_id, decided.producer_epoch
+
+
 def prepare_complete(current: Transaction, *, now_ms: int) -> Transaction:
     """Complete a decided transaction after all its markers; `next_producer_id` becomes current, if there is one."""
-    producer_id, epoch = current.producer_id, current.producer_epoch
-    if supports_epoch_bump(current.client_transaction_version) and current.next_producer_id != NO_PRODUCER_ID:
-        producer_id, epoch = current.next_producer_id, 0
+    producer_id, epoch = identity_after(current)
     return _moved(
         current,
         COMPLETE_COMMIT if current.state == PREPARE_COMMIT else COMPLETE_ABORT,

@@ -71,6 +71,7 @@ HEADER_COUNT_BEYOND_RECORD = 7  # DETAIL: count
 BAD_HEADER_KEY_SIZE = 8  # DETAIL: size
 SIZE_MISMATCH = 9  # DETAIL: length, SECOND_DETAIL: bytes read
 RECORDS_REMAINING = 10
+NEGATIVE_SIZE = 11  # of a stream; DETAIL: length
 # Of a skipped stream; `log.append.validate` has the messages.
 LENGTH_TOO_LONG = 20
 STRUCTURE_TOO_LONG = 21
@@ -257,7 +258,8 @@ def _decode_record(
     limit = end
     if source != SKIPPED_STREAM:
         if source == STREAM and length < 0:
-            return -PREMATURE_END
+            state[DETAIL] = length
+            return -NEGATIVE_SIZE
         if length > end - start:
             state[DETAIL] = length
             state[SECOND_DETAIL] = end - start

@@ -58,7 +58,7 @@ def recompress(
         _put_producer(data, batch)
     if data.size > rules.max_message_bytes:
         raise RecordTooLargeError(
-            f"Message batch size is {data.size} bytes in append topartition {rules.topic_partition} which exceeds the "
+            f"Message batch size is {data.size} bytes in append to partition {rules.topic_partition} which exceeds the "
             f"maximum configured size of {rules.max_message_bytes}."
         )
     return data

@@ -22,7 +22,8 @@ class Round:
 
     Attributes:
         offset_map: of the dirty part.
-        end_offset: end of the round; the batch before it stays, perhaps empty, so that the log's end is known.
+        end_offset: the batch that ends there stays, perhaps empty, so that the log's end is known: the end of the
+            round, or since Kafka 4.4 the high watermark.
         now_ms: the time at which the round began.
         delete_retention_ms: how long tombstones and markers stay after all that they delete is gone.
         producers: those with a known last batch.

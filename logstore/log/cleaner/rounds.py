@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...config.topic import DEDUPE_BUFFER_SIZE, SEGMENT_INDEX_BYTES, segment_size_max
+from ...config.topic import DEDUPE_BUFFER_SIZE, KAFKA_VERSION, SEGMENT_INDEX_BYTES, segment_size_max
 from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...layout import offset_index, time_index
 from ..segment.log_segment import LogSegment
@@ -56,9 +56,10 @@ def _clean(state: LogState, chosen: Cleanable, now_ms: int, buffer_size: int) ->
         chosen.first_uncleanable_offset,
         buffer_size=buffer_size,
     )
+    to_high_watermark = state.config[KAFKA_VERSION].cleans_to_high_watermark
     round_ = Round(
         offset_map=offset_map,
-        end_offset=chosen.first_uncleanable_offset,
+        end_offset=state.high_watermark if to_high_watermark else chosen.first_uncleanable_offset,
         now_ms=now_ms,
         delete_retention_ms=state.config[DELETE_RETENTION_MS],
         producers=ActiveProducers(state),

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from ...config.topic import PRODUCER_ID_EXPIRATION_MS, LogConfig, is_tiered
+from ...config.topic import KAFKA_VERSION, PRODUCER_ID_EXPIRATION_MS, LogConfig, is_tiered
 from ...disk.directory import offset_in_name
 from ...disk.side_files import leader_epochs_of
 from ...errors import InvalidOffsetError, LogstoreError, OffsetOverflowError
@@ -191,7 +191,8 @@ class LogLoader:
         )
         self._set_first_unstable_offset()
         struct.high_watermark = struct.log_end_offset
-        for segment in state.segments:
+        trims_all = settings.config[KAFKA_VERSION].trims_all_indexes
+        for segment in state.segments if trims_all else [active]:
             trim_indexes(segment)
         self._directory.sync()
 

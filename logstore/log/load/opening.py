@@ -8,6 +8,8 @@ import random
 from collections.abc import Callable, Sequence
 
 from ... import clock
+from ...config.kafka_version import KafkaVersion
+from ...config.topic import KAFKA_VERSION
 from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX
 from ...disk.names import absolute_path, parent
 from ...disk.seam import SEAM, Seam
@@ -56,7 +58,7 @@ class PlannedLog:
         name = partition_of(path)
         self.topic_partition = f"{name.topic}-{name.partition}"
         self.path, self._settings = path, settings
-        self._directory = _made_if_missing(path, seam)
+        self._directory = _made_if_missing(path, seam, settings.config[KAFKA_VERSION])
         self._directory.plan()
         self._topic_id = _topic_id(self._directory, self.topic_partition, topic_id)
         self._loader = LogLoader(self._directory, self.topic_partition, settings, opens_for_appends=True)
@@ -129,11 +131,11 @@ def open_log(
     )
 
 
-def _made_if_missing(path: str, seam: Seam) -> WritableFolder:
+def _made_if_missing(path: str, seam: Seam, kafka: KafkaVersion) -> WritableFolder:
     if not os.path.isdir(path):
         seam.make_directory(path)
         seam.sync_directory(parent(path))
-    return WritableFolder(path, seam)
+    return WritableFolder(path, seam, kafka)
 
 
 def _topic_id(directory: WritableFolder, topic_partition: str, topic_id: str | None) -> str | None:

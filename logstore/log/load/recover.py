@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 
+from ...config.topic import KAFKA_VERSION
 from ...disk.directory import partition_name
 from ...disk.names import absolute_path
 from ...disk.seam import SEAM, Seam
@@ -57,7 +58,8 @@ def _loader(path: str, settings: LoadSettings, seam: Seam) -> LogLoader:
     name = partition_of(path)
     if not os.path.isdir(path):
         raise DataDirectoryError("There is no such directory", path=path)
-    return LogLoader(WritableFolder(path, seam), f"{name.topic}-{name.partition}", settings)
+    directory = WritableFolder(path, seam, settings.config[KAFKA_VERSION])
+    return LogLoader(directory, f"{name.topic}-{name.partition}", settings)
 
 
 def _recovered(loader: LogLoader) -> RecoveredLog:

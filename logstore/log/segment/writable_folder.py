@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from ...config.kafka_version import NEWEST, KafkaVersion
 from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX, replace_file, truncate_file
 from ...disk.mapped import MappedFile, segment_size
 from ...disk.seam import Seam, Writable
@@ -42,8 +43,8 @@ class WritableFolder(PartitionFolder):
         repairs: planned changes in order, without files that get the same content.
     """
 
-    def __init__(self, path: str, seam: Seam) -> None:
-        super().__init__(path)
+    def __init__(self, path: str, seam: Seam, kafka: KafkaVersion = NEWEST) -> None:
+        super().__init__(path, kafka)
         self.seam = seam
         self.planned: PlannedChanges | None = None
         self.repairs: list[Repair] = []

@@ -21,7 +21,6 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from ...calls import GROUPS, alone
 from ...coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, GroupState, Joining, Member
@@ -38,12 +37,10 @@ from ...errors import (
 from ...folds.verification import VerificationGuard
 from ...model import TopicPartition
 from ...topics.consumer_offsets import TOPIC, CommittedOffset
+from ..host import Host
 from ..internal_topic import CoordinatorTopic, for_each_then_raise, log_or_none
 from ..metadata.topics import unknown_topic
-from .partition import GroupPartition
-
-if TYPE_CHECKING:
-    from ..data_directory import DataDirectory
+from .partition import OffsetsPartition
 
 _REBALANCE_CHECK_INTERVAL_MS = 1000
 _MINUTE_MS = 60_000
@@ -53,11 +50,11 @@ _LOGGER = logging.getLogger("logstore")
 class GroupCoordinator:
     """All groups of a store; see the module. Calls may come from any thread."""
 
-    def __init__(self, store: DataDirectory) -> None:
+    def __init__(self, host: Host) -> None:
         """Keep the store; a partition is loaded when the first of its groups is asked for."""
-        self._store = store
-        self._topic = CoordinatorTopic(store, TOPIC)
-        self._loaded: dict[int, GroupPartition] = {}
+        self._host = host
+        self._topic = CoordinatorTopic(host, TOPIC)
+        self._loaded: dict[int, OffsetsPartition] = {}
         self._loading = threading.Lock()
         self._abandoned: deque[tuple[str, str]] = deque()
         self._is_closed = False
@@ -74,9 +71,9 @@ class GroupCoordinator:
                 self._partition(number)
             except LogstoreError as error:  # raised again when one of its groups is asked for
                 _LOGGER.warning("Groups of %s-%d cannot be loaded: %s", TOPIC, number, error)
-        expiry_interval_ms = self._store.config["offsets.retention.check.interval.ms"]
-        self._store.schedule("group-rebalance", _REBALANCE_CHECK_INTERVAL_MS, self.remove_silent)
-        self._store.schedule("group-metadata-expiration", expiry_interval_ms, self.remove_expired)
+        expiry_interval_ms = self._host.config["offsets.retention.check.interval.ms"]
+        self._host.schedule("group-rebalance", _REBALANCE_CHECK_INTERVAL_MS, self.remove_silent)
+        self._host.schedule("group-metadata-expiration", expiry_interval_ms, self.remove_expired)
 
     def close(self) -> None:
         """Expel all members, so that no broker waits for them; no generation begins from now on.
@@ -85,9 +82,7 @@ class GroupCoordinator:
             LogstoreError: of the first group that cannot be written; all were tried.
         """
         self._is_closed = True
-        now_ms, ticks_ms = self._store.now_ms(), self._store.ticks_ms()
-        loaded = list(self._loaded.values())
-        for_each_then_raise(loaded, lambda partition: partition.expel_members(now_ms=now_ms, ticks_ms=ticks_ms))
+        for_each_then_raise(list(self._loaded.values()), OffsetsPartition.expel_members)
 
     def partition_of(self, group_id: str) -> int:
         """Return the partition of `__consumer_offsets` that keeps a group; creates the topic for the first one."""
@@ -97,24 +92,28 @@ class GroupCoordinator:
         """Commit offsets: of each partition the next one to read.
 
         Raises:
-            CoordinatorError: `member` is not in the group, see `GroupPartition.check_commit`.
+            CoordinatorError: `member` is not in the group, see `GroupTable.check_commit`.
             OffsetMetadataTooLargeError: see `commit_records`.
             UnknownTopicOrPartitionError: some partitions do not exist; the others are committed.
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
         partition = self._partition_of(member.group_id)
         with alone(GROUPS), partition.lock:
-            now_ms = self._store.now_ms()
-            partition.check_commit(member, is_transactional=False, ticks_ms=self._store.ticks_ms())
-            logs = {place: log_or_none(self._store, *place) for place in offsets}
+            now_ms = self._host.now_ms()
+            partition.table.check_commit(member, is_transactional=False, ticks_ms=self._host.ticks_ms())
+            logs = {topic_partition: log_or_none(self._host, *topic_partition) for topic_partition in offsets}
             # with topic ids, as the Java client of 4.3.1 sends them
-            topic_ids = {place: log.topic_id for place, log in logs.items() if log is not None}
+            topic_ids = {topic_partition: log.topic_id for topic_partition, log in logs.items() if log is not None}
             records = commit_records(
                 member.group_id,
-                {place: commit for place, commit in offsets.items() if place in topic_ids},
+                {
+                    topic_partition: commit
+                    for topic_partition, commit in offsets.items()
+                    if topic_partition in topic_ids
+                },
                 topic_ids=topic_ids,
                 now_ms=now_ms,
-                metadata_size_max=self._store.config["offset.metadata.max.bytes"],
+                metadata_size_max=self._host.config["offset.metadata.max.bytes"],
             )
             if records:
                 partition.write(records)
@@ -131,26 +130,20 @@ class GroupCoordinator:
 
         Raises:
             UnknownTopicOrPartitionError: some partitions do not exist; nothing is logged.
-            LogstoreError: as `commit`, and `GroupPartition.write_undecided`.
+            LogstoreError: as `commit`, and `OffsetsPartition.write_undecided`.
         """
         partition = self._partition_of(member.group_id)
-        now_ms = self._store.now_ms()
+        now_ms = self._host.now_ms()
         with alone(GROUPS), partition.lock:
-            partition.check_commit(member, is_transactional=True, ticks_ms=self._store.ticks_ms())
-            _require_known({place: log_or_none(self._store, *place) for place in offsets})
-            size_max = self._store.config["offset.metadata.max.bytes"]
+            partition.table.check_commit(member, is_transactional=True, ticks_ms=self._host.ticks_ms())
+            _require_known({topic_partition: log_or_none(self._host, *topic_partition) for topic_partition in offsets})
+            size_max = self._host.config["offset.metadata.max.bytes"]
             records = commit_records(member.group_id, offsets, now_ms=now_ms, metadata_size_max=size_max)
             partition.write_undecided(records, identity, guard=guard, now_ms=now_ms)
 
     def write_marker(self, number: int, marker: MarkerEntry) -> None:
-        """Write the marker of a transaction to a partition of `__consumer_offsets`, and settle its offsets.
-
-        Raises:
-            LogstoreError: as `PartitionLog.append_end_transaction`.
-        """
-        partition = self._partition(number)
-        with alone(GROUPS), partition.lock:
-            partition.write_marker(marker)
+        """Write the marker of a transaction to a partition of `__consumer_offsets`, see `OffsetsPartition`."""
+        self._partition(number).write_marker(marker)
 
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None = None, *, require_stable: bool = False
@@ -166,11 +159,13 @@ class GroupCoordinator:
             return dict.fromkeys(partitions or (), None)
         partition = self._partition_of(group_id)
         with alone(GROUPS), partition.lock:
-            offsets = partition.offsets
+            offsets = partition.table.offsets
             wanted = list(offsets.partitions(group_id) if partitions is None else partitions)
             return {
-                place: self._of_this_topic(place, offsets.fetch(group_id, place, require_stable=require_stable))
-                for place in wanted
+                topic_partition: self._of_this_topic(
+                    topic_partition, offsets.fetch(group_id, topic_partition, require_stable=require_stable)
+                )
+                for topic_partition in wanted
             }
 
     def topic_deleted(self, topic: str, topic_id: str | None) -> None:
@@ -188,7 +183,7 @@ class GroupCoordinator:
         Raises:
             LogstoreError: of the first group that cannot be read or written; all were tried.
         """
-        retention_ms, now_ms = self._store.config["offsets.retention.minutes"] * _MINUTE_MS, self._store.now_ms()
+        retention_ms, now_ms = self._host.config["offsets.retention.minutes"] * _MINUTE_MS, self._host.now_ms()
         numbers = range(self._topic.partition_count)
         for_each_then_raise(numbers, lambda number: self._partition(number).remove_expired(retention_ms, now_ms))
 
@@ -202,10 +197,10 @@ class GroupCoordinator:
         self._remove_abandoned()
         partition = self._partition_of(group_id)
         with alone(GROUPS), partition.lock:
-            partition.require_classic(group_id)
-            group = partition.group(group_id).copied()
-            group.join(joining, ticks_ms=self._store.ticks_ms())
-            partition.groups[group_id] = group
+            partition.table.require_classic(group_id)
+            group = partition.table.group(group_id).copied()
+            group.join(joining, ticks_ms=self._host.ticks_ms())
+            partition.table.groups[group_id] = group
 
     def sync(self, group_id: str, member_id: str) -> Member | None:
         """Return a joined member with its partitions, None while others have yet to join; a sign of life.
@@ -219,10 +214,10 @@ class GroupCoordinator:
         """
         partition = self._partition_of(group_id)
         with alone(GROUPS), partition.lock:
-            group = partition.group(group_id)
+            group = partition.table.group(group_id)
             if member_id not in group.members:
                 raise UnknownMemberIdError
-            group.keep_alive(member_id, ticks_ms=self._store.ticks_ms())
+            group.keep_alive(member_id, ticks_ms=self._host.ticks_ms())
             group = self._rebalanced(partition, group)
             member = group.members.get(member_id)
             if member is None:
@@ -243,7 +238,7 @@ class GroupCoordinator:
         self._remove_abandoned()
         partition = self._partition_of(member.group_id)
         with alone(GROUPS), partition.lock:
-            partition.group(member.group_id).heartbeat(member, ticks_ms=self._store.ticks_ms())
+            partition.table.group(member.group_id).heartbeat(member, ticks_ms=self._host.ticks_ms())
 
     def leave(self, group_id: str, member_id: str) -> None:
         """Remove a leaving member; the others share its partitions.
@@ -254,9 +249,9 @@ class GroupCoordinator:
         """
         partition = self._partition_of(group_id)
         with alone(GROUPS), partition.lock:
-            group = partition.group(group_id).copied()
-            group.leave(member_id, ticks_ms=self._store.ticks_ms())
-            partition.groups[group_id] = group
+            group = partition.table.group(group_id).copied()
+            group.leave(member_id, ticks_ms=self._host.ticks_ms())
+            partition.table.groups[group_id] = group
             if not group.members:
                 self._rebalanced(partition, group)
 
@@ -281,19 +276,19 @@ class GroupCoordinator:
         for number in list(self._loaded):
             partition = self._partition(number)
             with alone(GROUPS), partition.lock:
-                for known in list(partition.groups.values()):
+                for known in list(partition.table.groups.values()):
                     if known.is_subscribed(topic):
                         group = known.copied()
-                        group.request_rebalance(ticks_ms=self._store.ticks_ms())
-                        partition.groups[group.group_id] = group
+                        group.request_rebalance(ticks_ms=self._host.ticks_ms())
+                        partition.table.groups[group.group_id] = group
 
     def group_ids(self) -> Iterator[str]:
         """Iterate over all groups that have offsets, members or a record."""
         for number in range(self._topic.partition_count):
             partition = self._partition(number)
             with alone(GROUPS), partition.lock:
-                known = {*partition.offsets.groups(), *partition.groups, *partition.other_groups.protocols}
-            yield from sorted(known)
+                known = sorted(partition.table.group_ids())
+            yield from known
 
     def describe(self, group_id: str) -> GroupMembership:
         """Return a copy of a group with its members; a group that only commits offsets is empty.
@@ -303,7 +298,7 @@ class GroupCoordinator:
         """
         partition = self._known(group_id)
         with alone(GROUPS), partition.lock:
-            return partition.group(group_id).copied()
+            return partition.table.group(group_id).copied()
 
     def delete(self, group_id: str) -> None:
         """Forget a group with all its offsets (`DeleteGroups`).
@@ -315,41 +310,40 @@ class GroupCoordinator:
         """
         partition = self._known(group_id)
         with alone(GROUPS), partition.lock:
-            partition.require_classic(group_id)
-            if partition.group(group_id).members:
+            partition.table.require_classic(group_id)
+            if partition.table.group(group_id).members:
                 raise NonEmptyGroupError
-            partition.remove(partition.offsets.tombstones(group_id), [group_id])
+            partition.remove(partition.table.offsets.tombstones(group_id), [group_id])
 
-    def _partition_of(self, group_id: str) -> GroupPartition:
+    def _partition_of(self, group_id: str) -> OffsetsPartition:
         return self._partition(self.partition_of(group_id))
 
-    def _partition(self, number: int) -> GroupPartition:
-        """Return a partition by number, loaded; raises LogstoreError as `GroupPartition.load`."""
+    def _partition(self, number: int) -> OffsetsPartition:
+        """Return a partition by number, loaded; raises LogstoreError as `OffsetsPartition`."""
         partition = self._loaded.get(number)
         if partition is None:
             with alone(GROUPS), self._loading:
                 partition = self._loaded.get(number)  # again: another thread may have loaded it meanwhile
                 if partition is None:
-                    partition = GroupPartition(self._topic, number)
-                    partition.load(now_ms=self._store.now_ms(), ticks_ms=self._store.ticks_ms())
-                    self._loaded[number] = partition
-        partition.settle(self._store.ticks_ms)
+                    partition = self._loaded[number] = OffsetsPartition(self._host, self._topic, number)
         return partition
 
-    def _known(self, group_id: str) -> GroupPartition:
+    def _known(self, group_id: str) -> OffsetsPartition:
         """Return the partition of a group that has offsets, members or a record; raises GroupIdNotFoundError."""
         if self._topic.partition_count:
             partition = self._partition_of(group_id)
             with alone(GROUPS), partition.lock:
-                if group_id in partition.groups or any(partition.offsets.partitions(group_id)):
+                if group_id in partition.table.groups or any(partition.table.offsets.partitions(group_id)):
                     return partition
         raise GroupIdNotFoundError(f"Group {group_id} not found.")
 
-    def _of_this_topic(self, place: TopicPartition, committed: CommittedOffset | None) -> CommittedOffset | None:
+    def _of_this_topic(
+        self, topic_partition: TopicPartition, committed: CommittedOffset | None
+    ) -> CommittedOffset | None:
         """Return None for an offset of an earlier topic of the same name (`isMismatchedTopicId`)."""
         if committed is None or committed.topic_id is None:
             return committed
-        log = log_or_none(self._store, *place)
+        log = log_or_none(self._host, *topic_partition)
         return committed if log is None or log.topic_id in (None, committed.topic_id) else None
 
     def _remove_abandoned(self) -> None:
@@ -366,25 +360,25 @@ class GroupCoordinator:
 
         def remove(known: GroupMembership) -> None:
             group = known.copied()
-            if group.remove_silent(ticks_ms=self._store.ticks_ms()):
-                partition.groups[group.group_id] = group
+            if group.remove_silent(ticks_ms=self._host.ticks_ms()):
+                partition.table.groups[group.group_id] = group
             self._rebalanced(partition, group)
 
         with alone(GROUPS), partition.lock:
-            for_each_then_raise([one for one in partition.groups.values() if one.state is not GroupState.EMPTY], remove)
+            for_each_then_raise(
+                [group for group in partition.table.groups.values() if group.state is not GroupState.EMPTY], remove
+            )
 
-    def _rebalanced(self, partition: GroupPartition, group: GroupMembership) -> GroupMembership:
+    def _rebalanced(self, partition: OffsetsPartition, group: GroupMembership) -> GroupMembership:
         """Begin the next generation if it is due, logging it first; return the group."""
-        if self._is_closed or not group.is_ready(ticks_ms=self._store.ticks_ms()):
+        if self._is_closed or not group.is_ready(ticks_ms=self._host.ticks_ms()):
             return group
         following = group.copied()
-        topics = self._store.topics
+        topics = self._host.topics
         read = {topic for member in group.members.values() for topic in member.joining.topics}
         counts = {name: topics[name].partition_count for name in read & topics.keys()}
-        following.complete_rebalance(counts, now_ms=self._store.now_ms())
+        following.complete_rebalance(counts, now_ms=self._host.now_ms())
         partition.write_group(following)
-        # logged before it is visible: a member must not act on a generation that was not written
-        partition.groups[group.group_id] = following
         return following
 
 

@@ -65,12 +65,7 @@ class MetadataLog:
     def __init__(
         self, root: str, node_id: int, seam: Seam, now_ms: Callable[[], int], *, accepts_loss: bool = True
     ) -> None:
-        """Recover and read the log in the data directory `root`.
-
-        Raises:
-            RecoveryLossError: readable batches would go, and that is not accepted.
-            LogstoreError: something cannot be read.
-        """
+        """Recover and read the log in the data directory `root`."""
         self.path = child(root, DIRECTORY_NAME)
         self._node_id, self._seam, self._now_ms = node_id, seam, now_ms
         self._epoch: int | None = None
@@ -80,7 +75,7 @@ class MetadataLog:
         planned = PlannedLog(self.path, settings, seam=seam, topic_id=TOPIC_ID)
         self.log, self.removals = planned.open(now_ms=now_ms), planned.removals
         self._state = self._read()
-        self._is_settled = True
+        self._is_whole = True
         self._quorum = quorum_of(self.path, self._state.kraft_version)
 
     @property
@@ -98,25 +93,17 @@ class MetadataLog:
         """The offset of the next record; needs a leader."""
         return self.log.log_end_offset
 
-    def require_suitable(self, place: NodeDirectory, *, has_partitions: bool) -> None:
+    def require_suitable(self, node: NodeDirectory, *, has_partitions: bool) -> None:
         """Raise DataDirectoryError unless the directory is for this node alone, see `suitability`."""
-        require_suitable(self._state, self.path, place, has_partitions=has_partitions)
+        require_suitable(self._state, self.path, node, has_partitions=has_partitions)
 
     def append(self, values: Sequence[bytes]) -> None:
-        """Write records as one batch, all or none, durably.
-
-        Raises:
-            KafkaStorageError: the log cannot be written.
-        """
+        """Write records as one batch, all or none, durably."""
         self.lead()
         self._append_values(values)
 
     def take_producer_id_block(self, broker_epoch: int) -> None:
-        """Append the record of the next block of producer ids, which then belongs to this process.
-
-        Raises:
-            KafkaStorageError: the log cannot be written.
-        """
+        """Append the record of the next block of producer ids, which then belongs to this process."""
         first = self.image.next_producer_id
         self.append([block_record(first, broker_id=self._node_id, broker_epoch=broker_epoch)])
         self.producer_ids.add_block(first)
@@ -137,18 +124,13 @@ class MetadataLog:
             self._append_values([encode_value("AbortTransactionRecord", {"reason": "Controller failover"})])
         return self._epoch
 
-    def settle(self) -> None:
-        """After an interrupted change, sync the log and read it again.
-
-        Raises:
-            LogstoreError: the log cannot be synced or read.
-        """
-        if self._is_settled:
-            return
-        self.log.flush()
-        self._state = self._read()
-        self.change_count += 1
-        self._is_settled = True
+    def reload_if_cut_off(self) -> None:
+        """After a change that was cut off, sync the log and read it again; raises LogstoreError if that fails."""
+        if not self._is_whole:
+            self.log.flush()
+            self._state = self._read()
+            self.change_count += 1
+            self._is_whole = True
 
     def close(self) -> None:
         """Close the log in order."""
@@ -166,13 +148,13 @@ class MetadataLog:
 
     def _append_values(self, values: Sequence[bytes]) -> None:
         assert self._epoch is not None
-        # until the image has all records: an interrupt makes the next change read the log again
-        self._is_settled = False
+        # until the image has all records: after an exception the next change reads the log again
+        self._is_whole = False
         self._append(data_batch(values, self.next_offset, self._epoch, self._now_ms()), self._epoch)
         for offset, value in enumerate(values, self.next_offset - len(values)):
             self.image.replay(value, offset)
         self.change_count += 1
-        self._is_settled = True
+        self._is_whole = True
 
     def _append(self, batch: ByteArray, epoch: int) -> None:
         self.log.append_as_leader(batch, leader_epoch=epoch, origin=AppendOrigin.RAFT_LEADER)

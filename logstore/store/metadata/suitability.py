@@ -30,17 +30,17 @@ def feature_records() -> list[bytes]:
     return [encode_value("FeatureLevelRecord", {"name": name, "featureLevel": level}) for name, level in levels.items()]
 
 
-def require_suitable(state: MetadataState, path: str, place: NodeDirectory, *, has_partitions: bool) -> None:
+def require_suitable(state: MetadataState, path: str, node: NodeDirectory, *, has_partitions: bool) -> None:
     """Raise DataDirectoryError unless the directory belongs to this node alone.
 
     Args:
         path: of the metadata log, for messages.
         has_partitions: it contains directories of partitions.
     """
-    _require_only_voter(state, path, place)
+    _require_only_voter(state, path, node)
     if state.image.features:
         require_known_levels(state.image.features, path)
-    _require_one_place(state, path, place)
+    _require_one_directory(state, path, node)
     if has_partitions and not state.image.features:
         raise DataDirectoryError(
             "There are partitions, but the metadata of their topics is not here",
@@ -51,13 +51,13 @@ def require_suitable(state: MetadataState, path: str, place: NodeDirectory, *, h
         )
 
 
-def _require_only_voter(state: MetadataState, path: str, place: NodeDirectory) -> None:
+def _require_only_voter(state: MetadataState, path: str, node: NodeDirectory) -> None:
     voter_ids = {voter["voterId"] for voter in state.voters}
-    if voter_ids - {place.node_id}:
+    if voter_ids - {node.node_id}:
         raise DataDirectoryError(
             "The metadata log belongs to a quorum of other nodes",
             path=path,
-            expected=f"node {place.node_id} as its only voter",
+            expected=f"node {node.node_id} as its only voter",
             found=f"voters {', '.join(map(str, sorted(voter_ids)))}",
             advice="open the directory read_only",
         )
@@ -85,19 +85,19 @@ def require_known_levels(features: Mapping[str, int], path: str) -> None:
             )
 
 
-def _require_one_place(state: MetadataState, path: str, place: NodeDirectory) -> None:
+def _require_one_directory(state: MetadataState, path: str, node: NodeDirectory) -> None:
     for name, topic in state.image.topics.items():
         for number, partition in topic.partitions.items():
-            has_place = not partition.directories or partition.directories == (place.directory_id,)
-            if partition.replicas != (place.node_id,) or not has_place:
+            is_here = not partition.directories or partition.directories == (node.directory_id,)
+            if partition.replicas != (node.node_id,) or not is_here:
                 advice = (
                     "first let its brokers move every partition here: `kafka-reassign-partitions.sh --execute` with "
-                    f"[{place.node_id}] as replicas and this directory in log_dirs; or open the directory read_only"
+                    f"[{node.node_id}] as replicas and this directory in log_dirs; or open the directory read_only"
                 )
                 raise DataDirectoryError(
                     "A partition has replicas in other directories or on other nodes",
                     path=path,
-                    expected=f"all partitions on node {place.node_id} in directory {place.directory_id}",
+                    expected=f"all partitions on node {node.node_id} in directory {node.directory_id}",
                     found=f"{name}-{number} on {partition.replicas} in {partition.directories}",
                     advice=advice,
                 )

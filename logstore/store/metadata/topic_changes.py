@@ -40,14 +40,14 @@ class TopicChanges:
     """Changes of the topics of a store, under its lock.
 
     Attributes:
-        is_settled: no change was interrupted or stopped by a full disk; see `settle`.
+        is_whole: the last change was made to its end, or undone; else see `follow_metadata`.
     """
 
     def __init__(
-        self, metadata: MetadataLog, partitions: Partitions, place: NodeDirectory, config: BrokerConfig
+        self, metadata: MetadataLog, partitions: Partitions, node: NodeDirectory, config: BrokerConfig
     ) -> None:
-        self._metadata, self._partitions, self._place, self._config = metadata, partitions, place, config
-        self.is_settled = True
+        self._metadata, self._partitions, self._node, self._config = metadata, partitions, node, config
+        self.is_whole = True
         self._described: tuple[int, Mapping[str, TopicDescription]] = -1, {}
 
     @property
@@ -56,30 +56,26 @@ class TopicChanges:
         change_count, topics = self._described
         if change_count != self._metadata.change_count:
             change_count, image = self._metadata.change_count, self._metadata.image
-            topics = MappingProxyType({one.name: describe(image, one) for one in list(image.topics.values())})
+            topics = MappingProxyType({topic.name: describe(image, topic) for topic in list(image.topics.values())})
             self._described = change_count, topics
         return topics
 
-    def settle(self) -> None:
-        """Finish or undo an interrupted change, depending on whether its records are in the metadata log.
-
-        Raises:
-            LogstoreError: the metadata log cannot be synced or read.
-        """
-        if self.is_settled:
+    def follow_metadata(self) -> None:
+        """After a change that was cut off, keep the partitions that the metadata log has, as an opening does."""
+        if self.is_whole:
             return
-        self._metadata.settle()
-        error = self._partitions.settle(wanted_partitions(self._metadata.image, self._place.node_id, self._config))
+        self._metadata.reload_if_cut_off()
+        error = self._partitions.keep_only(wanted_partitions(self._metadata.image, self._node.node_id, self._config))
         if error is not None:
             _LOGGER.warning("what is left of a deleted topic goes when the store is opened anew: %s", error)
-        self.is_settled = True
+        self.is_whole = True
 
     def create(self, name: str, partition_count: int | None, config: Mapping[str, Any]) -> None:
         """See `Store.create_topic`; a topic whose partitions cannot be made is removed again."""
         count = self._config["num.partitions"] if partition_count is None else partition_count
-        image, place = self._metadata.image, self._place
-        values = create_topic_records(image, place, name, random_uuid(), count, config, defaults=self._defaults)
-        self.is_settled = False
+        image, node = self._metadata.image, self._node
+        values = create_topic_records(image, node, name, random_uuid(), count, config, defaults=self._defaults)
+        self.is_whole = False
         with self._partitions.changing():  # the metadata has the topic before its partitions can be opened
             self._metadata.append(values)
             try:
@@ -87,17 +83,17 @@ class TopicChanges:
             except BaseException as error:
                 self._take_back(name, error)
                 raise
-        self.is_settled = True
+        self.is_whole = True
 
     def delete(self, name: str) -> LogstoreError | None:
         """See `Store.delete_topic`; return the error if a directory or checkpoint could not be removed."""
         image = self._metadata.image
         values = delete_topic_records(image, name)
         delay_ms, keys = self._effective_config(name)["file.delete.delay.ms"], _keys(image, name)
-        self.is_settled = False
+        self.is_whole = False
         self._metadata.append(values)
         error = self._partitions.put_aside(keys, delay_ms)
-        self.is_settled = True
+        self.is_whole = True
         # without the deleted topic: a new one of its name must not start at its offsets
         try:
             for checkpoint in (RECOVERY_POINT_FILE_NAME, LOG_START_OFFSET_FILE_NAME):
@@ -110,9 +106,9 @@ class TopicChanges:
 
     def add_partitions(self, name: str, partition_count: int) -> LogstoreError | None:
         """See `Store.add_partitions`; return the error if some could not be created; they are when first asked for."""
-        values = add_partitions_records(self._metadata.image, self._place, name, partition_count)
+        values = add_partitions_records(self._metadata.image, self._node, name, partition_count)
         count = len(self._wanted(name))
-        self.is_settled = False
+        self.is_whole = False
         failure = None
         with self._partitions.changing():
             self._metadata.append(values)
@@ -124,24 +120,24 @@ class TopicChanges:
                     f"topic {name} has its partitions; each is made when it is asked for, or by the next opening"
                 )
                 failure = error
-        self.is_settled = True
+        self.is_whole = True
         return failure
 
     def alter_config(self, name: str, changes: Mapping[str, Any]) -> None:
         """See `Store.alter_config`."""
         values = alter_config_records(self._metadata.image, name, changes, defaults=self._defaults)
         if values:
-            self.is_settled = False
+            self.is_whole = False
             self._metadata.append(values)
             self._partitions.update(self._wanted(name))
-            self.is_settled = True
+            self.is_whole = True
 
     @property
     def _defaults(self) -> dict[str, str]:
-        return broker_defaults(self._metadata.image, self._place.node_id, self._config)
+        return broker_defaults(self._metadata.image, self._node.node_id, self._config)
 
     def _effective_config(self, name: str) -> LogConfig:
-        return effective_config(self._metadata.image, self._place.node_id, self._config, name)
+        return effective_config(self._metadata.image, self._node.node_id, self._config, name)
 
     def _wanted(self, name: str) -> list[WantedPartition]:
         return _wanted(topic_of(self._metadata.image, name), self._effective_config(name))
@@ -155,7 +151,7 @@ class TopicChanges:
             error.add_note(f"topic {name} is in the metadata log, and is completed by the next opening: {another}")
             return
         failure = self._partitions.put_aside(keys)
-        self.is_settled = True
+        self.is_whole = True
         if failure is not None:
             error.add_note(f"what there is of topic {name} goes when the store is opened anew: {failure}")
 

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...config.broker import topic_defaults
-from ...config.topic import REMOTE_STORAGE, LogConfig, parse_config
+from ...config.kafka_version import NEWEST, OF_NEW_STORES, KafkaVersion, kafka_version, version_of_levels
+from ...config.topic import KAFKA_VERSION, REMOTE_STORAGE, LogConfig, known_names, parse_config
 from ...errors import InvalidConfigurationError, UsageError
 from ...messages.schema import Value
 from ...replay.metadata_image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
@@ -24,7 +25,7 @@ from ...topics.cluster_metadata import encode_value
 CONFIG_VALUE_LENGTH_MAX = 32_767
 ELR_VERSION = "eligible.leader.replicas.version"
 _MIN_ISR = "min.insync.replicas"
-_NOT_OF_A_TOPIC = frozenset({"producer.id.expiration.ms"})
+_NOT_OF_A_TOPIC = frozenset({"producer.id.expiration.ms", KAFKA_VERSION})
 _THROTTLED = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
 
@@ -34,7 +35,15 @@ def broker_defaults(image: MetadataImage, node_id: int, static: Mapping[str, Any
     merged: dict[str, str] = {}
     for config in (static, *dynamic):
         merged.update(topic_defaults(config))
+    merged[KAFKA_VERSION] = store_version(image, static).name
     return merged
+
+
+def store_version(image: MetadataImage, static: Mapping[str, Any]) -> KafkaVersion:
+    """Return the version of Kafka that a store does as: what its levels need, or a newer one that is configured."""
+    configured = kafka_version(static.get(KAFKA_VERSION, OF_NEW_STORES))
+    needed = version_of_levels(image.features) or NEWEST
+    return max(configured, needed, key=lambda version: version.number)
 
 
 def effective_config(image: MetadataImage, node_id: int, static: Mapping[str, Any], name: str) -> LogConfig:
@@ -42,7 +51,7 @@ def effective_config(image: MetadataImage, node_id: int, static: Mapping[str, An
 
     Names unknown to this version are ignored, as by a broker that loads a topic.
     """
-    known = parse_config({}).keys()
+    known = known_names(store_version(image, static)) - _NOT_OF_A_TOPIC
     own = {key: value for key, value in image.topic_config(name).items() if key in known}
     return parse_config({**broker_defaults(image, node_id, static), **own})
 
@@ -84,8 +93,8 @@ def require_valid_config(
 
 def _require_replicas(key: str, text: str) -> None:
     """Raise InvalidConfigurationError as `ThrottledReplicaListValidator` does."""
-    replicas = [one.strip() for one in text.split(",")]
-    if "".join(replicas) != "*" and not all(re.fullmatch("([0-9]+:[0-9]+)?", one) for one in replicas):
+    replicas = [replica.strip() for replica in text.split(",")]
+    if "".join(replicas) != "*" and not all(re.fullmatch("([0-9]+:[0-9]+)?", replica) for replica in replicas):
         raise InvalidConfigurationError(
             f"Invalid value [{', '.join(replicas)}] for configuration {key}: {key} must be the literal '*' or a list "
             "of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."

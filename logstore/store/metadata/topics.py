@@ -3,8 +3,8 @@
 Each function returns the records of one change, which the caller appends as one batch.
 
 >>> from logstore.replay.metadata_image import MetadataImage
->>> place = NodeDirectory(1, "dqEnd-x7SkKckvU0_kJgLQ")
->>> create_topic_records(MetadataImage(), place, "a/b", "wpbL9QuzSw6JQCrXAbQsfg", 1, {}, defaults={})
+>>> node = NodeDirectory(1, "dqEnd-x7SkKckvU0_kJgLQ")
+>>> create_topic_records(MetadataImage(), node, "a/b", "wpbL9QuzSw6JQCrXAbQsfg", 1, {}, defaults={})
 Traceback (most recent call last):
 logstore.errors.InvalidTopicError: Topic name is invalid: 'a/b' contains one or more characters other than ASCII \
 alphanumerics, '.', '_' and '-'
@@ -61,7 +61,7 @@ def describe(image: MetadataImage, topic: TopicImage) -> TopicDescription:
 
 def create_topic_records(
     image: MetadataImage,
-    place: NodeDirectory,
+    node: NodeDirectory,
     name: str,
     topic_id: str,
     partition_count: int,
@@ -92,7 +92,7 @@ def create_topic_records(
     return [
         encode_value("TopicRecord", {"name": name, "topicId": topic_id}),
         *config_records(image, name, text),
-        *partition_records(image, place, topic_id, dict.fromkeys(range(partition_count), 0)),
+        *partition_records(image, node, topic_id, dict.fromkeys(range(partition_count), 0)),
     ]
 
 
@@ -114,7 +114,7 @@ def delete_topic_records(image: MetadataImage, name: str) -> list[bytes]:
     return [encode_value("RemoveTopicRecord", {"topicId": topic_of(image, name).topic_id})]
 
 
-def add_partitions_records(image: MetadataImage, place: NodeDirectory, name: str, partition_count: int) -> list[bytes]:
+def add_partitions_records(image: MetadataImage, node: NodeDirectory, name: str, partition_count: int) -> list[bytes]:
     """Return the records that raise a topic's number of partitions to `partition_count`.
 
     Raises:
@@ -136,7 +136,7 @@ def add_partitions_records(image: MetadataImage, place: NodeDirectory, name: str
         )
     if partition_count - present_count > PARTITION_COUNT_MAX:
         raise PolicyViolationError("Excessively large number of partitions per request.", found=partition_count)
-    return partition_records(image, place, topic.topic_id, dict.fromkeys(range(present_count, partition_count), 0))
+    return partition_records(image, node, topic.topic_id, dict.fromkeys(range(present_count, partition_count), 0))
 
 
 def alter_config_records(
@@ -159,22 +159,22 @@ def alter_config_records(
 
 
 def partition_records(
-    image: MetadataImage, place: NodeDirectory, topic_id: str, leader_epochs: Mapping[int, int]
+    image: MetadataImage, node: NodeDirectory, topic_id: str, leader_epochs: Mapping[int, int]
 ) -> list[bytes]:
     """Return the records of new partitions, by number with their leader epoch."""
     metadata_version = image.features.get(METADATA_VERSION, 0)
     version = (metadata_version >= _DIRECTORY_METADATA_VERSION) + (metadata_version >= _ELR_METADATA_VERSION)
     fields: Value = {
         "topicId": topic_id,
-        "replicas": [place.node_id],
-        "isr": [place.node_id],
+        "replicas": [node.node_id],
+        "isr": [node.node_id],
         "removingReplicas": [],
         "addingReplicas": [],
-        "leader": place.node_id,
+        "leader": node.node_id,
         "partitionEpoch": 0,
     }
     if version > 0:
-        fields["directories"] = [place.directory_id]
+        fields["directories"] = [node.directory_id]
     return [
         encode_value("PartitionRecord", {**fields, "partitionId": number, "leaderEpoch": epoch}, version=version)
         for number, epoch in leader_epochs.items()

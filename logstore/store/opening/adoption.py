@@ -105,14 +105,14 @@ def plan_adoption(path: str) -> tuple[MetadataState, list[AdoptedTopic]]:
     """
     directory = child(path, DIRECTORY_NAME)
     state = read_metadata(directory) if os.path.isdir(directory) else MetadataState()
-    topics, place = adoptable_topics(path, state.image), _place_in(state)
-    if place is None:
-        place = NodeDirectory(NODE_ID, "")
+    topics, node = adoptable_topics(path, state.image), _node_in(state)
+    if node is None:
+        node = NodeDirectory(NODE_ID, "")
     else:
-        require_suitable(state, directory, place, has_partitions=False)
+        require_suitable(state, directory, node, has_partitions=False)
     for topic in topics:
         image = TopicImage(topic.name, topic.topic_id or f"of {topic.name}")
-        replicas = PartitionImage((place.node_id,), (place.node_id,), (place.directory_id,), place.node_id, 0)
+        replicas = PartitionImage((node.node_id,), (node.node_id,), (node.directory_id,), node.node_id, 0)
         image.partitions = dict.fromkeys(range(topic.partition_count), replicas)
         state.image.topics[topic.name] = state.image.topics_by_id[image.topic_id] = image
         state.image.configs[TOPIC_RESOURCE, topic.name] = topic.config
@@ -141,22 +141,22 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
         state, topics = plan_adoption(path)
         highest = _highest_in_logs(path, state.image)
         take_clean_shutdown(seam, path)
-        place = _place_in(state)
-        if place is None:
-            place = NodeDirectory(NODE_ID, random_uuid())
+        node = _node_in(state)
+        if node is None:
+            node = NodeDirectory(NODE_ID, random_uuid())
             if not state.bootstrap:
-                write_bootstrap(seam, path, place, now_ms())
-        metadata = MetadataLog(path, place.node_id, seam, now_ms)
+                write_bootstrap(seam, path, node, now_ms())
+        metadata = MetadataLog(path, node.node_id, seam, now_ms)
         try:
-            metadata.require_suitable(place, has_partitions=False)
-            begin(path, metadata, place)
+            metadata.require_suitable(node, has_partitions=False)
+            begin(path, metadata, node)
             for topic in topics:
                 if topic.name not in metadata.image.topics:
-                    metadata.append(_records(metadata.image, place, topic, highest[topic.name].leader_epochs))
-            metadata.skip_producer_ids(max((one.producer_id for one in highest.values()), default=-1))
+                    metadata.append(_records(metadata.image, node, topic, highest[topic.name].leader_epochs))
+            metadata.skip_producer_ids(max((known.producer_id for known in highest.values()), default=-1))
         finally:
             metadata.close()
-        write_properties(seam, path, MetaProperties(1, random_uuid(), place.node_id, place.directory_id), now_ms())
+        write_properties(seam, path, MetaProperties(1, random_uuid(), node.node_id, node.directory_id), now_ms())
     finally:
         lock.release()
 
@@ -169,39 +169,39 @@ def live_partitions(path: str) -> Directories:
         LogstoreError: as `partition_directories`.
     """
     found = {}
-    for name, place in partition_directories(path):
+    for name, directory in partition_directories(path):
         if name.kind is DirectoryKind.LIVE and name.topic != METADATA_TOPIC:
-            require_kafkas_name(name, place)
-            found[name.topic, name.partition] = place
+            require_kafkas_name(name, directory)
+            found[name.topic, name.partition] = directory
     return found
 
 
 def _adoptable_partitions(path: str) -> Directories:
     """Return the directories of partitions, also of those that were moving here and are nowhere else."""
     moving = {
-        (name.topic, name.partition): place
-        for name, place in partition_directories(path)
-        if name.kind is DirectoryKind.FUTURE and name.topic != METADATA_TOPIC and _id_or_none(place) is not None
+        (name.topic, name.partition): directory
+        for name, directory in partition_directories(path)
+        if name.kind is DirectoryKind.FUTURE and name.topic != METADATA_TOPIC and _id_or_none(directory) is not None
     }
     return moving | dict(live_partitions(path))
 
 
-def _place_in(state: MetadataState) -> NodeDirectory | None:
-    """Return the place of the only voter of the metadata log, or of its only broker; None without one.
-
-    Raises:
-        DataDirectoryError: the log is of several nodes.
-    """
+def _node_in(state: MetadataState) -> NodeDirectory | None:
+    """Return the node and directory of the only voter of the metadata log, or of its only broker; None without one."""
     if len(state.voters) == 1:
         return NodeDirectory(state.voters[0]["voterId"], state.voters[0]["voterDirectoryId"])
-    places = [NodeDirectory(node, one) for node, broker in state.image.brokers.items() for one in broker.directories]
-    if len(places) == 1 and len(state.image.brokers) == 1:
-        return places[0]
+    directories = [
+        NodeDirectory(node_id, directory_id)
+        for node_id, broker in state.image.brokers.items()
+        for directory_id in broker.directories
+    ]
+    if len(directories) == 1 and len(state.image.brokers) == 1:
+        return directories[0]
     if state.next_offset > 0 and state.image.brokers:
         raise DataDirectoryError(
             "The metadata log does not say which node and directory this was",
             expected="one broker with one directory",
-            found=f"brokers {', '.join(map(str, sorted(state.image.brokers)))} with {len(places)} directories",
+            found=f"brokers {', '.join(map(str, sorted(state.image.brokers)))} with {len(directories)} directories",
             advice=f"put {meta_properties.FILE_NAME} back; or move {DIRECTORY_NAME} away, so that a new one is made",
         )
     return None
@@ -210,23 +210,25 @@ def _place_in(state: MetadataState) -> NodeDirectory | None:
 def _highest_in_logs(path: str, image: MetadataImage) -> dict[str, HighestInLogs]:
     """Return the highest epochs and producer ids by topic, for topics that the metadata has, or is going to have."""
     paths: dict[str, dict[int, str]] = {}
-    for (topic, number), place in _adoptable_partitions(path).items():
+    for (topic, number), directory in _adoptable_partitions(path).items():
         if topic in image.topics and number in image.topics[topic].partitions:
-            paths.setdefault(topic, {})[number] = place
-    found = {name: HighestInLogs.of(name, len(image.topics[name].partitions), one) for name, one in paths.items()}
+            paths.setdefault(topic, {})[number] = directory
+    found = {
+        name: HighestInLogs.of(name, len(image.topics[name].partitions), by_number) for name, by_number in paths.items()
+    }
     if transaction_state.TOPIC in found:
-        found[transaction_state.TOPIC].raise_epochs(max(one.coordinator_epoch for one in found.values()))
+        found[transaction_state.TOPIC].raise_epochs(max(known.coordinator_epoch for known in found.values()))
     return found
 
 
 def _records(
-    image: MetadataImage, place: NodeDirectory, topic: AdoptedTopic, leader_epochs: Mapping[int, int]
+    image: MetadataImage, node: NodeDirectory, topic: AdoptedTopic, leader_epochs: Mapping[int, int]
 ) -> list[bytes]:
     topic_id = topic.topic_id or random_uuid()
     return [
         encode_value("TopicRecord", {"name": topic.name, "topicId": topic_id}),
         *config_records(image, topic.name, topic.config),
-        *partition_records(image, place, topic_id, leader_epochs),
+        *partition_records(image, node, topic_id, leader_epochs),
     ]
 
 
@@ -253,7 +255,7 @@ def _id_or_none(path: str) -> str | None:
 
 def _require_different_ids(topics: Sequence[AdoptedTopic], image: MetadataImage) -> None:
     """Raise InconsistentTopicIdError if a topic has the id of another one: a broker serves one of them only."""
-    by_id = {topic_id: one.name for topic_id, one in image.topics_by_id.items()}
+    by_id = {topic_id: topic.name for topic_id, topic in image.topics_by_id.items()}
     for topic in topics:
         other = by_id.setdefault(topic.topic_id, topic.name) if topic.topic_id is not None else topic.name
         if other != topic.name:

@@ -41,20 +41,17 @@ def make_root(seam: Seam, path: str) -> None:
 
 
 def require_formattable(path: str) -> None:
-    """Raise unless a directory has an owner, or holds nothing but what an interrupted formatting leaves.
-
-    Raises:
-        DataDirectoryError: it has partitions, or files that are not Kafka's.
-        InvalidNameError: a directory in it that is no partition's, which keeps a broker from starting too.
-    """
+    """Raise unless a directory has an owner, or holds nothing but what an interrupted formatting leaves."""
     partition_directories(path)
     properties_path = child(path, meta_properties.FILE_NAME)
     if os.path.exists(properties_path):
         return
     found = list_data_directory(path)
     metadata_path = child(path, DIRECTORY_NAME)
-    partitions = [one.path for one in found.partitions if one.path != metadata_path or one.segments]
-    foreign = [one for one in found.left_overs if not one.endswith(CHECKPOINT_TEMPORARY_SUFFIX)]
+    partitions = [
+        partition.path for partition in found.partitions if partition.path != metadata_path or partition.segments
+    ]
+    foreign = [name for name in found.left_overs if not name.endswith(CHECKPOINT_TEMPORARY_SUFFIX)]
     if os.path.exists(properties_path):  # another process has just made it, and has its lock
         return
     if partitions and not (found.is_foreign and foreign):
@@ -77,23 +74,19 @@ def require_formattable(path: str) -> None:
 
 
 def format_directory(seam: Seam, path: str, now_ms: int, cluster_id: str | None = None) -> MetaProperties:
-    """Write the first files of a new directory; the caller holds its lock. `cluster_id` None takes a random one.
-
-    Raises:
-        DataDirectoryError: it cannot be written.
-    """
+    """Write the first files of a new directory; the caller holds its lock. `cluster_id` None takes a random one."""
     properties = MetaProperties(1, random_uuid() if cluster_id is None else cluster_id, NODE_ID, random_uuid())
-    write_bootstrap(seam, path, place_of(properties), now_ms)
+    write_bootstrap(seam, path, node_of(properties), now_ms)
     write_properties(seam, path, properties, now_ms)
     return properties
 
 
-def write_bootstrap(seam: Seam, path: str, place: NodeDirectory, now_ms: int) -> None:
+def write_bootstrap(seam: Seam, path: str, node: NodeDirectory, now_ms: int) -> None:
     """Write the initial levels of features, and the only voter of the quorum."""
     replace_file(seam, child(path, BOOTSTRAP_SNAPSHOT_NAME), snapshot_bytes([], feature_records(), 0, now_ms))
     metadata_path = child(path, DIRECTORY_NAME)
     make_root(seam, metadata_path)
-    quorum = dynamic_quorum(voter_fields(place.node_id, place.directory_id))
+    quorum = dynamic_quorum(voter_fields(node.node_id, node.directory_id))
     replace_file(seam, child(metadata_path, BOOTSTRAP_SNAPSHOT_ID), snapshot_bytes(quorum, [], now_ms, now_ms))
 
 
@@ -102,7 +95,7 @@ def write_properties(seam: Seam, path: str, properties: MetaProperties, now_ms: 
     replace_file(seam, child(path, meta_properties.FILE_NAME), meta_properties_bytes(properties, now_ms))
 
 
-def place_of(properties: MetaProperties) -> NodeDirectory:
+def node_of(properties: MetaProperties) -> NodeDirectory:
     """Return the node and directory of all partitions."""
     assert properties.node_id is not None
     assert properties.directory_id is not None
@@ -110,12 +103,7 @@ def place_of(properties: MetaProperties) -> NodeDirectory:
 
 
 def owner(path: str) -> MetaProperties | None:
-    """Return `meta.properties`; None without the file.
-
-    Raises:
-        DataDirectoryError: it belongs to a broker with ZooKeeper, or lacks a directory id of its own.
-        CheckpointFormatError: it does not parse, or lacks an id.
-    """
+    """Return `meta.properties`; None without the file."""
     file = child(path, meta_properties.FILE_NAME)
     if not os.path.exists(file):
         return None

@@ -40,11 +40,7 @@ class HighestInLogs:
 
     @classmethod
     def of(cls, topic: str, partition_count: int, paths: Mapping[int, str]) -> HighestInLogs:
-        """Read the partitions at these paths, by number; the others get epoch 0.
-
-        Raises:
-            LogstoreError: a log that cannot be read.
-        """
+        """Read the partitions at these paths, by number; the others get epoch 0."""
         found = cls(dict.fromkeys(range(partition_count), 0))
         for number, path in paths.items():
             files = list_partition_directory(path)
@@ -59,7 +55,7 @@ class HighestInLogs:
 
     def raise_epochs(self, epoch: int) -> None:
         """Raise the epoch of every partition to at least `epoch`."""
-        self.leader_epochs = {number: max(epoch, one) for number, one in self.leader_epochs.items()}
+        self.leader_epochs = {number: max(epoch, known) for number, known in self.leader_epochs.items()}
 
     def _take_batches(self, number: int, data: ByteArray, path: str) -> None:
         for table in scan_windows(data, 0, data.size):

@@ -22,7 +22,7 @@ from ...replay.metadata_state import MetadataState, read_metadata
 from ..metadata.log import DIRECTORY_NAME
 from ..metadata.suitability import require_suitable
 from .adoption import AdoptedTopic, live_partitions, plan_adoption
-from .formatting import NODE_ID, owner, place_of
+from .formatting import NODE_ID, node_of, owner
 from .registration import require_known_bootstrap
 from .retention import retention_warnings
 
@@ -85,12 +85,14 @@ def inspect(path: str, now_ms: int | None = None) -> Inspection:
     require_known_bootstrap(path)
     image = state.image
     found = list(directory_fates(partition_directories(path), image))
-    strays = [one for one in found if one.name.kind is DirectoryKind.LIVE and one.is_left_alone]
+    strays = [entry for entry in found if entry.name.kind is DirectoryKind.LIVE and entry.is_left_alone]
     if properties is not None:
-        require_suitable(state, child(path, DIRECTORY_NAME), place_of(properties), has_partitions=bool(strays))
+        require_suitable(state, child(path, DIRECTORY_NAME), node_of(properties), has_partitions=bool(strays))
         steps += _first_steps(state, properties)
     steps += _directory_steps(path, found, image)
-    fates = [one.text for one in found if one.fate is not Fate.SERVED and not one.lacks_id and not one.fate.ends_broker]
+    told = [entry for entry in found if entry.fate is not Fate.SERVED and not entry.lacks_id]
+    fates = [entry.text for entry in told if not entry.fate.ends_broker]
+    endings = [entry.text for entry in told if entry.fate.ends_broker]
     node_id = NODE_ID if properties is None or properties.node_id is None else properties.node_id
     now_ms = clock.now_ms() if now_ms is None else now_ms
     due = retention_warnings(path, image, node_id, parse_broker_config({}), now_ms, was_clean=was_clean)
@@ -103,17 +105,17 @@ def inspect(path: str, now_ms: int | None = None) -> Inspection:
         image.next_producer_id,
         was_clean,
         tuple(steps),
-        tuple(one.path for one in strays),
+        tuple(entry.path for entry in strays),
         tuple(name for name in sorted(image.topics) if image.topic_config(name).get(REMOTE_STORAGE) == "true"),
         image,
         (*fates, *due),
-        (*(one.text for one in found if one.fate.ends_broker and not one.lacks_id), *_foreign_files(found)),
+        (*endings, *_foreign_files(found)),
     )
 
 
 def _foreign_files(found: Sequence[FoundDirectory]) -> list[str]:
     """Return what keeps a broker from starting in a directory of any kind: a file whose name should have an offset."""
-    errors = [error for one in found for error in list_partition_directory(one.path).errors]
+    errors = [error for entry in found for error in list_partition_directory(entry.path).errors]
     names = [str(error.path) for error in errors if isinstance(error, InvalidNameError)]
     return [f"{path} has no offset in its name: no broker starts beside it" for path in names]
 
@@ -128,9 +130,9 @@ def _first_steps(state: MetadataState, properties: MetaProperties) -> list[str]:
 
 
 def _directory_steps(path: str, found: Sequence[FoundDirectory], image: MetadataImage) -> list[str]:
-    there = live_partitions(path).keys() | {one.key for one in found if one.fate is Fate.MOVED}
-    wanted = {(name, one) for name, topic in image.topics.items() for one in topic.partitions}
-    steps = [step for one in found if (step := _step(one)) is not None]
+    there = live_partitions(path).keys() | {directory.key for directory in found if directory.fate is Fate.MOVED}
+    wanted = {(name, number) for name, topic in image.topics.items() for number in topic.partitions}
+    steps = [step for directory in found if (step := _step(directory)) is not None]
     return steps + [f"make the directory of {directory_name(*key)}" for key in sorted(wanted - there)]
 
 

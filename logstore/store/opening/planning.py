@@ -32,11 +32,7 @@ from .inspection import Inspection
 
 
 def plan_opening(found: Inspection, now_ms: int) -> dict[TopicPartition, RecoveryPlan]:
-    """Return what opening the inspected directory would do to each log, that of the metadata first; change nothing.
-
-    Raises:
-        LogstoreError: a log cannot be opened.
-    """
+    """Return what opening the inspected directory would do to each log, that of the metadata first; change nothing."""
     plans = {}
     metadata_path = child(found.path, metadata_log.DIRECTORY_NAME)
     if os.path.isdir(metadata_path):

@@ -26,7 +26,7 @@ _TRANSACTIONS_LEVEL = 13  # metadata.version 3.6-IV1 (KIP-868)
 _VERSIONS = ((30, 4), (17, 3), (8, 2), (0, 1))  # (lowest metadata.version, version of the record)
 
 
-def begin(path: str, metadata: MetadataLog, place: NodeDirectory) -> None:
+def begin(path: str, metadata: MetadataLog, node: NodeDirectory) -> None:
     """Write the first records of a metadata log without a level, and register the node if it is unknown.
 
     A broker does not start on a log whose first records are others, but it does if these come later.
@@ -35,7 +35,7 @@ def begin(path: str, metadata: MetadataLog, place: NodeDirectory) -> None:
         records = bootstrap_records(path, metadata.bootstrap)
         require_known_levels(_image_after(records).features, path)
         metadata.append(_first_records(records))
-    _require_registration(metadata, place.node_id, place.directory_id)
+    _require_registration(metadata, node.node_id, node.directory_id)
 
 
 def bootstrap_records(path: str, of_snapshot: Sequence[bytes]) -> Sequence[bytes]:
@@ -46,29 +46,21 @@ def bootstrap_records(path: str, of_snapshot: Sequence[bytes]) -> Sequence[bytes
 
     Args:
         of_snapshot: `MetadataState.bootstrap`.
-
-    Raises:
-        LogstoreError: the file cannot be read.
     """
     file = child(path, BOOTSTRAP_SNAPSHOT_NAME)
     if of_snapshot or not os.path.exists(file):
         return of_snapshot or feature_records()
     with MappedFile(file) as snapshot:
-        records = [one for one in replayed_file(snapshot.data, file) if isinstance(one, ReplayedRecord)]
-    return [one.value for one in records if one.value is not None]
+        records = [record for record in replayed_file(snapshot.data, file) if isinstance(record, ReplayedRecord)]
+    return [record.value for record in records if record.value is not None]
 
 
 def require_known_bootstrap(path: str) -> None:
-    """Raise unless the metadata log in the data directory at `path` has records, or can begin with those it would get.
-
-    Raises:
-        DataDirectoryError: the level of a feature is missing, or is not known here.
-        LogstoreError: as `bootstrap_records`.
-    """
+    """Raise unless the metadata log in the data directory `path` has records, or can begin with those it would get."""
     state, directory = MetadataState(), child(path, DIRECTORY_NAME)
     if os.path.isdir(directory):
         files = list_partition_directory(directory)
-        if any(os.path.getsize(one.log) for one in files.segments):
+        if any(os.path.getsize(segment.log) for segment in files.segments):
             return
         state.read_snapshots(files)
     if state.next_offset == 0:

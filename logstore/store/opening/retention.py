@@ -150,10 +150,10 @@ def _log_starts(root: str) -> Mapping[tuple[str, int], int]:
 
 
 def _text(topic: str, due: list[DueRecords], config: LogConfig, own: Mapping[str, str]) -> str:
-    count, total = sum(one.end - one.start for one in due), sum(one.log_end - one.start for one in due)
+    count, total = sum(log.end - log.start for log in due), sum(log.log_end - log.start for log in due)
     names = [name for name in (RETENTION_MS, RETENTION_BYTES) if config[name] >= 0]
     rules = " and ".join(f"{name}={config[name]}{'' if name in own else ' by default'}" for name in names)
-    newest = max((one.newest_ms for one in due if one.newest_ms is not None), default=None)
+    newest = max((log.newest_ms for log in due if log.newest_ms is not None), default=None)
     of_when = "" if newest is None else f", the newest of {datetime.fromtimestamp(newest // 1000, UTC):%Y-%m-%d}"
     partitions = "1 partition" if len(due) == 1 else f"{len(due)} partitions"
     return (

@@ -5,7 +5,7 @@
     identity = transactions.init_producer_id("billing", 60_000)
     guard = transactions.begin_append("billing", identity, TopicPartition("orders", 0), sequence=0)
     store.log("orders", 0).append_records(…, is_transactional=True, guard=guard)
-    transactions.commit_offsets("billing", identity, ConsumerGroupMetadata("group"), {place: OffsetAndMetadata(17)})
+    transactions.commit_offsets("billing", identity, ConsumerGroupMetadata("group"), {partition: OffsetAndMetadata(17)})
     identity = transactions.end_transaction("billing", identity, is_commit=True)
 
 A request is logged before it is answered. A decision (PrepareCommit, PrepareAbort) is followed at once by the markers
@@ -22,14 +22,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from ...calls import TRANSACTIONS, alone
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...coordinator.groups.offsets import OffsetAndMetadata
-from ...coordinator.transactions import requests
-from ...coordinator.transactions.ending import end_transaction
+from ...coordinator.transactions.ending import EndTransaction
 from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity, TransactionRules
+from ...coordinator.transactions.requests import AddPartitions, InitProducerId, verify_partition
 from ...coordinator.transactions.transaction import Transaction
 from ...coordinator.transactions.transitions import supports_epoch_bump
 from ...errors import (
@@ -45,13 +44,11 @@ from ...model import TopicPartition
 from ...topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
 from ...topics.transaction_state import TOPIC
 from ..groups.coordinator import GroupCoordinator
+from ..host import Host
 from ..internal_topic import CoordinatorTopic, for_each_then_raise
 from .markers import MarkerWriter
-from .partition import StatePartition
+from .partition import TransactionStatePartition
 from .recovery import reconcile
-
-if TYPE_CHECKING:
-    from ..data_directory import DataDirectory
 
 TRANSACTION_VERSION = "transaction.version"
 
@@ -66,20 +63,20 @@ class TransactionCoordinator:
         has_epoch_bump: it is 2 for this process's clients: every transaction ends with a new epoch.
     """
 
-    def __init__(self, store: DataDirectory, groups: GroupCoordinator) -> None:
+    def __init__(self, host: Host, groups: GroupCoordinator) -> None:
         """Keep the store; `start` reads the topic."""
-        config = store.config
-        self._store = store
+        config = host.config
+        self._host = host
         self._groups = groups
-        self._topic = CoordinatorTopic(store, TOPIC)
-        self._markers = MarkerWriter(store, self._topic, groups.write_marker)
+        self._topic = CoordinatorTopic(host, TOPIC)
+        self._markers = MarkerWriter(host, self._topic, groups.write_marker)
         self._rules = TransactionRules(
-            transaction_version=store.feature(TRANSACTION_VERSION),
+            transaction_version=host.feature(TRANSACTION_VERSION),
             timeout_max_ms=config["transaction.max.timeout.ms"],
             transactional_id_expiration_ms=config["transactional.id.expiration.ms"],
         )
         self.has_epoch_bump = supports_epoch_bump(self._rules.transaction_version)
-        self._states: list[StatePartition] = []
+        self._states: list[TransactionStatePartition] = []
         self._making = threading.Lock()
 
     def start(self, *, was_clean: bool) -> None:
@@ -95,10 +92,10 @@ class TransactionCoordinator:
         for state in self._states:
             state.finish_decided()
         if not was_clean:
-            reconcile(self._store, self._states, self._markers)
+            reconcile(self._host, self._states, self._markers)
         with suppress(LogstoreError):  # the schedule tries again, and reports it
             self.abort_timed_out()
-        config, schedule = self._store.config, self._store.schedule
+        config, schedule = self._host.config, self._host.schedule
         schedule(
             "transaction-abort",
             config["transaction.abort.timed.out.transaction.cleanup.interval.ms"],
@@ -126,20 +123,10 @@ class TransactionCoordinator:
             KafkaStorageError: the partition of `__transaction_state` cannot be written.
         """
         if transactional_id is None:
-            return ProducerIdentity(self._store.next_producer_id(), 0)
+            return ProducerIdentity(self._host.next_producer_id(), 0)
         state = self._state_of(transactional_id)
-        answer = state.request(
-            transactional_id,
-            lambda current: requests.init_producer_id(
-                current,
-                transactional_id,
-                timeout_ms=timeout_ms,
-                expected=None if expected == NO_IDENTITY else expected,
-                rules=self._rules,
-                allocate=self._store.next_producer_id,
-                now_ms=self._store.now_ms(),
-            ),
-        )
+        renewed = None if expected == NO_IDENTITY else expected
+        answer = state.apply(InitProducerId(transactional_id, timeout_ms, renewed))
         state.timed_out.pop(transactional_id, None)  # from now on a newer producer fences the old one
         return answer.identity or expected
 
@@ -161,18 +148,9 @@ class TransactionCoordinator:
             KafkaStorageError: the partition of `__transaction_state` cannot be written.
         """
         for topic, number in partitions:
-            self._store.log(topic, number)
-        self._state_of(transactional_id).request(
-            transactional_id,
-            lambda current: requests.add_partitions(
-                current,
-                transactional_id,
-                identity,
-                partitions,
-                client_transaction_version=self._version(transaction_version),
-                now_ms=self._store.now_ms(),
-            ),
-        )
+            self._host.log(topic, number)
+        version = self._version(transaction_version)
+        self._state_of(transactional_id).apply(AddPartitions(transactional_id, identity, partitions, version))
 
     def add_offsets(self, transactional_id: str, identity: ProducerIdentity, group_id: str) -> None:
         """Add the group's partition of `__consumer_offsets` to the transaction; as `add_partitions`."""
@@ -199,7 +177,7 @@ class TransactionCoordinator:
             TransactionAbortableError: the partition was not added (version 0).
             LogstoreError: as `add_partitions`.
         """
-        log = self._store.log(*partition)
+        log = self._host.log(*partition)
         if log.has_ongoing_transaction(*identity):
             return None
         has_bump = supports_epoch_bump(self._version(transaction_version))
@@ -256,18 +234,8 @@ class TransactionCoordinator:
             InvalidPidMappingError, ProducerFencedError, InvalidTxnStateError, ConcurrentTransactionsError: as Kafka's.
             KafkaStorageError: the decision could not be written, or perhaps was: the next opening of the store tells.
         """
-        answer = self._state_of(transactional_id).request(
-            transactional_id,
-            lambda current: end_transaction(
-                current,
-                transactional_id,
-                identity,
-                is_commit=is_commit,
-                client_transaction_version=self._version(transaction_version),
-                allocate=self._store.next_producer_id,
-                now_ms=self._store.now_ms(),
-            ),
-        )
+        request = EndTransaction(transactional_id, identity, is_commit, self._version(transaction_version))
+        answer = self._state_of(transactional_id).apply(request)
         return answer.identity or identity
 
     def abort_timed_out(self) -> None:
@@ -276,8 +244,8 @@ class TransactionCoordinator:
         Raises:
             LogstoreError: of the first transaction that could not be aborted; all were tried.
         """
-        for_each_then_raise(self._states, StatePartition.finish_decided)
-        for_each_then_raise(self._states, StatePartition.abort_timed_out)
+        for_each_then_raise(self._states, TransactionStatePartition.finish_decided)
+        for_each_then_raise(self._states, TransactionStatePartition.abort_timed_out)
 
     def timeout_of(self, transactional_id: str, identity: ProducerIdentity) -> int | None:
         """Return the timeout in ms that ended the last transaction of this producer; None if nothing of it timed out.
@@ -295,11 +263,11 @@ class TransactionCoordinator:
         Raises:
             LogstoreError: of the first partition that cannot be written; all were tried.
         """
-        for_each_then_raise(self._states, StatePartition.remove_expired)
+        for_each_then_raise(self._states, TransactionStatePartition.remove_expired)
 
     def describe(self, transactional_id: str) -> Transaction:
         """Return the state of a transactional id; raises TransactionalIdNotFoundError."""
-        self._store.require_same_process()
+        self._host.require_same_process()
         if self._states:
             transaction = self._state_of(transactional_id).get(transactional_id)
             if transaction is not None:
@@ -308,11 +276,11 @@ class TransactionCoordinator:
 
     def __iter__(self) -> Iterator[Transaction]:
         """Iterate over the states of all transactional ids."""
-        self._store.require_same_process()
+        self._host.require_same_process()
         for state in self._states:
             yield from state.transactions()
 
-    def _state_of(self, transactional_id: str) -> StatePartition:
+    def _state_of(self, transactional_id: str) -> TransactionStatePartition:
         """Return the partition of a transactional id; creates the topic for the first one."""
         if not transactional_id:
             raise InvalidRequestError
@@ -322,14 +290,10 @@ class TransactionCoordinator:
                 self._states = self._states or self._loaded()
         return self._states[self._topic.partition_of(transactional_id)]
 
-    def _loaded(self) -> list[StatePartition]:
-        """Load all partitions of `__transaction_state`, by number; none without the topic.
-
-        Raises:
-            SchemaError, LogstoreError: a record or batch cannot be read, with its path and offset.
-        """
+    def _loaded(self) -> list[TransactionStatePartition]:
+        """Load all partitions of `__transaction_state`, by number; none without the topic."""
         return [
-            StatePartition(number, self._store, self._topic, self._markers, self._rules)
+            TransactionStatePartition(number, self._host, self._topic, self._markers, self._rules)
             for number in range(self._topic.partition_count)
         ]
 
@@ -345,9 +309,9 @@ class TransactionCoordinator:
         try:
             if has_bump:
                 self.add_partitions(transactional_id, identity, [partition], transaction_version=2)
-            elif self._store.config["transaction.partition.verification.enable"]:
+            elif self._host.config["transaction.partition.verification.enable"]:
                 current = self._state_of(transactional_id).get(transactional_id)
-                refusal = requests.verify_partition(current, transactional_id, identity, partition)
+                refusal = verify_partition(current, transactional_id, identity, partition)
                 if refusal is not None:
                     raise refusal
         except ProducerFencedError as error:

@@ -7,7 +7,6 @@ once, and those that failed are tried again periodically.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from ...coordinator.transactions.orphans import has_marker
 from ...coordinator.transactions.outcomes import MarkerEntry, MarkerOutcome, marker_of, marker_outcome
@@ -16,31 +15,25 @@ from ...coordinator.transactions.transaction import Transaction
 from ...errors import LogstoreError
 from ...model import TopicPartition
 from ...topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
+from ..host import Host
 from ..internal_topic import CoordinatorTopic, append_marker, log_or_none
 
-if TYPE_CHECKING:
-    from ..data_directory import DataDirectory
-
-#: writes a marker to a partition of `__consumer_offsets`, which settles the offsets waiting for it
+#: writes a marker to a partition of `__consumer_offsets`, which decides on the offsets waiting for it
 WriteOffsetsMarker = Callable[[int, MarkerEntry], None]
 
 
 class MarkerWriter:
     """Writes the markers of decided transactions."""
 
-    def __init__(self, store: DataDirectory, topic: CoordinatorTopic, write_offsets_marker: WriteOffsetsMarker) -> None:
-        self._store = store
+    def __init__(self, host: Host, topic: CoordinatorTopic, write_offsets_marker: WriteOffsetsMarker) -> None:
+        self._host = host
         self._topic = topic
         self._write_offsets_marker = write_offsets_marker
 
     def write(self, partition: TopicPartition, marker: MarkerEntry) -> None:
-        """Write a marker to one partition, unless the partition was deleted.
-
-        Raises:
-            LogstoreError: as `PartitionLog.append_end_transaction`.
-        """
+        """Write a marker to one partition, unless the partition was deleted."""
         topic, number = partition
-        log = log_or_none(self._store, topic, number)
+        log = log_or_none(self._host, topic, number)
         if log is None:
             return
         try:
@@ -50,14 +43,14 @@ class MarkerWriter:
                 append_marker(log, marker)
         except LogstoreError:
             # another log or none: the topic was deleted meanwhile, and needs no marker
-            if log_or_none(self._store, topic, number) is log:
+            if log_or_none(self._host, topic, number) is log:
                 raise
 
     def sync(self, partitions: Iterable[TopicPartition]) -> None:
         """Sync the partitions, if commits must be durable."""
         if self._topic.is_durable:
             for topic, number in partitions:
-                log = log_or_none(self._store, topic, number)
+                log = log_or_none(self._host, topic, number)
                 if log is not None:
                     log.flush()
 
@@ -88,13 +81,10 @@ class MarkerWriter:
 
         Some have it if an interrupt cut off an earlier attempt, or if a power failure took the record of the completion
         and left what was written after it.
-
-        Raises:
-            LogstoreError: a partition cannot be synced.
         """
         marker = marker_of(decided, coordinator_epoch=table.coordinator_epoch)
         for partition in decided.partitions:
-            log = log_or_none(self._store, *partition)
+            log = log_or_none(self._host, *partition)
             if log is None or not log.is_writable:
                 continue
             entry = log.producer(marker.producer_id)

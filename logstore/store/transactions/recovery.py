@@ -14,7 +14,6 @@ Kafka has no such step: other replicas have what one lost, and the rest is left 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from ...coordinator.transactions.orphans import is_ongoing, orphan_marker
 from ...coordinator.transactions.transaction import Transaction
@@ -22,26 +21,21 @@ from ...coordinator.transactions.transitions import COMPLETE_COMMIT
 from ...layout.batch import NO_PRODUCER_ID
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
+from ..host import Host
 from .markers import MarkerWriter
-from .partition import StatePartition
+from .partition import TransactionStatePartition
 
-if TYPE_CHECKING:
-    from ..data_directory import DataDirectory
-
-_Known = dict[int, tuple[StatePartition, Transaction]]
+_Known = dict[int, tuple[TransactionStatePartition, Transaction]]
 
 
-def reconcile(store: DataDirectory, states: Iterable[StatePartition], markers: MarkerWriter) -> None:
+def reconcile(host: Host, states: Iterable[TransactionStatePartition], markers: MarkerWriter) -> None:
     """End open transactions that nothing else would end, and raise epochs that were used already.
 
     Prepared transactions must be finished before. Nothing else may use the coordinator meanwhile.
-
-    Raises:
-        LogstoreError: a partition cannot be written.
     """
     known = _known(states)
     epochs: dict[int, int] = {}
-    for partition, log in _logs(store):
+    for partition, log in _logs(host):
         for entry in log.producer_entries():
             _, transaction = known.get(entry.producer_id, (None, None))
             if transaction is not None and transaction.producer_id == entry.producer_id:
@@ -55,18 +49,18 @@ def reconcile(store: DataDirectory, states: Iterable[StatePartition], markers: M
             state.replace(transaction._replace(producer_epoch=epoch))  # it was given out, and its record was lost
 
 
-def _known(states: Iterable[StatePartition]) -> _Known:
+def _known(states: Iterable[TransactionStatePartition]) -> _Known:
     """Return the transactional ids by producer id, and by the previous producer id of a committed transaction."""
     found: _Known = {}
     for state in states:
-        for one in state.table:
-            found[one.producer_id] = state, one
-            if one.state is COMPLETE_COMMIT and one.previous_producer_id != NO_PRODUCER_ID:
-                found[one.previous_producer_id] = state, one
+        for transaction in state.table:
+            found[transaction.producer_id] = state, transaction
+            if transaction.state is COMPLETE_COMMIT and transaction.previous_producer_id != NO_PRODUCER_ID:
+                found[transaction.previous_producer_id] = state, transaction
     return found
 
 
-def _logs(store: DataDirectory) -> Iterator[tuple[TopicPartition, PartitionLog]]:
-    for topic in store.topics.values():
+def _logs(host: Host) -> Iterator[tuple[TopicPartition, PartitionLog]]:
+    for topic in host.topics.values():
         for number in range(topic.partition_count):
-            yield TopicPartition(topic.name, number), store.log(topic.name, number)
+            yield TopicPartition(topic.name, number), host.log(topic.name, number)

@@ -112,7 +112,7 @@ def test_a_store_that_fails_to_close_leaves_no_other_open(tmp_path: Path, monkey
 
     with monkeypatch.context() as patched:
         patched.setattr(client_store, "_OPEN", stores)
-        patched.setattr(Store, "_close_all", close)
+        patched.setattr(Store, "_close_block", close)
         with pytest.raises((KeyboardInterrupt, KafkaStorageError)):
             client_store._close_all()  # as Python does when it exits
     assert called == stores

@@ -204,7 +204,7 @@ PLAIN_ERRORS = {
 }
 STREAM_ERRORS = {
     "a length too long": (b"\xff" * 5 + NO_FIELDS, "Incorrect declared batch size, premature EOF reached"),
-    "a negative length": (varint(-1) + NO_FIELDS, "Incorrect declared batch size, premature EOF reached"),
+    "a negative length": (varint(-1) + NO_FIELDS, "Invalid record size: -1 is negative."),
     "a length beyond the stream": (
         varint(9) + NO_FIELDS,
         "Invalid record size: expected 9 bytes in record payload, but the record payload reached EOF.",
@@ -238,9 +238,9 @@ def test_a_wrong_record_of_a_stream_is_told_in_kafkas_words(stream: bytes, messa
 def test_every_status_of_a_decode_has_words_of_its_own() -> None:
     state = np.zeros(fields.STATE_COUNT, np.int64)
     state[[fields.DETAIL, fields.SECOND_DETAIL, fields.NEXT_POSITION]] = 11, 22, 33
-    statuses = range(fields.PREMATURE_END, fields.RECORDS_REMAINING + 1)
+    statuses = range(fields.PREMATURE_END, fields.NEGATIVE_SIZE + 1)
     errors = [record_error(status, state) for status in statuses]
-    assert len({error.message for error in errors}) == len(errors) == 10
+    assert len({error.message for error in errors}) == len(errors) == 11
     assert {error.position for error in errors} == {33}
     assert not any("{" in (error.message or "") for error in errors)
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from logstore.coordinator.groups.offsets import GroupOffsets, OffsetAndMetadata, commit_records
 from logstore.coordinator.producer_ids import BLOCK_SIZE, ProducerIds, block_record
-from logstore.coordinator.transactions.ending import abort_timed_out
+from logstore.coordinator.transactions.ending import AbortTimedOut
 from logstore.coordinator.transactions.outcomes import (
+    Allocate,
     Answer,
     Append,
+    Context,
     MarkerOutcome,
     Outcome,
     ProducerIdentity,
@@ -20,7 +19,7 @@ from logstore.coordinator.transactions.outcomes import (
     marker_of,
     marker_outcome,
 )
-from logstore.coordinator.transactions.requests import add_partitions, init_producer_id
+from logstore.coordinator.transactions.requests import AddPartitions, InitProducerId, Request
 from logstore.coordinator.transactions.table import TransactionTable
 from logstore.coordinator.transactions.transitions import prepare_complete
 from logstore.errors import (
@@ -42,14 +41,12 @@ DAY_MS = 86_400_000
 T0 = TopicPartition("t", 0)
 
 
-def asked(
-    table: TransactionTable, request: Callable[..., Outcome], name: str, *arguments: Any, **named: Any
-) -> Outcome:
-    return request(table.get(name), name, *arguments, **named)
+def asked(table: TransactionTable, request: Request, *, now_ms: int, allocate: Allocate = lambda: 7) -> Outcome:
+    return request.decide(table.get(request.transactional_id), Context(table.rules, allocate, now_ms))
 
 
 def initialized(table: TransactionTable, name: str, now_ms: int = 0) -> ProducerIdentity:
-    append = asked(table, init_producer_id, name, timeout_ms=1000, rules=table.rules, allocate=lambda: 7, now_ms=now_ms)
+    append = asked(table, InitProducerId(name, 1000), now_ms=now_ms)
     assert isinstance(append, Append)
     table.put(append.following)
     assert isinstance(append.answer, Answer)
@@ -84,7 +81,7 @@ def test_a_transaction_without_producer_id_is_tried_again() -> None:
     table = TransactionTable(TransactionRules())
     ids = ProducerIds()
     with pytest.raises(CoordinatorLoadInProgressError):
-        asked(table, init_producer_id, "x", timeout_ms=1000, rules=table.rules, allocate=ids.take, now_ms=0)
+        asked(table, InitProducerId("x", 1000), allocate=ids.take, now_ms=0)
     assert list(table) == []
 
 
@@ -103,18 +100,17 @@ def test_idle_transactional_ids_expire() -> None:
 def test_an_open_transaction_times_out_but_does_not_expire() -> None:
     table = TransactionTable(TransactionRules())
     identity = initialized(table, "x")
-    append = asked(table, add_partitions, "x", identity, [("t", 0)], client_transaction_version=2, now_ms=5)
+    append = asked(table, AddPartitions("x", identity, [T0], 2), now_ms=5)
     assert isinstance(append, Append)
     table.put(append.following)
     assert table.timed_out(now_ms=1005) == []
     assert table.timed_out(now_ms=1006) == ["x"]
     assert table.expired(now_ms=8 * DAY_MS) == []
-    aborting: dict[str, Any] = {"rules": table.rules, "allocate": lambda: 8, "now_ms": 1006}
-    abort = abort_timed_out(table.get("x"), **aborting)
+    abort = asked(table, AbortTimedOut("x"), now_ms=1006)
     assert isinstance(abort, Append)
     table.put(abort.following)
     assert table.timed_out(now_ms=1006) == []
-    assert abort_timed_out(table.get("x"), **aborting) == Answer()
+    assert asked(table, AbortTimedOut("x"), now_ms=1006) == Answer()
     marker = marker_of(abort.following, coordinator_epoch=0)
     assert (marker.is_commit, marker.producer_epoch) == (False, 1)
     table.marker_written("x", ("t", 0))

@@ -22,7 +22,7 @@ RECOVERIES = {
         IllegalTransition InvalidPidMapping InvalidProducerEpoch InvalidRequest InvalidTopic InvalidTxnState
         InvalidTxnTimeout KafkaStorage OffsetMetadataTooLarge ProducerFailed ProducerFenced
     """,
-    Recovery.MEND: "IllegalState InvalidGroupId Serialization Usage",
+    Recovery.MEND: "IllegalState InvalidGroupId KernelBuild Serialization Usage",
     # of files that are read, of consumers, groups and topics, and of markers: no producer meets them
     None: """
         CheckpointFormat Coordinator CorruptIndex CorruptRecord CorruptSnapshot DataDirectory Decompression

@@ -93,7 +93,7 @@ def test_an_unknown_version_is_met_when_it_is_come_to() -> None:
     assert index.entry_count == 1
     rows, complete = index.aborted_rows(fetch_offset=0, upper_bound_offset=107)
     assert (rows.tolist(), complete) == ([0], True)
-    text = "Unexpected aborted transaction version 1 in transaction index /d/100.txnindex, current version is 0"
+    text = "version 256 in transaction index /d/100.txnindex, supported version range is 0 to 0"
     with pytest.raises(CorruptIndexError, match=text) as caught:
         index.aborted_rows(fetch_offset=0, upper_bound_offset=108)
     assert caught.value.java_class == "org.apache.kafka.common.KafkaException"

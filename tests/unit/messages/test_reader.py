@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from logstore.config.kafka_version import V4_3
 from logstore.errors import SchemaError
 from logstore.messages.cursor import Cursor
 from logstore.messages.reader import read
 from logstore.messages.schema import parse_table
+from logstore.messages.writer import unsigned_varint
 
-MESSAGES = parse_table("""
+TABLE = """
 Old: versions 0-2
   name: string
   note: string?, versions 1+, default null
@@ -36,7 +38,8 @@ Typed: versions 0
   f: bool
   g: float64
   h: uuid
-""")
+"""
+MESSAGES = parse_table(TABLE)
 
 RUNTIME = "java.lang.RuntimeException"
 UNDERFLOW = "java.nio.BufferUnderflowException"
@@ -167,5 +170,26 @@ def test_varints_are_java_ints(data: str, value: int) -> None:
     assert cursor.remaining_bytes == 1
 
 
-def test_a_negative_count_of_tagged_fields_is_none_at_all() -> None:
-    assert _read("Compact", 0, COMPACT + "ffffffff0f")["name"] == "a"
+def test_a_negative_count_of_tagged_fields_was_none_at_all() -> None:
+    older = parse_table(TABLE, V4_3)["Compact"]
+    assert read(older, 0, bytes.fromhex(COMPACT + "ffffffff0f"))["name"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("count", "message"),
+    [
+        ("ffffffff0f", "Invalid negative number of tagged fields -1"),
+        ("03", "Tried to read 3 tagged fields, but there are only 2 bytes remaining."),
+    ],
+)
+def test_a_count_of_tagged_fields_is_bounded(count: str, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        _read("Compact", 0, COMPACT + count + "0000")
+
+
+def test_an_array_and_tagged_fields_are_bounded_by_number() -> None:
+    table = parse_table("Many: versions 0, flexible 0+\n  items: []int8")["Many"]
+    with pytest.raises(SchemaError, match="collection of size 1000001, which exceeds the maximum allowed size"):
+        read(table, 0, unsigned_varint(1_000_002) + bytes(1_000_002))
+    with pytest.raises(SchemaError, match="read 10001 tagged fields, which exceeds the maximum allowed count of 10000"):
+        read(table, 0, b"\x01" + unsigned_varint(10_001) + bytes(20_002))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from logstore.client.store import Store
 from logstore.columns.batch_table import ByteArray
 from logstore.columns.small_batch import build_batch_from_records
 from logstore.errors import (
@@ -16,7 +17,6 @@ from logstore.errors import (
 from logstore.log.append.request import AppendInfo
 from logstore.model import TopicPartition
 from logstore.store.append import append_batch, append_batches
-from logstore.store.data_directory import DataDirectory
 
 TOPICS = {"orders": 2}
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -33,7 +33,7 @@ def batch(identity: tuple[int, int] = (-1, -1), sequence: int = -1) -> ByteArray
     )
 
 
-def test_each_partition_has_its_own_answer(store: DataDirectory) -> None:
+def test_each_partition_has_its_own_answer(store: Store) -> None:
     places = [A, TopicPartition("orders", 7), TopicPartition("__transaction_state", 0), B]
     found = append_batches(store, dict.fromkeys(places, batch()))
     kinds = [AppendInfo, UnknownTopicOrPartitionError, InvalidTopicError, AppendInfo]
@@ -41,7 +41,7 @@ def test_each_partition_has_its_own_answer(store: DataDirectory) -> None:
     assert [store.log(*place).log_end_offset for place in (A, B)] == [2, 2]
 
 
-def test_a_partition_joins_the_transaction_with_its_first_batch(store: DataDirectory) -> None:
+def test_a_partition_joins_the_transaction_with_its_first_batch(store: Store) -> None:
     identity = store.transactions.init_producer_id("t", 60_000)
     found = append_batches(store, {A: batch(identity, 0), B: batch(identity, 0)}, transactional_id="t")
     assert [type(one) for one in found.values()] == [AppendInfo, AppendInfo]
@@ -53,7 +53,7 @@ def test_a_partition_joins_the_transaction_with_its_first_batch(store: DataDirec
         append_batch(store, A, batch(identity, 2), transactional_id="t")
 
 
-def test_a_client_of_version_0_asks_first_and_keeps_its_epoch(store: DataDirectory) -> None:
+def test_a_client_of_version_0_asks_first_and_keeps_its_epoch(store: Store) -> None:
     identity = store.transactions.init_producer_id("t", 60_000)
     with pytest.raises(TransactionAbortableError):
         append_batch(store, A, batch(identity, 0), transactional_id="t", transaction_version=0)
@@ -63,7 +63,7 @@ def test_a_client_of_version_0_asks_first_and_keeps_its_epoch(store: DataDirecto
     assert store.log(*A).last_stable_offset == store.log(*A).log_end_offset == 3
 
 
-def test_a_transactional_batch_without_a_transactional_id_is_refused(store: DataDirectory) -> None:
+def test_a_transactional_batch_without_a_transactional_id_is_refused(store: Store) -> None:
     identity = store.transactions.init_producer_id("t", 60_000)
     with pytest.raises(InvalidTxnStateError):
         append_batch(store, A, batch(identity, 0))

@@ -7,25 +7,25 @@ import threading
 import pytest
 
 from logstore import clock
+from logstore.client.store import Store
 from logstore.model import TopicPartition
 from logstore.store import fetch
-from logstore.store.data_directory import DataDirectory
-from logstore.store.fetch import Arrivals
+from logstore.store.fetch import AppendWaiter
 
 TOPICS = {"orders": 2}
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 @pytest.fixture
-def arrivals(store: DataDirectory) -> Arrivals:
-    arrivals = Arrivals()
+def arrivals(store: Store) -> AppendWaiter:
+    arrivals = AppendWaiter()
     for partition in (A, B):
         arrivals.expect(partition, store.log(*partition))
     return arrivals
 
 
 def test_an_append_of_another_thread_ends_the_wait(
-    store: DataDirectory, arrivals: Arrivals, monkeypatch: pytest.MonkeyPatch
+    store: Store, arrivals: AppendWaiter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetch, "LOOK_AGAIN_S", 60.0)
     thread = threading.Timer(0.05, store.log(*B).append_records, [[b"v"]])
@@ -36,9 +36,7 @@ def test_an_append_of_another_thread_ends_the_wait(
     thread.join()
 
 
-def test_many_appends_are_told_once_until_the_partition_is_expected_again(
-    store: DataDirectory, arrivals: Arrivals
-) -> None:
+def test_many_appends_are_told_once_until_the_partition_is_expected_again(store: Store, arrivals: AppendWaiter) -> None:
     log = store.log(*A)
     for _ in range(3):
         log.append_records([b"v"])
@@ -50,7 +48,7 @@ def test_many_appends_are_told_once_until_the_partition_is_expected_again(
     assert arrivals.wait(0) == {A}
 
 
-def test_a_marker_is_told_as_well(store: DataDirectory, arrivals: Arrivals) -> None:
+def test_a_marker_is_told_as_well(store: Store, arrivals: AppendWaiter) -> None:
     identity = store.transactions.init_producer_id("t", 60_000)
     log = store.log(*A)
     guard = store.transactions.begin_append("t", identity, A, sequence=0)
@@ -68,11 +66,11 @@ def test_a_marker_is_told_as_well(store: DataDirectory, arrivals: Arrivals) -> N
     assert arrivals.wait(0) == {A}
 
 
-def test_a_wake_ends_the_wait_with_nothing(arrivals: Arrivals) -> None:
+def test_a_wake_ends_the_wait_with_nothing(arrivals: AppendWaiter) -> None:
     threading.Timer(0.05, arrivals.wake).start()
     assert arrivals.wait(0.9) == set()
 
 
-def test_the_wait_ends_now_and_then(arrivals: Arrivals, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wait_ends_now_and_then(arrivals: AppendWaiter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch, "LOOK_AGAIN_S", 0.01)
     assert arrivals.wait(600) == set()

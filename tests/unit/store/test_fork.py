@@ -142,7 +142,7 @@ def test_a_child_does_not_wait_for_locks_that_threads_of_its_parent_held(tmp_pat
 is_held, is_done = threading.Event(), threading.Event()
 
 def hold():
-    with store.lock, log.lock, store._clients_lock, store._timers._lock, lingering._buffer.mutex:
+    with store.directory.lock, log.lock, store._clients_lock, store.directory._timers._lock, lingering._buffer.mutex:
         is_held.set()
         is_done.wait(60)
 

@@ -14,7 +14,6 @@ from logstore.client.store import Store
 from logstore.log.load.opening import PlannedLog
 from logstore.model import TopicPartition
 from logstore.store import partitions
-from logstore.store.data_directory import DataDirectory
 from tests.support.elsewhere import elsewhere
 from tests.support.stores import open_store, read_checkpoint
 
@@ -58,7 +57,7 @@ class _Between(dict[TopicPartition, Any]):
 
 
 def test_a_partition_that_another_thread_opens_just_now_exists(waiting: Store) -> None:
-    known = waiting._partitions
+    known = waiting.directory._partitions
 
     def open_meanwhile() -> None:
         thread = threading.Thread(target=known.get, args=(ORDERS,))
@@ -72,9 +71,9 @@ def test_a_partition_that_another_thread_opens_just_now_exists(waiting: Store) -
 
 def test_a_partition_that_is_opened_just_now_keeps_its_checkpoints(waiting: Store) -> None:
     """It was in neither list, so that a crash brought back what was deleted."""
-    known = waiting._partitions
+    known = waiting.directory._partitions
     known._logs = _Between(known._logs, lambda: elsewhere(lambda: known.get(ORDERS)))
-    waiting._housekeeping.checkpoint("log-start-offset-checkpoint")
+    waiting.directory._housekeeping.checkpoint("log-start-offset-checkpoint")
     assert read_checkpoint(waiting, "log-start") == {("orders", 0): 2}
 
 
@@ -115,20 +114,20 @@ def test_a_checkpoint_never_has_the_offsets_of_a_deleted_log(tmp_path: Path) -> 
     """A recovery believes the file: it removed all segments of the new log, which ends below its "start"."""
     with open_store(tmp_path) as store:
         make_old(store)
-        checkpoints = store._checkpoints
+        checkpoints = store.directory._checkpoints
         lock = checkpoints._lock
         checkpoints._lock = _Before(lock, lambda: elsewhere(lambda: make_anew(store)))  # type: ignore[assignment]
-        store._housekeeping.checkpoint("log-start-offset-checkpoint")
+        store.directory._housekeeping.checkpoint("log-start-offset-checkpoint")
         assert read_checkpoint(store, "log-start") == {}
 
 
-def make_old(store: DataDirectory) -> None:
+def make_old(store: Store) -> None:
     store.create_topic("orders", 1)
     store.log("orders", 0).append_records([b"%d" % number for number in range(60)])
     store.log("orders", 0).delete_records(50)
 
 
-def make_anew(store: DataDirectory) -> None:
+def make_anew(store: Store) -> None:
     store.delete_topic("orders")
     store.create_topic("orders", 1)
     store.log("orders", 0).append_records([b"new"] * 10)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import logstore
+from logstore.client.store import Store
 from logstore.disk.side_files import read_meta_properties, read_offset_checkpoint
 from logstore.errors import (
     DataDirectoryError,
@@ -25,7 +26,6 @@ from logstore.errors import (
     UnknownTopicOrPartitionError,
     UsageError,
 )
-from logstore.store.data_directory import DataDirectory
 from logstore.store.groups.coordinator import GroupCoordinator
 from tests.support.clock import Clock
 from tests.support.stores import values_of
@@ -89,7 +89,7 @@ def test_nothing_of_the_metadata_changes_when_a_store_changes_nothing(tmp_path: 
     assert {path.name: path.read_bytes() for path in metadata.iterdir() if path.suffix in ("", ".log")} == before
 
 
-def test_a_directory_is_one_stores_at_a_time(store: DataDirectory) -> None:
+def test_a_directory_is_one_stores_at_a_time(store: Store) -> None:
     with store, pytest.raises(DataDirectoryError, match=r"Failed to acquire lock on file .lock in .*data"):
         logstore.open(store.path)
     with logstore.open(store.path) as again:
@@ -124,7 +124,7 @@ def test_deleted_topics_go_a_delay_later(tmp_path: Path) -> None:
         assert store.topics["orders"] == again
 
 
-def test_configurations_hold_at_once(store: DataDirectory) -> None:
+def test_configurations_hold_at_once(store: Store) -> None:
     with store:
         store.create_topic("orders", 1, {"retention.ms": 1})
         assert store.alter_config("orders", {"max.message.bytes": 100, "retention.ms": None}).config == {
@@ -166,7 +166,7 @@ def test_the_stores_configuration_gives_topics_their_defaults(tmp_path: Path) ->
     ],
 )
 def test_bad_topics_are_refused_as_kafka_does(
-    store: DataDirectory, name: str, partitions: int, config: dict[str, object], error: type[LogstoreError], text: str
+    store: Store, name: str, partitions: int, config: dict[str, object], error: type[LogstoreError], text: str
 ) -> None:
     with store:
         store.create_topic("here.it.is")
@@ -176,7 +176,7 @@ def test_bad_topics_are_refused_as_kafka_does(
         assert os.listdir(store.path) == names
 
 
-def test_bad_changes_are_refused_as_kafka_does(store: DataDirectory) -> None:
+def test_bad_changes_are_refused_as_kafka_does(store: Store) -> None:
     with store:
         store.create_topic("t", 2)
         with pytest.raises(InvalidPartitionsError, match=r"Topic already has 2 partition\(s\)."):
@@ -233,7 +233,7 @@ def test_a_stray_directory_is_not_read_for_the_live_one(tmp_path: Path) -> None:
         assert store.log("t", 0).log_end_offset == 0
 
 
-def test_directories_of_unknown_partitions_are_left_alone(store: DataDirectory) -> None:
+def test_directories_of_unknown_partitions_are_left_alone(store: Store) -> None:
     stray = Path(store.path) / "orders-0"
     store.close()
     stray.mkdir()

@@ -10,6 +10,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from logstore import __version__
+from logstore.config.kafka_version import NEWEST
 from logstore_tools.commands import logstore
 
 MAIN = "from logstore_tools.main import main; main()"
@@ -27,4 +28,4 @@ def test_it_is_said() -> None:
 
 def test_a_dump_behind_click_is_the_dump() -> None:
     result = CliRunner().invoke(logstore, ["dump", "--version"])
-    assert (result.exit_code, result.output) == (0, "4.3.1\n")
+    assert (result.exit_code, result.output) == (0, f"{NEWEST.release}\n")

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from logstore.errors import LogstoreError
-from logstore_tools.dump.decoders import PARSERS, control_record_text, decoder
+from logstore_tools.dump.decoders import control_record_text, decoder, parsers
 
 GROUP_KEY = "0002 0001 67"
 SUBSCRIPTION = "0000000f 0000 00000001 0001 74 00000001 2a 00"
@@ -62,7 +62,7 @@ PARSED = [
         "0000 0000000000000007 0002 0000ea60 00 ffffffff 0000000000000001 ffffffffffffffff",
         '{"type":"0","data":{"transactionalId":"tx"}}',
         '{"version":"0","data":{"producerId":7,"producerEpoch":2,"transactionTimeoutMs":60000,'
-        '"transactionStatus":0,"transactionPartitions":null,"transactionLastUpdateTimestampMs":1,'
+        '"transactionStatus":"Empty","transactionPartitions":null,"transactionLastUpdateTimestampMs":1,'
         '"transactionStartTimestampMs":-1}}',
     ),
     ("transaction", "0001 0002 7478", None, "Unknown record type 1 at offset 5, skipping.", None),
@@ -108,7 +108,7 @@ PARSED = [
 def test_records_and_what_is_wrong_with_them(
     parser: str, key: str | None, value: str | None, key_text: str | None, payload_text: str | None
 ) -> None:
-    assert PARSERS[parser](5, _bytes(key), _bytes(value)) == (key_text, payload_text)
+    assert parsers()[parser](5, _bytes(key), _bytes(value)) == (key_text, payload_text)
 
 
 def _bytes(text: str | None) -> bytes | None:
@@ -118,7 +118,7 @@ def _bytes(text: str | None) -> bytes | None:
 @pytest.mark.parametrize("parser", ["offsets", "transaction", "share-group-state"])
 def test_a_coordinator_record_without_a_key_ends_the_dump(parser: str) -> None:
     with pytest.raises(LogstoreError) as caught:
-        PARSERS[parser](5, None, b"")
+        parsers()[parser](5, None, b"")
     assert (caught.value.java_class, caught.value.message) == (
         "java.lang.RuntimeException",
         "Failed to decode message at offset 5 using the specified decoder (message had a missing key)",
@@ -146,7 +146,7 @@ def test_members_of_consumer_groups_show_what_they_subscribed_to(
 ) -> None:
     head = f"0000 {len(protocol_type):04x} {protocol_type.encode().hex()} 00000003 ffff"
     group = f"{head} ffff 00000001 0001 6d 0001 63 0002 2f68 00000005 {subscription} 00000000"
-    _, payload = PARSERS["offsets"](5, bytes.fromhex(GROUP_KEY), bytes.fromhex(group))
+    _, payload = parsers()["offsets"](5, bytes.fromhex(GROUP_KEY), bytes.fromhex(group))
     found = re.search('"subscription":(.*),"assignment":""', payload or "")
     assert found is not None, payload
     assert found[1] == text
@@ -195,7 +195,7 @@ def test_remote_segments_print_as_kafka_s_objects(
     start_offset: str, epochs: str, custom: str, state: str, tags: str, text: str | None
 ) -> None:
     value = bytes.fromhex(SEGMENT % (start_offset, epochs, custom, state, tags))
-    _, payload = PARSERS["remote-log-metadata"](5, None, value)
+    _, payload = parsers()["remote-log-metadata"](5, None, value)
     assert payload is not None
     if text is None:
         tail = "customMetadata=Optional[CustomMetadata{3 bytes}], state=COPY_SEGMENT_STARTED, txnIdxEmpty=true}"
@@ -232,7 +232,7 @@ def test_remote_segments_print_as_kafka_s_objects(
     ],
 )
 def test_other_remote_log_records(value: str, text: str) -> None:
-    assert PARSERS["remote-log-metadata"](5, None, bytes.fromhex(value)) == (None, text)
+    assert parsers()["remote-log-metadata"](5, None, bytes.fromhex(value)) == (None, text)
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_a_batch_that_grew_above_the_limit_is_refused() -> None:
     with pytest.raises(RecordTooLargeError) as refused:
         appended(TWO, compression_type="lz4", max_message_bytes=size - 1)
     assert refused.value.message == (
-        f"Message batch size is {size} bytes in append topartition t-0 which exceeds the maximum configured size of "
+        f"Message batch size is {size} bytes in append to partition t-0 which exceeds the maximum configured size of "
         f"{size - 1}."
     )
 

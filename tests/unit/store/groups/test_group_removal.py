@@ -12,7 +12,7 @@ from logstore.client.consumer.assignors import ASSIGNORS
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata, commit_records, encode_records
 from logstore.errors import KafkaStorageError
-from logstore.store.groups.partition import GroupPartition
+from logstore.store.groups.partition import OffsetsPartition
 from logstore.topics.consumer_offsets import OffsetKey
 from tests.support.small_store import SmallStore, offline, started, topic_id_of
 
@@ -122,14 +122,14 @@ def test_a_group_whose_offsets_cannot_be_removed_does_not_keep_others(
     store = started(tmp_path, {"in": 1}, internal_partitions=1)
     for group_id in ("g1", "g2"):
         store.groups.commit(ConsumerGroupMetadata(group_id), {("in", 0): OffsetAndMetadata(1)})
-    remove = GroupPartition.remove
+    remove = OffsetsPartition.remove
 
-    def remove_some(partition: GroupPartition, keys: Sequence[OffsetKey], group_ids: Sequence[str] = ()) -> None:
+    def remove_some(partition: OffsetsPartition, keys: Sequence[OffsetKey], group_ids: Sequence[str] = ()) -> None:
         if any(key.group_id == failing for key in keys):
             raise KafkaStorageError("the disk is full")
         remove(partition, keys, group_ids)
 
-    monkeypatch.setattr(GroupPartition, "remove", remove_some)
+    monkeypatch.setattr(OffsetsPartition, "remove", remove_some)
     store.time_ms += 8 * DAY_MS
     with pytest.raises(KafkaStorageError):
         store.groups.remove_expired()
@@ -143,14 +143,14 @@ def test_a_group_that_cannot_be_written_does_not_keep_silent_members_of_others(
     for group_id in ("g1", "g2"):
         store.groups.join(group_id, Joining(member_id="m", topics=("in",), assignors=ASSIGNORS))
         assert store.groups.sync(group_id, "m") is not None
-    write_group = GroupPartition.write_group
+    write_group = OffsetsPartition.write_group
 
-    def write_some(partition: GroupPartition, group: GroupMembership) -> None:
+    def write_some(partition: OffsetsPartition, group: GroupMembership) -> None:
         if group.group_id == "g1":
             raise KafkaStorageError("the disk is full")
         write_group(partition, group)
 
-    monkeypatch.setattr(GroupPartition, "write_group", write_some)
+    monkeypatch.setattr(OffsetsPartition, "write_group", write_some)
     store.time_ms += DAY_MS
     with pytest.raises(KafkaStorageError):
         store.groups.remove_silent()

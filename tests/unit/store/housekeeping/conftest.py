@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.store.data_directory import DataDirectory
+from logstore.client.store import Store
 from logstore.store.timers import Timers
 from tests.support.clock import Clock
 from tests.support.stores import FailingRenames, open_store
@@ -26,6 +26,6 @@ def seam() -> FailingRenames:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock, seam: FailingRenames) -> Iterator[DataDirectory]:
+def store(tmp_path: Path, clock: Clock, seam: FailingRenames) -> Iterator[Store]:
     with open_store(tmp_path, now_ms=clock, seam=seam) as opened:
         yield opened

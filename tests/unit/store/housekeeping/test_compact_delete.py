@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import logstore
+from logstore.client.store import Store
 from logstore.layout.checkpoint_writing import offset_checkpoint_bytes
-from logstore.store.data_directory import DataDirectory
 from tests.support.clock import DAY_MS, Clock
 from tests.support.stores import append_segments, read_checkpoint, run_later
 
@@ -17,13 +17,13 @@ NEVER_CLEANED = {"min.cleanable.dirty.ratio": 1}
 POLICIES = [("compact,delete", True), ("compact", False)]
 
 
-def offsets_of(store: DataDirectory) -> list[int]:
+def offsets_of(store: Store) -> list[int]:
     return [record.offset for chunk in store.log("state", 0).records().chunks() for record in chunk.to_records()]
 
 
 @pytest.mark.parametrize(("policy", "is_deleted_from"), POLICIES)
 def test_segments_of_a_compacted_topic_go_by_time(
-    policy: str, is_deleted_from: bool, store: DataDirectory, clock: Clock
+    policy: str, is_deleted_from: bool, store: Store, clock: Clock
 ) -> None:
     store.create_topic("state", 1, {**NEVER_CLEANED, "cleanup.policy": policy, "retention.ms": DAY_MS})
     append_segments(store, "state", 3)
@@ -38,7 +38,7 @@ def test_segments_of_a_compacted_topic_go_by_time(
 
 @pytest.mark.parametrize(("policy", "is_deleted_from"), POLICIES)
 def test_segments_of_a_compacted_topic_go_by_size(
-    policy: str, is_deleted_from: bool, store: DataDirectory, clock: Clock
+    policy: str, is_deleted_from: bool, store: Store, clock: Clock
 ) -> None:
     store.create_topic("state", 1, {**NEVER_CLEANED, "cleanup.policy": policy})
     append_segments(store, "state", 5)
@@ -51,7 +51,7 @@ def test_segments_of_a_compacted_topic_go_by_size(
     assert store.failures == {}
 
 
-def test_a_log_is_cleaned_before_it_is_deleted_from(store: DataDirectory, clock: Clock) -> None:
+def test_a_log_is_cleaned_before_it_is_deleted_from(store: Store, clock: Clock) -> None:
     """What cleaning leaves fits, so nothing has to go."""
     store.create_topic("state", 1, {"cleanup.policy": "compact,delete"})
     append_segments(store, "state", 9)
@@ -61,7 +61,7 @@ def test_a_log_is_cleaned_before_it_is_deleted_from(store: DataDirectory, clock:
     assert store.log("state", 0).log_start_offset == 0
 
 
-def test_a_checkpoint_below_the_start_of_the_log_is_written_anew(store: DataDirectory, clock: Clock) -> None:
+def test_a_checkpoint_below_the_start_of_the_log_is_written_anew(store: Store, clock: Clock) -> None:
     store.create_topic("state", 1, {"cleanup.policy": "compact,delete"})
     append_segments(store, "state", 3)
     run_later(store, clock, BACKOFF_MS)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import logstore
+from logstore.client.store import Store
 from logstore.clock import monotonic_ms
 from logstore.disk.directory import PartitionFiles, list_partition_directory
 from logstore.disk.seam import Seam
@@ -22,13 +23,12 @@ from logstore.log.maintain.retain import DeletedSegment
 from logstore.log.partition_log import PartitionLog
 from logstore.log.segment.log_segment import LogSegment
 from logstore.store import directories
-from logstore.store.data_directory import DataDirectory
 from logstore.store.timers import Timers
 from tests.support.clock import DAY_MS, Clock
 from tests.support.stores import FailingRenames, append_segments, open_store, read_checkpoint, run_later
 
 
-def test_checkpoints_are_written_when_kafka_writes_them(store: DataDirectory, clock: Clock) -> None:
+def test_checkpoints_are_written_when_kafka_writes_them(store: Store, clock: Clock) -> None:
     store.create_topic("orders", 1, {"flush.ms": 2000})
     store.log("orders", 0).append_records([b"a", b"b"])
     assert "cleaning" in run_later(store, clock, 29_000)
@@ -47,7 +47,7 @@ def test_checkpoints_are_written_when_kafka_writes_them(store: DataDirectory, cl
     assert store.failures == {}
 
 
-def test_retention_and_the_removal_of_files_take_their_time(store: DataDirectory, clock: Clock) -> None:
+def test_retention_and_the_removal_of_files_take_their_time(store: Store, clock: Clock) -> None:
     store.create_topic("orders", 1, {"retention.ms": DAY_MS})
     append_segments(store, "orders", 3)
     run_later(store, clock, DAY_MS)
@@ -84,7 +84,7 @@ def test_the_store_can_go_without_a_cleaner(tmp_path: Path, clock: Clock) -> Non
 
 
 def test_a_partition_that_fails_is_told_and_the_others_have_their_turn(
-    store: DataDirectory, clock: Clock, seam: FailingRenames, caplog: pytest.LogCaptureFixture
+    store: Store, clock: Clock, seam: FailingRenames, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("bad", "good"):
         store.create_topic(name, 1, {"retention.ms": 1000})
@@ -105,7 +105,7 @@ def test_a_partition_that_fails_is_told_and_the_others_have_their_turn(
         again.log("bad", 0).append_records([b"a"])
 
 
-def test_producers_that_are_silent_are_forgotten(store: DataDirectory, clock: Clock) -> None:
+def test_producers_that_are_silent_are_forgotten(store: Store, clock: Clock) -> None:
     store.create_topic("orders")
     log = store.log("orders", 0)
     log.append_records([b"a"], producer_id=7, producer_epoch=0, base_sequence=0)
@@ -114,7 +114,7 @@ def test_producers_that_are_silent_are_forgotten(store: DataDirectory, clock: Cl
     assert log.state.producers.state.get(7) is None
 
 
-def test_a_scheduled_function_is_called_again_after_it_failed(store: DataDirectory, clock: Clock) -> None:
+def test_a_scheduled_function_is_called_again_after_it_failed(store: Store, clock: Clock) -> None:
     calls: list[int] = []
 
     def fail_first() -> None:
@@ -204,7 +204,7 @@ def test_intervals_go_on_when_the_wall_clock_steps_back(tmp_path: Path, monkeypa
 
 
 def test_a_close_does_not_wait_for_a_cleaning(
-    store: DataDirectory, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.create_topic("t", 1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0})
     append_segments(store, "t", 5)
@@ -239,7 +239,7 @@ def test_a_function_may_close_the_store_it_is_called_by(tmp_path: Path) -> None:
     assert (tmp_path / ".kafka_cleanshutdown").exists()
 
 
-def test_segments_that_were_closed_are_synced_by_the_stores_thread(store: DataDirectory, clock: Clock) -> None:
+def test_segments_that_were_closed_are_synced_by_the_stores_thread(store: Store, clock: Clock) -> None:
     store.create_topic("orders", 1)
     append_segments(store, "orders", 1)
     assert store.log("orders", 0).recovery_point == 0
@@ -247,7 +247,7 @@ def test_segments_that_were_closed_are_synced_by_the_stores_thread(store: DataDi
     assert store.log("orders", 0).recovery_point == 1
 
 
-def opened_with(tmp_path: Path, **config: Any) -> DataDirectory:
+def opened_with(tmp_path: Path, **config: Any) -> Store:
     return logstore.open(tmp_path, config={name.replace("_", "."): value for name, value in config.items()})
 
 
@@ -265,7 +265,7 @@ def deleted_directories(root: Path) -> dict[str, Path]:
 
 
 def test_a_directory_that_somebody_else_removed_stops_no_other_removal(
-    store: DataDirectory, clock: Clock, tmp_path: Path
+    store: Store, clock: Clock, tmp_path: Path
 ) -> None:
     for name in ("a", "b"):
         store.create_topic(name, 1)
@@ -276,9 +276,7 @@ def test_a_directory_that_somebody_else_removed_stops_no_other_removal(
     assert store.failures == {}
 
 
-def test_a_directory_that_cannot_be_removed_stops_no_other_removal(
-    store: DataDirectory, clock: Clock, tmp_path: Path
-) -> None:
+def test_a_directory_that_cannot_be_removed_stops_no_other_removal(store: Store, clock: Clock, tmp_path: Path) -> None:
     for name in ("a", "b"):
         store.create_topic(name, 1)
         store.delete_topic(name)
@@ -293,9 +291,7 @@ def test_a_directory_that_cannot_be_removed_stops_no_other_removal(
     assert store.failures == {}
 
 
-def test_a_file_that_cannot_be_removed_stops_no_other_removal(
-    store: DataDirectory, clock: Clock, tmp_path: Path
-) -> None:
+def test_a_file_that_cannot_be_removed_stops_no_other_removal(store: Store, clock: Clock, tmp_path: Path) -> None:
     store.create_topic("orders", 1, {"retention.bytes": 0})
     append_segments(store, "orders", 3)
     store.log("orders", 0).delete_old_segments(clock.now_ms)
@@ -307,9 +303,7 @@ def test_a_file_that_cannot_be_removed_stops_no_other_removal(
     assert isinstance(store.failures["removal of deleted files of orders-0"], LogstoreError)
 
 
-def test_any_error_of_a_partition_stops_no_other(
-    store: DataDirectory, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_error_of_a_partition_stops_no_other(store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that is not logstore's, as of a file that vanishes while it is looked at."""
     for name in ("bad", "good"):
         store.create_topic(name, 1, {"retention.ms": 1000})

@@ -196,7 +196,7 @@ def test_the_epoch_of_a_leader_waits_for_no_change_of_topics(tmp_path: Path) -> 
     """Commits of offsets and markers ask for it; a change of topics holds the lock while it waits for the disk."""
     with opened(tmp_path) as store:
         store.create_topic("t")
-        with store.lock, ThreadPoolExecutor(1) as pool:
+        with store.directory.lock, ThreadPoolExecutor(1) as pool:
             assert pool.submit(lambda: store.log("t", 0).leader_epoch).result(10) == 0
             assert pool.submit(store.describe_topic, "t").result(10).name == "t"
 
@@ -209,7 +209,7 @@ def test_a_change_describes_the_topic_that_it_changes_only(tmp_path: Path, monke
         return describe(image, topic)
 
     with opened(tmp_path) as store:
-        for module in ("data_directory", "metadata.topic_changes"):
+        for module in ("host", "metadata.topic_changes"):
             monkeypatch.setattr(f"logstore.store.{module}.describe", counting)
         for number in range(10):
             store.create_topic(f"t{number}")

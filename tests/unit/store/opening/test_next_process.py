@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import logstore
+from logstore.client.store import Store
 from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import CorruptRecordError, LogstoreError
 from logstore.layout.checkpoint_writing import offset_checkpoint_bytes
 from logstore.layout.clean_shutdown import FILE_NAME
 from logstore.log.load.opening import PlannedLog
 from logstore.store import partitions
-from logstore.store.data_directory import DataDirectory
 from tests.support.clock import Clock
 from tests.support.small_store import START_MS
 
@@ -27,7 +27,7 @@ def checkpoint(root: Path, name: str) -> dict[tuple[str, int], int]:
     return read_offset_checkpoint(str(root / f"{name}-offset-checkpoint"))
 
 
-def filled(store: DataDirectory) -> None:
+def filled(store: Store) -> None:
     """A topic whose log begins at offset 5 and ends at 9."""
     store.create_topic("t", 1)
     store.create_topic("kept", 1)
@@ -36,7 +36,7 @@ def filled(store: DataDirectory) -> None:
         store.log(name, 0).delete_records(5)
 
 
-def assert_new(store: DataDirectory) -> None:
+def assert_new(store: Store) -> None:
     log = store.log("t", 0)
     assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (0, 0, 0)
     assert log.append_records([b"a"]).first_offset == 0

@@ -95,7 +95,7 @@ def test_of_two_threads_that_close_a_store_one_does_and_the_other_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = logstore.open(tmp_path)
-    both_are_in, stop, write = threading.Barrier(2), opened._timers.stop, stores.write_clean_shutdown
+    both_are_in, stop, write = threading.Barrier(2), opened.directory._timers.stop, stores.write_clean_shutdown
     marked: list[bool] = []
 
     def stopped() -> None:
@@ -110,7 +110,7 @@ def test_of_two_threads_that_close_a_store_one_does_and_the_other_waits(
         write(seam, root, broker_epoch)
         marked.append(True)
 
-    monkeypatch.setattr(opened._timers, "stop", stopped)
+    monkeypatch.setattr(opened.directory._timers, "stop", stopped)
     monkeypatch.setattr(stores, "write_clean_shutdown", written)
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(closed) for _ in range(2)]

@@ -42,8 +42,8 @@ def deleted(root: Path, topic: str, now_ms: int = MONTH_LATER_MS) -> int:
     """How many offsets the first run of retention deletes."""
     with open_store(root, now_ms=lambda: now_ms) as store:
         before = store.log(topic, 0).log_start_offset
-        store._housekeeping.delete_old_segments()
-        store._housekeeping.delete_old_segments(is_compacted=True)
+        store.directory._housekeeping.delete_old_segments()
+        store.directory._housekeeping.delete_old_segments(is_compacted=True)
         return store.log(topic, 0).log_start_offset - before
 
 

@@ -13,7 +13,7 @@ from logstore.errors import KafkaStorageError
 from logstore.replay.internal_topic import replayed
 from logstore.store.internal_topic import CoordinatorTopic
 from logstore.store.transactions.markers import MarkerWriter
-from logstore.topics.transaction_state import TransactionState
+from logstore.topics.transaction_state import PREPARED, TransactionState
 from tests.support.small_store import SmallStore, TransactionalClient, started
 
 TOPICS = {"a": 1, "b": 1}
@@ -50,7 +50,8 @@ def interrupting(
 
 def unfinished(store: SmallStore) -> set[str]:
     """The transactional ids to be completed; no public call tells them without completing some."""
-    return {name for state in store.transactions._states for name in state.unfinished}
+    known = [one for state in store.transactions._states for one in state.table]
+    return {one.transactional_id for one in known if one.state in PREPARED}
 
 
 @VERSIONS

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from logstore.errors import LogstoreError, SchemaError
-from logstore_tools.dump.decoders import PARSERS
+from logstore_tools.dump.decoders import parsers
 from logstore_tools.dump.output import Output
 from logstore_tools.dump.slow_rows import SlowRows
 from logstore_tools.dump.text_rows import TextRows
@@ -168,13 +168,13 @@ def test_the_type_of_the_timestamp_is_the_batchs() -> None:
 )
 def test_a_parser_prints_that_the_value_is_cut(parser: str, contents: bytes) -> None:
     entry = legacy.entry(7, legacy.message(1, b"k1", b"v1")[:-1])
-    ((_, line),), error = record_text(entry, Options(prints_contents=True, parser=PARSERS[parser]))
+    ((_, line),), error = record_text(entry, Options(prints_contents=True, parser=parsers()[parser]))
     assert error is None
     assert line.endswith(contents + b"\n")
 
 
 def test_a_missing_key_counts_more_than_a_cut_value() -> None:
     entry = legacy.entry(7, legacy.message(1, None, b"v1")[:-1])
-    _, error = record_text(entry, Options(prints_contents=True, parser=PARSERS["offsets"]))
+    _, error = record_text(entry, Options(prints_contents=True, parser=parsers()["offsets"]))
     assert error is not None
     assert error.java_class == "java.lang.RuntimeException"

@@ -1,0 +1,94 @@
+"""The groups of a partition of `__consumer_offsets`: replayed from its records, changed by requests.
+
+The owner of a table writes: it logs records, then replays them here with the offsets that they got in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ...errors import GroupIdNotFoundError
+from ...topics.consumer_offsets import CommittedOffset, GroupKey, GroupMetadata, OffsetKey, decode_key, decode_value
+from ...topics.frames import CoordinatorKey
+from .membership import ConsumerGroupMetadata, GroupMembership, check_offset_commit
+from .offsets import GroupOffsets
+from .other_groups import OtherGroups
+from .records import group_from_record
+
+
+@dataclass(slots=True)
+class GroupTable:
+    """The groups by id. Not thread-safe: one lock guards a table and its log.
+
+    Attributes:
+        offsets: committed and undecided ones.
+        groups: those with members or a record; a group that only commits has neither.
+        other_groups: those of a protocol that this coordinator does not speak.
+    """
+
+    offsets: GroupOffsets = field(default_factory=GroupOffsets)
+    groups: dict[str, GroupMembership] = field(default_factory=dict)
+    other_groups: OtherGroups = field(default_factory=OtherGroups)
+
+    def group(self, group_id: str) -> GroupMembership:
+        """Return a group; an unknown one is empty."""
+        return self.groups.get(group_id) or GroupMembership(group_id)
+
+    def group_ids(self) -> set[str]:
+        """Return the ids of all groups that have offsets, members or a record."""
+        return {*self.offsets.groups(), *self.groups, *self.other_groups.protocols}
+
+    def require_classic(self, group_id: str) -> None:
+        """Raise GroupIdNotFoundError for a group of another protocol."""
+        if group_id in self.other_groups.protocols:
+            raise GroupIdNotFoundError(f"Group {group_id} is not a classic group.")
+
+    def check_commit(self, member: ConsumerGroupMetadata, *, is_transactional: bool, ticks_ms: int) -> None:
+        """Refuse a commit as `check_offset_commit` and `OtherGroups` do; a member that commits is alive.
+
+        A commit in a transaction proves nothing: its producer may outlive the member (`OffsetMetadataManager`).
+        """
+        if member.group_id in self.other_groups.protocols:
+            self.other_groups.check_commit(member, is_transactional=is_transactional, ticks_ms=ticks_ms)
+            return
+        group = self.groups.get(member.group_id)
+        has_offsets = self.offsets.has_undecided(member.group_id) or any(self.offsets.partitions(member.group_id))
+        check_offset_commit(group, member, has_offsets=has_offsets, is_transactional=is_transactional)
+        if group is not None and not is_transactional:
+            group.keep_alive(member.member_id, ticks_ms=ticks_ms)
+
+    def expired(self, group_id: str, *, retention_ms: int, now_ms: int) -> tuple[list[OffsetKey], bool]:
+        """Return keys of tombstones for a group's expired offsets, and whether the group has nothing left then."""
+        group = self.group(group_id)
+        expired = self.offsets.expired(
+            group_id,
+            base_timestamp_ms=group.expiry_base(),
+            is_subscribed=group.is_subscribed,
+            retention_ms=retention_ms,
+            now_ms=now_ms,
+        )
+        left = set(self.offsets.partitions(group_id)) - {(key.topic, key.partition) for key in expired}
+        return expired, not left and not group.members and not self.offsets.has_undecided(group_id)
+
+    def forget(self, keys: Iterable[OffsetKey | GroupKey]) -> None:
+        """Remove what has a tombstone."""
+        for key in keys:
+            if isinstance(key, OffsetKey):
+                self.offsets.replay(key, None, record_offset=-1)
+            else:
+                self.groups.pop(key.group_id, None)
+
+    def replay(self, key_bytes: bytes, value_bytes: bytes | None, offset: int, producer_id: int, ticks_ms: int) -> None:
+        """Apply the next record of the log; raises SchemaError."""
+        key = decode_key(key_bytes)
+        value = decode_value(key, value_bytes)
+        if isinstance(key, OffsetKey):
+            assert value is None or isinstance(value, CommittedOffset)
+            self.offsets.replay(key, value, record_offset=offset, producer_id=producer_id)
+        elif isinstance(key, CoordinatorKey):
+            self.other_groups.replay(key, is_tombstone=value is None, ticks_ms=ticks_ms)
+        elif isinstance(value, GroupMetadata):
+            self.groups[key.group_id] = group_from_record(key, value, ticks_ms=ticks_ms)
+        else:
+            self.groups.pop(key.group_id, None)
