@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
+# Python and pytest keep what they compile and rewrite beside the sources, also where the environment forbids it.
+export PYTHONDONTWRITEBYTECODE :=
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
 .PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel release docs reference lock clean prove-interrupts

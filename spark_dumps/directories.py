@@ -50,10 +50,6 @@ class ListedPartition:
         start = log_start_offsets.get((files.topic, files.partition), 0)
         return cls(files, start, SeenFiles.of(files, properties))
 
-    def require_seen(self) -> None:
-        """Raise DataDirectoryError unless this process, on an executor, sees what the driver listed."""
-        self.seen.require()
-
     @property
     def topic(self) -> str:
         """The topic, by the directory's name."""
@@ -186,11 +182,20 @@ def partitions_of_topic(options: Options, topic: str) -> FoundPartitions:
     return found
 
 
-def relist(partition: ListedPartition, starts: dict[tuple[str, int], int] | None = None) -> ListedPartition:
-    """List the files of a partition again; `starts` are the log start offsets, by default read from the checkpoint."""
-    path = partition.files.path
+def relist(partition: ListedPartition) -> ListedPartition:
+    """List the files of a partition again."""
+    return list_again(partition.files.path, partition.seen.properties)
+
+
+def list_again(
+    path: str, properties: frozenset[str] | None, starts: dict[tuple[str, int], int] | None = None
+) -> ListedPartition:
+    """List the partition at `path`, whose data directory has `properties`.
+
+    `starts` are log start offsets, by default those of the checkpoint beside it.
+    """
     starts = log_start_offsets_of(os.path.dirname(path)) if starts is None else starts
-    return ListedPartition.of(list_partition_directory(path), starts, partition.seen.properties)
+    return ListedPartition.of(list_partition_directory(path), starts, properties)
 
 
 def matches(pattern: str) -> list[str]:

@@ -7,8 +7,10 @@ finds what concerns several partitions (checkpoints, transactions, groups), and 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -27,13 +29,20 @@ from .directories import find_partitions
 from .options import Options, TopicChoice
 from .schemas import columns_of
 from .seen import SeenFiles
-from .tables import PartitionsTask, Table, batch_of, grouped, row_of
+from .tables import PartitionsTask, Table, batch_of, packed, row_of
 
 COLUMNS = columns_of(
     "rule string, severity string, path string, topic string, partition int, position long, offset long, "
     "expected string, found string, advice string"
 )
 EVERYTHING = TopicChoice(is_everything=True)
+
+
+@dataclass
+class FindingsTask(PartitionsTask):
+    """The findings of partitions alone; `query` is the same for all tasks of a query, and for no other."""
+
+    query: str
 
 
 @dataclass
@@ -55,7 +64,9 @@ def _plan(options: Options) -> list[InputPartition]:
     """Return tasks of the partitions that a broker loads, and tasks of the data directories around them."""
     choice = EVERYTHING if options.choice == TopicChoice() else options.choice
     found = find_partitions(options.paths, choice, is_strict=False)
-    tasks: list[InputPartition] = [*grouped(found.listed)]
+    query = uuid.uuid4().hex
+    groups = packed([one.seen for one in found.listed], lambda seen: seen.cost, options.partition_count_min)
+    tasks: list[InputPartition] = [FindingsTask(group, query) for group in groups]
     roots = [one.path for one in found.roots] if options.choice == TopicChoice() else []
     for path in roots:
         seen = tuple(one.seen for one in found.listed if parent(one.files.path) == path)
@@ -77,15 +88,18 @@ def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator
     if isinstance(task, EntriesTask):
         yield from _batches(task.findings, schema)
         return
-    assert isinstance(task, PartitionsTask)
-    clusters: dict[str, Cluster] = {}  # so that a task replays the metadata log of a directory once
-    for one in task.partitions:
-        one.require_seen()
-        around = parent(one.files.path)
-        if around not in clusters:
-            clusters[around] = Cluster(around)
-        facts = verify_partition_directory(one.files.path, Asked.EVERYTHING, cluster=clusters[around])
+    assert isinstance(task, FindingsTask)
+    for seen in task.partitions:
+        seen.require()
+        cluster = _cluster(parent(seen.path), task.query)
+        facts = verify_partition_directory(seen.path, Asked.EVERYTHING, cluster=cluster)
         yield from _batches(facts.findings, schema)
+
+
+@lru_cache(maxsize=4)
+def _cluster(path: str, query: str) -> Cluster:
+    """Return the cluster around partitions: a worker replays its metadata log once for all tasks of a query."""
+    return Cluster(path)
 
 
 def _batches(findings: Sequence[Finding], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

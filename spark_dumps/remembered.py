@@ -16,7 +16,7 @@ from logstore.disk.names import parent
 from logstore.disk.side_files import log_start_offsets_of, topic_id_of
 
 from .bounds import PartitionBounds, Readers, find_bounds
-from .directories import ListedPartition, find_partitions, matches, relist
+from .directories import ListedPartition, find_partitions, list_again, matches
 from .options import Options
 from .seen import properties_of
 
@@ -92,7 +92,7 @@ class RememberedPartitions:
             if known is None:
                 listed, directory = partition, None  # it was listed before the stamp was taken
             else:
-                listed = relist(partition, {partition.key: partition.log_start_offset})
+                listed = list_again(path, partition.seen.properties, {partition.key: partition.log_start_offset})
                 for error in listed.files.errors:
                     raise error
             log, topic_id = _log_stamp(listed, now_ns), topic_id_of(path)

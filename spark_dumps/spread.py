@@ -16,9 +16,10 @@ from logstore.disk.names import parent
 from logstore.errors import DataDirectoryError
 
 from .seen import ADVICE, SeenFiles, host, properties_of
-from .tables import PARTITIONS_A_TASK
+from .tables import packed
 
 LOOK_COUNT_MAX = 5
+GROUPS_A_CORE = 4  # so that no core waits long for the last group
 
 
 class _Listed(NamedTuple):
@@ -48,8 +49,10 @@ def follow_on_executors(
     found: list[PartitionFacts] = []
     listed = [_listed(one) for one in partitions]
     for look in range(LOOK_COUNT_MAX):
-        tasks = context.parallelize(listed, len(listed) // PARTITIONS_A_TASK + 1)
-        answers = tasks.map(partial(_answer, cluster=cluster, decodes=decodes)).collect()
+        groups = list(packed(listed, lambda one: one.seen.cost, GROUPS_A_CORE * context.defaultParallelism))
+        tasks = context.parallelize(groups, max(1, len(groups)))
+        parts = tasks.map(partial(_answers, cluster=cluster, decodes=decodes)).collect()
+        answers = [answer for part in parts for answer in part]
         unseen = [one for one, answer in zip(listed, answers, strict=True) if not _is_whole(one, answer)]
         found += [answer.facts for answer in answers if answer.facts is not None]
         if not unseen:
@@ -65,6 +68,10 @@ def follow_on_executors(
 
 def _listed(partition: Partition) -> _Listed:
     return _Listed(partition, SeenFiles.of(partition.files, properties_of(parent(partition.files.path))))
+
+
+def _answers(group: tuple[_Listed, ...], cluster: Cluster, *, decodes: bool) -> list[_Answer]:
+    return [_answer(listed, cluster, decodes=decodes) for listed in group]
 
 
 def _answer(listed: _Listed, cluster: Cluster, *, decodes: bool) -> _Answer:

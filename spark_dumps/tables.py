@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -20,15 +20,17 @@ from .directories import (
     ListedPartition,
     Unlisted,
     chosen_partitions,
+    list_again,
     partitions_of_topic,
-    relist,
 )
 from .options import Mode, Options
 from .pyspark_parts import freeze_imports, leave_out_broken_pipes
 from .schemas import arrow_schema, check_schema, struct_of
+from .seen import SeenFiles
 
 ROWS_A_BATCH = 4096
-PARTITIONS_A_TASK = 16
+GROUP_COST_MAX = 128 * 1024 * 1024  # bytes, and opening of files as bytes: see `SeenFiles.cost`
+GROUP_COUNT = 16  # of groups, where the user does not say how many
 MODULES = {  # of each table: a module of the same name has it as TABLE, another as its name in capitals
     **{name: name for name in ("records", "batches", "transactions", "findings")},
     **dict.fromkeys(("topics", "producers", "aborted", "index_entries"), "partition_tables"),
@@ -39,6 +41,7 @@ NO_TIMESTAMP = -1
 
 _LOGGER = logging.getLogger("logstore")
 
+T = TypeVar("T")
 Columns = dict[str, DataType]
 Row = Mapping[str, Any]
 
@@ -62,9 +65,9 @@ class Table:
 
 @dataclass
 class PartitionsTask(InputPartition):
-    """A task over whole partitions."""
+    """A task over whole partitions, as the driver saw them."""
 
-    partitions: tuple[ListedPartition, ...]
+    partitions: tuple[SeenFiles, ...]
 
 
 @dataclass
@@ -99,13 +102,14 @@ def partition_table(
 
     def plan(options: Options) -> list[InputPartition]:
         found = chosen_partitions(options) if topic is None else partitions_of_topic(options, topic)
-        return [*grouped(found.listed), *tasks_of_unlisted(found)]
+        groups = packed([one.seen for one in found.listed], lambda seen: seen.cost, options.partition_count_min)
+        return [*map(PartitionsTask, groups), *tasks_of_unlisted(found)]
 
     def read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(task, PartitionsTask)
         for partition in task.partitions:
-            partition.require_seen()
-            now = relist(partition)
+            partition.require()
+            now = list_again(partition.path, partition.properties)
             yield from _batches(now, rows(now, options), options, schema)
 
     return Table(columns, None, plan, read)
@@ -116,11 +120,25 @@ def tasks_of_unlisted(found: FoundPartitions) -> list[InputPartition]:
     return [UnlistedTask(tuple(found.unlisted))] if found.unlisted else []
 
 
-def grouped(partitions: Iterable[ListedPartition]) -> Iterator[PartitionsTask]:
-    """Yield tasks of `PARTITIONS_A_TASK` partitions each."""
-    remaining = iter(partitions)
-    while group := tuple(islice(remaining, PARTITIONS_A_TASK)):
-        yield PartitionsTask(group)
+def packed(
+    things: Sequence[T], cost: Callable[[T], int], group_count_min: int | None = None
+) -> Iterator[tuple[T, ...]]:
+    """Yield the things in order, in groups of about equal cost: about `group_count_min`, by default some for each core.
+
+    No group costs much more than `GROUP_COST_MAX`, but a thing that does so alone.
+    """
+    costs = [cost(thing) for thing in things]
+    most = min(GROUP_COST_MAX, max(1, sum(costs) // (group_count_min or GROUP_COUNT)))
+    held: list[T] = []
+    held_cost = 0
+    for thing, its_cost in zip(things, costs, strict=True):
+        if held and held_cost + its_cost > most:
+            yield tuple(held)
+            held, held_cost = [], 0
+        held.append(thing)
+        held_cost += its_cost
+    if held:
+        yield tuple(held)
 
 
 def _batches(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,11 @@ settings.load_profile("whole" if IS_LONG else "sample")
 
 # What takes longest begins first, so that no process of pytest-xdist is left with it in the end.
 BEGIN = ("tests/spark/", "tests/kafka/", "tests/crash/", "tests/stories/", "tests/properties/")
+
+
+# A shell starts what goes on behind it with Ctrl-C ignored, which programs of tests would inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -199,6 +199,10 @@ class Cluster:
         """Whether the topic is, or ever was, compacted by a policy of its own."""
         return Known.YES if topic in INTERNAL_TOPICS else self._is_among(self.image.compacted_topics, topic)
 
+    def is_never_deleted_from(self, topic: str) -> bool:
+        """Return whether it is known that retention and `delete_records` were never allowed to raise a log's start."""
+        return topic in self.image.only_compacted_topics and self.has_history and not self.image.is_partial
+
     def tiering(self, topic: str) -> Known:
         """Whether older segments of the topic are, or ever were, in remote storage."""
         return self._is_among(self.image.tiered_topics, topic)

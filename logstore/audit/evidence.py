@@ -189,6 +189,17 @@ class Evidence(Follower):
         surroundings = self.partition.surroundings
         return surroundings.was_closed and surroundings.is_known and _LOG_START in surroundings.checkpoints
 
+    @property
+    def is_start_unmoved(self) -> bool:
+        """Whether it is known that the log start was never raised within a segment.
+
+        Of a topic that is only compacted nobody may raise it; in the metadata log a snapshot does (KIP-630).
+        """
+        files, surroundings = self.partition.files, self.partition.surroundings
+        if files.topic == METADATA_TOPIC:
+            return surroundings.was_closed and not any(offset for offset, _ in files.kraft_snapshots)
+        return self.is_start_known and self.cluster.is_never_deleted_from(files.topic)
+
     def has_expired(self, producer_id: int, after: int, until: int) -> bool:
         """Return whether a snapshot between two offsets lacks the producer (`removeExpiredProducers`)."""
         return any(after < offset <= until and producer_id not in ids for offset, ids in self.snapshot_ids.items())

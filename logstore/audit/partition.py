@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from ..disk.directory import PartitionFiles, SegmentFiles, list_data_directory, list_partition_directory
 from ..disk.names import child, file_name, parent
-from ..disk.side_files import read_offset_checkpoint
+from ..disk.side_files import read_offset_checkpoint, read_offset_index, read_time_index
 from ..errors import CheckpointFormatError, DataDirectoryError
 from ..layout import clean_shutdown, offset_checkpoint
 from ..layout.file_names import DELETED_SUFFIX, LOG_SUFFIX, METADATA_TOPIC, DirectoryKind
@@ -30,7 +30,8 @@ class Surroundings:
 
     Attributes:
         is_known: there is a data directory around it, with checkpoints or a marker of a clean shutdown.
-        was_closed: there is such a marker: no broker runs, and the next one will not read the logs.
+        was_closed: there is such a marker: no broker runs, and the next one will not read the logs (but the metadata
+            log, which was closed too).
         cleaner_offset: the log is compacted up to here.
         checkpoints: names of the readable ones, whatever partitions they have.
     """
@@ -178,6 +179,22 @@ def read_checkpoints(root: str) -> Checkpoints:
     return found
 
 
+def _has_trimmed_index(files: PartitionFiles) -> bool:
+    """Return whether the log was closed in order: both indexes of an open one have zeros up to their full sizes.
+
+    The metadata log is closed after the marker of a clean shutdown is written, and a broker may be killed in between
+    (`SharedServer.stop`, `AbstractIndex.trimToValidSize`).
+    """
+    if not files.segments:
+        return False
+    try:
+        offsets = unless_gone(read_offset_index, files.segments[-1].offset_index)
+        times = unless_gone(read_time_index, files.segments[-1].time_index)
+    except DataDirectoryError:
+        return False
+    return any(index is not None and index.written_count == index.offsets.size for index in (offsets, times))
+
+
 def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) -> Surroundings:
     is_closed = os.path.exists(child(root, clean_shutdown.FILE_NAME))
     is_live = files.kind is DirectoryKind.LIVE
@@ -187,8 +204,9 @@ def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) ->
 
     return Surroundings(
         is_known=is_live and (is_closed or bool(checkpoints)) and files.topic != METADATA_TOPIC,
-        # the metadata log is closed later, and looked at on each start (`KafkaRaftLog`)
-        was_closed=is_closed and files.kind not in SET_ASIDE and files.topic != METADATA_TOPIC,
+        was_closed=is_closed
+        and files.kind not in SET_ASIDE
+        and (files.topic != METADATA_TOPIC or _has_trimmed_index(files)),
         # a future log has a recovery point too, in a log dir of its own (`LogManager.logsByDir`)
         recovery_point=offset(offset_checkpoint.RECOVERY_POINT_FILE_NAME, files.kind not in SET_ASIDE),
         log_start_offset=offset(offset_checkpoint.LOG_START_OFFSET_FILE_NAME),

@@ -92,6 +92,8 @@ class MetadataImage:
         topics, topics_by_id: the same topics, by name and by id.
         removed_topic_ids: of deleted topics, as far back as the log goes.
         compacted_topics: names of topics whose `cleanup.policy` has, or once had, compact.
+        only_compacted_topics: names of topics that were made with `cleanup.policy=compact` and always had it since, so
+            that their log start never was raised.
         tiered_topics: names of topics whose older segments are, or once were, in remote storage (KIP-405).
         configs: (resource type, name) to configurations; the default of all brokers has the name "".
         features: finalized levels by name, without those of level 0.
@@ -108,6 +110,7 @@ class MetadataImage:
     topics_by_id: dict[str, TopicImage] = field(default_factory=dict)
     removed_topic_ids: set[str] = field(default_factory=set)
     compacted_topics: set[str] = field(default_factory=set)
+    only_compacted_topics: set[str] = field(default_factory=set)
     tiered_topics: set[str] = field(default_factory=set)
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
@@ -169,6 +172,7 @@ class MetadataImage:
                 del self.topics[topic.name]
                 self.configs.pop((TOPIC_RESOURCE, topic.name), None)
                 self.compacted_topics.discard(topic.name)
+                self.only_compacted_topics.discard(topic.name)
                 self.tiered_topics.discard(topic.name)
                 self.removed_topic_ids.add(topic.topic_id)
             case "PartitionRecord":
@@ -211,14 +215,24 @@ class MetadataImage:
 
     def _set_config(self, resource_type: int, resource: str, name: str, value: str | None) -> None:
         config = self.configs.setdefault((resource_type, resource), {})
+        if resource_type == TOPIC_RESOURCE and name == "cleanup.policy":
+            self._note_policy(resource, value)
         if value is None:
             config.pop(name, None)
             return
         config[name] = value
-        if resource_type == TOPIC_RESOURCE and name == "cleanup.policy" and "compact" in value:
-            self.compacted_topics.add(resource)
         if resource_type == TOPIC_RESOURCE and name == "remote.storage.enable" and value == "true":
             self.tiered_topics.add(resource)
+
+    def _note_policy(self, topic: str, policy: str | None) -> None:
+        """Note what a topic was subject to; the configurations of a new one come before its partitions."""
+        if "compact" in (policy or ""):
+            self.compacted_topics.add(topic)
+        is_new = topic in self.topics and not self.topics[topic].partitions
+        if policy == "compact" and is_new:
+            self.only_compacted_topics.add(topic)
+        elif policy != "compact":
+            self.only_compacted_topics.discard(topic)
 
     def _move_producer_ids(self, following: int) -> None:
         """Move the start of the next block as `ProducerIdControlManager.replay` does."""

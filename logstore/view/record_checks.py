@@ -23,11 +23,16 @@ _NULL = 1  # the byte of the varint -1
 
 
 class BadRecords(NamedTuple):
-    """A batch whose records are not what they say: its row, what was expected there, and what was found."""
+    """A batch whose records are not what they say: its row, what was expected there, and what was found.
+
+    Attributes:
+        is_unreadable: the records do not decode at all.
+    """
 
     row: int
     expected: str
     found: str
+    is_unreadable: bool = False
 
 
 def has_readable_header(table: BatchTable) -> BoolArray:
@@ -68,7 +73,7 @@ class _Checker:
         for window in record_windows(data, table, rows):
             if (error := window.error) is not None:
                 found = error.message or str(error.found or type(error).__name__)
-                yield BadRecords(int(window.batch_rows[-1]), "records that can be read", found)
+                yield BadRecords(int(window.batch_rows[-1]), "records that can be read", found, is_unreadable=True)
             elif len(window):
                 yield from self._bad_offsets(table, window)
                 yield from _bad_timestamps(table, window)

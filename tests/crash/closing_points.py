@@ -7,6 +7,7 @@ was aborted and flushed.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -62,15 +63,15 @@ def opened(root: Path, seam: Seam) -> Store:
 
 def keep_busy(store: Store) -> None:
     """Let the store's thread do one thing until the store is closed."""
-    timers = store.directory._timers
+    timers, is_busy = store.directory._timers, threading.Event()
 
     def wait() -> None:
+        is_busy.set()
         while not timers.is_stopped:
             time.sleep(0.001)
 
     timers.run_soon(wait)
-    while any(name.startswith("once") for name in timers._by_name):
-        time.sleep(0.001)
+    is_busy.wait()
 
 
 def points(seed: str, place: Path) -> Iterator[Point]:

@@ -127,25 +127,28 @@ def _work() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     place = Path(tempfile.mkdtemp(prefix="logstore-interrupts-", dir=_PLACE))
+    tried: set[str] = set()
     for number, line in enumerate(sys.stdin):
         asked = json.loads(line) | {"dry_s": HANGING_S if number else HANGING_AT_FIRST_S}
-        _answer(asked, place, lambda answer: print(json.dumps(answer), file=answers, flush=True))
+        _answer(asked, place, tried, lambda answer: print(json.dumps(answer), file=answers, flush=True))
     shutil.rmtree(place, ignore_errors=True)
     answers.flush()
     os._exit(0)  # what an interrupt left open is not closed
 
 
-def _answer(asked: dict[str, Any], place: Path, say: Callable[[dict[str, Any]], object]) -> None:
+def _answer(asked: dict[str, Any], place: Path, tried: set[str], say: Callable[[dict[str, Any]], object]) -> None:
     what = {**CALLS, **REENTRANT, **HANDLED}[asked["name"]]
-    for _ in range(1 if asked["is_dry"] else 2):  # the first imports and compiles
+    dry_count = 1 if asked["is_dry"] else 2  # the first imports and compiles
+    for _ in range(0 if asked["signals"] and asked["name"] in tried else dry_count):
         say({"at": -1})
         dry = LineTracer()
         faulthandler.dump_traceback_later(asked["dry_s"], exit=True)
         world = interrupted(what, place / "dry", [dry])
         faulthandler.cancel_dump_traceback_later()
         shutil.rmtree(place / "dry")
-    if world.problems:
-        say({"places": ["without an interrupt"], "problems": world.problems})
+        if world.problems:
+            say({"places": ["without an interrupt"], "problems": world.problems})
+    tried.add(asked["name"])
     if asked["is_dry"]:
         say({})
         return

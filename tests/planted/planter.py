@@ -80,9 +80,9 @@ class Planter:
         segments = [Segment(log) for log in self.logs(topic)]
         return self.one_of((one, row) for one in segments for row in range(len(one.batches)) if suits(one, row))
 
-    def file(self, pattern: str, size_min: int = 1) -> Path:
-        """Return a file of a users' partition."""
-        files = (path for one in self.partitions() for path in sorted(one.glob(pattern)))
+    def file(self, pattern: str, size_min: int = 1, topic: str | None = None) -> Path:
+        """Return a file of a users' partition, or of one of `topic`."""
+        files = (path for one in self.partitions(topic) for path in sorted(one.glob(pattern)))
         return self.one_of(path for path in files if path.stat().st_size >= size_min)
 
     def one_of(self, items: Iterable[T]) -> T:

@@ -17,7 +17,9 @@ from logstore.audit.directory_audit import audit_directory
 from logstore.audit.partition import open_partitions
 from logstore.audit.verify import PartitionFacts
 from logstore.errors import DataDirectoryError
+from spark_dumps.seen import SeenFiles
 from spark_dumps.spread import follow_on_executors
+from spark_dumps.tables import GROUP_COST_MAX, packed
 from tests.spark.segment_files import batch, write_partition, write_segment
 
 HOST = socket.gethostname()
@@ -27,7 +29,7 @@ class Executors:
     """A Spark context whose executors see the directory as `before` leaves it; `after` puts it back."""
 
     def __init__(self, before: Callable[[], Any] = lambda: None, after: Callable[[], Any] = lambda: None) -> None:
-        self.before, self.after, self.job_count = before, after, 0
+        self.before, self.after, self.job_count, self.defaultParallelism = before, after, 0, 2
 
     def parallelize(self, things: list[Any], count: int) -> Executors:
         self._things = pickle.loads(pickle.dumps(things))
@@ -127,3 +129,27 @@ def test_records_that_came_meanwhile_are_no_difference(data: Path) -> None:
     more = Executors(lambda: write_segment(data / "orders-0", 600, b"".join(map(batch, range(60, 70)))))
     assert [facts.partition.name for facts in followed(data, more)] == ["orders-0", "orders-1"]
     assert more.job_count == 1
+
+
+def test_what_was_seen_is_pickled_small(tmp_path: Path) -> None:
+    path = str(tmp_path / "orders-0")
+    names = [f"{base:020d}{suffix}" for base in range(0, 20_000_000, 1000) for suffix in (".log", ".index")]
+    seen = SeenFiles(path, {f"{path}/{name}": size for size, name in enumerate(names)}, frozenset({"node.id=1"}))
+    pickled = pickle.dumps(seen)
+    assert pickle.loads(pickled) == seen
+    assert len(pickled) < 10 * len(names)
+
+
+def test_groups_have_about_equal_costs_and_keep_the_order() -> None:
+    costs = [5, 1, 1, 1, 40, 1, 1]
+    assert list(packed(costs, int, 10)) == [(5,), (1, 1, 1), (40,), (1, 1)]
+    assert list(packed([GROUP_COST_MAX, 1, 1], int, 1)) == [(GROUP_COST_MAX,), (1, 1)]
+    assert list(packed([], int)) == []
+
+
+def test_partitions_are_grouped_by_files_and_bytes(data: Path) -> None:
+    write_partition(data, "orders-2", [2] * 60)
+    executors = Executors()
+    followed(data, executors)
+    names = [[listed.partition.name for listed in group] for group in executors._things]
+    assert names == [["orders-0", "orders-1"], ["orders-2"]]

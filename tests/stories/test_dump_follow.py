@@ -77,7 +77,7 @@ def test_batches_segments_and_partitions_are_printed_as_they_come(
         log.write(batch(3))
     assert lines_to(followed, "key-3")[0] == f"Dumping ./orders-0/{SECOND}"
     followed.send_signal(signal.SIGINT)
-    _, told = followed.communicate(timeout=20)
+    _, told = followed.communicate(timeout=60)
     gap = f"Non-consecutive offsets in {tmp_path}/./orders-1/{FIRST}\n  -1 is followed by 7\n"
     assert (followed.returncode, told) == (130, f"{gap}logstore: interrupted\n")
 

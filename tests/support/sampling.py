@@ -26,14 +26,14 @@ def case_count(variable: str, *, sample: int, whole: int) -> int:
 
 
 def examples(whole: int) -> int:
-    """Return how many examples of a property to try: half in `make test`, few where kernels are interpreted.
+    """Return how many examples of a property to try: a quarter in `make test`, few where kernels are interpreted.
 
-    >>> examples(whole=2) if not IS_LONG else 1
+    >>> examples(whole=4) if not IS_LONG else 1
     1
     """
     if IS_LONG:
         return whole
-    return min(whole // 2, INTERPRETED_EXAMPLES_MAX) if IS_INTERPRETED else whole // 2
+    return min(whole // 4, INTERPRETED_EXAMPLES_MAX) if IS_INTERPRETED else whole // 4
 
 
 def seed_of(kind: str) -> str:

@@ -79,7 +79,10 @@ class EpochFacts(Follower):
         follows within a minute; if it was the end of the log, there is no epoch after the crash (`truncateFromEnd`)
         until the broker leads again, in a higher one.
         """
+        evidence = self.evidence
+        if evidence.is_start_unmoved:
+            return np.zeros(batches.base.size, np.bool_)
         if not self.starts.size:
-            return np.full(batches.base.size, not self.evidence.is_start_known)
+            return np.full(batches.base.size, not evidence.is_start_known)
         is_below: BoolArray = batches.base < self.starts[0]
-        return is_below & (batches.epochs <= self.epochs[0]) if self.evidence.is_start_known else is_below
+        return is_below & (batches.epochs <= self.epochs[0]) if evidence.is_start_known else is_below

@@ -1,4 +1,4 @@
-"""Records of users, decoded: a batch may have the right checksum of content that no consumer can read."""
+"""Records, decoded: a batch may have the right checksum of content that no consumer can read."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ _INTERNAL_TOPICS = (METADATA_TOPIC, consumer_offsets.TOPIC, transaction_state.TO
 
 
 class DecodedRecords(Follower):
-    """Decodes all batches whose headers are right, once; markers are judged by `log-marker`."""
+    """Decodes all batches whose headers are right, once; markers are judged by `log-marker`.
+
+    What does not decode at all in an internal topic is told by `internal-record`, by the replay of its state.
+    """
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
     def step(self, batches: AuditedBatches) -> None:
-        if batches.partition.files.topic in _INTERNAL_TOPICS:
-            return
-        run = batches.run
+        run, is_internal = batches.run, batches.partition.files.topic in _INTERNAL_TOPICS
         rows = np.flatnonzero(has_data(batches.table)) + run.first_row
         for bad in bad_records(run.data, run.table, rows):
+            if is_internal and bad.is_unreadable:
+                continue
             where = batches.where(bad.row - run.first_row)
             self._ask(Breach("log-records", (where, bad.expected, bad.found)))

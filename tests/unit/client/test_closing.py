@@ -56,7 +56,7 @@ class Gate:
 
     def _wait(self, *arguments: Any, **options: Any) -> Any:
         self.reached.set()
-        assert self.opened.wait(10)
+        assert self.opened.wait(60)
         return self._end(*arguments, **options)
 
 
@@ -77,7 +77,7 @@ class Thread(threading.Thread):
 
     def finish(self) -> LogstoreError | None:
         """Its error, when it has ended."""
-        self.join(10)
+        self.join(60)
         assert not self.is_alive()
         return self.error
 
@@ -86,7 +86,7 @@ def values(directory: Path) -> list[bytes | None]:
     """What a consumer of what counts gets."""
     with logstore.open(directory / "data") as store:
         consumer = store.consumer("t", auto_offset_reset="earliest", isolation_level="read_committed")
-        polled = consumer.poll(200)
+        polled = consumer.poll(0)
         return [record.value for records in polled.values() for record in records]
 
 
@@ -170,7 +170,7 @@ def test_closing_waits_for_what_another_thread_decides(
     gate = Gate(store, monkeypatch)
     producer = in_transaction(store)
     deciding = Thread(producer.commit_transaction if is_commit else producer.abort_transaction)
-    assert gate.reached.wait(10)
+    assert gate.reached.wait(60)
     lingering = store.producer(linger_ms=LONG_MS).send("t", b"lingering")
     closing = Thread(store.close)
     closing.join(0.1)
@@ -213,7 +213,7 @@ def test_closing_aborts_when_a_record_of_a_commit_was_refused_late(
             producer.commit_transaction()
         errors.append(KafkaStorageError("disk full"))
         with pytest.raises(KafkaStorageError, match="disk full"):
-            late.get(10)
+            late.get(60)
     store.close()
     assert values(tmp_path) == []
     with logstore.open(tmp_path / "data") as again:
@@ -231,7 +231,7 @@ def test_after_its_time_closing_releases_a_thread_that_commits(tmp_path: Path, m
     monkeypatch.setattr(store.transactions, "end_transaction", refuse)
     producer = in_transaction(store)
     committing = Thread(producer.commit_transaction)
-    assert asked.wait(10)
+    assert asked.wait(60)
     producer.close(timeout=0.01)
     error = committing.finish()
     assert isinstance(error, ProducerFailedError)
@@ -246,12 +246,12 @@ def test_a_commit_whose_records_are_given_up_does_not_count(tmp_path: Path) -> N
 
     def flush(_: float) -> bool:
         flushing.set()
-        return given_up.wait(10)
+        return given_up.wait(60)
 
     transactions = producer._transactions  # a flush by `commit_transaction` would hold what `close` waits for
     assert transactions is not None
     committing = Thread(lambda: transactions.commit(flush))
-    assert flushing.wait(10)
+    assert flushing.wait(60)
     producer.close(timeout=0)
     given_up.set()
     assert isinstance(committing.finish(), ProducerFailedError)
@@ -277,7 +277,7 @@ def test_nothing_begins_in_a_producer_that_closes(tmp_path: Path, monkeypatch: p
     gate = Gate(store, monkeypatch)
     producer = in_transaction(store)
     deciding = Thread(producer.commit_transaction)
-    assert gate.reached.wait(10)
+    assert gate.reached.wait(60)
     closing = Thread(producer.close)
     closing.join(0.1)
     for call in (producer.init_transactions, producer.begin_transaction, producer.abort_transaction):

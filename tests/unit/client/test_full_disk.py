@@ -74,7 +74,7 @@ def assert_closes_at_once(
     start_s = time.monotonic()
     with pytest.raises(KafkaStorageError, match=text) as raised:
         producer.close(timeout)
-    assert time.monotonic() - start_s < 10
+    assert time.monotonic() - start_s < 30
     assert NO_SPACE in str(raised.value)
     assert [type(future.exception) for future in futures] == [of_futures] * len(futures)
     producer.close(timeout)
@@ -86,7 +86,7 @@ def committed(directory: Path) -> list[bytes | None]:
         logs = [again.log("t", partition) for partition in range(3)]
         assert [log.last_stable_offset for log in logs] == [log.log_end_offset for log in logs]
         consumer = again.consumer("t", auto_offset_reset="earliest", isolation_level="read_committed")
-        return [record.value for records in consumer.poll(50).values() for record in records]
+        return [record.value for records in consumer.poll(0).values() for record in records]
 
 
 @pytest.mark.parametrize("has_id", [True, False])

@@ -185,7 +185,7 @@ def test_columns_that_are_tried_again_let_others_write(store: Store, monkeypatch
 
     thread = threading.Thread(target=send)
     thread.start()
-    assert refused.wait(10)
+    assert refused.wait(60)
     future = producer.send("other", b"meanwhile")
     assert producer.flush(1)
     assert future.succeeded()
@@ -269,7 +269,7 @@ def test_poll_hands_out_each_record_once_wherever_it_is_interrupted(store: Store
     while line_number == 0 or interrupter.has_raised:
         line_number += 1
         interrupter = Interrupter(line_number)
-        interrupter.run(lambda: found.extend(consumer.poll(1000, max_records=1).values()))
+        interrupter.run(lambda: found.extend(consumer.poll(60_000, max_records=1).values()))
     assert line_number > 30
     assert [record.offset for records in found for record in records] == [0]
     assert consumer.position(("t", 0)) == 1
@@ -288,7 +288,7 @@ def test_a_poll_that_joins_is_finished_by_the_next_wherever_it_is_interrupted(st
         interrupter.run(consumer.poll)
         has_raised = interrupter.has_raised
         if has_raised:
-            assert len(consumer.poll(2000)) == 1, line_number
+            assert len(consumer.poll(60_000)) == 1, line_number
         consumer.close()
     assert line_number > 100
 
@@ -310,7 +310,7 @@ def test_iteration_hands_out_each_record_once_wherever_it_is_interrupted(store: 
     assert found == list(range(1, len(found) + 1))
     consumer.close()
     again = store.consumer("t", group_id="g", auto_offset_reset="earliest")
-    again.poll(2000)
+    again.poll(60_000)
     assert consumer is not again
     assert store.groups.fetch("g", [("t", 0)], require_stable=False)[("t", 0)].offset == len(found) + 1  # type: ignore[union-attr, index]
 

@@ -28,7 +28,7 @@ from logstore.errors import (
 )
 from logstore.log.partition_log import PartitionLog
 from logstore.model import TopicPartition
-from tests.support.stores import patient_producer
+from tests.support.stores import LONG_MS, patient_producer
 
 TOPICS = {"t": 3, "one": 1}
 
@@ -231,10 +231,11 @@ def test_a_gap_in_sequences_begins_a_new_epoch(store: Store, monkeypatch: pytest
 
 
 def test_memory_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    with patient_producer(store, batch_size=1000, buffer_memory=2000, max_block_ms=20) as sending:
+    with patient_producer(store, batch_size=1000, buffer_memory=2000, max_block_ms=LONG_MS) as sending:
         for partition in range(3):  # the third finds no room, and the first is written for it
             sending.send("t", b"x", partition=partition)
         assert store.log("t", 0).log_end_offset == 1
+    with patient_producer(store, batch_size=1000, buffer_memory=2000, max_block_ms=20) as sending:
         Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(1000)])
         sending.send("one", bytes(900))
         sending.send("one", bytes(900))

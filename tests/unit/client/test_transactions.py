@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from logstore import clock
 from logstore.client.producer import Producer
 from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.states import TransactionManagerState
@@ -522,12 +523,19 @@ def test_a_new_epoch_after_an_abort_where_the_commit_brings_none(store: SmallSto
 def test_a_commit_whose_time_is_up_says_what_its_records_wait_for(
     store: SmallStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writing = begun(store, max_block_ms=50)
+    writing = begun(store, max_block_ms=30_000, delivery_timeout_ms=2**31 - 1)
     full = ConcurrentTransactionsError("its markers cannot be written")
     sent = writing.send("t", b"1", partition=0)
+    monotonic_s, late_s = clock.monotonic_s, [0.0]
+
+    def refuse(*_: object, **__: object) -> None:
+        late_s[0] += 30.0
+        raise full
+
+    monkeypatch.setattr(clock, "monotonic_s", lambda: monotonic_s() + late_s[0])
     with monkeypatch.context() as patched:
         for way in ("append_as_leader", "append_records"):
-            patched.setattr(store.log("t", 0), way, lambda *a, **k: (_ for _ in ()).throw(full))
+            patched.setattr(store.log("t", 0), way, refuse)
         with pytest.raises(RequestTimedOutError, match="awaiting EndTxn") as raised:
             writing.commit_transaction()
     assert raised.value.__cause__ is full

@@ -31,8 +31,8 @@ def test_an_append_of_another_thread_ends_the_wait(
     thread = threading.Timer(0.05, store.log(*B).append_records, [[b"v"]])
     begin_s = clock.monotonic_s()
     thread.start()
-    assert arrivals.wait(30) == {B}
-    assert clock.monotonic_s() - begin_s < 10
+    assert arrivals.wait(60) == {B}
+    assert clock.monotonic_s() - begin_s < 30
     thread.join()
 
 

@@ -38,7 +38,7 @@ def polled(store: Store, *, is_assigned: bool = False) -> Consumer:
         consumer.assign([T0])
     else:
         consumer.subscribe(["t"])
-    assert [record.offset for records in consumer.poll(1000).values() for record in records] == [0, 1]
+    assert [record.offset for records in consumer.poll(60_000).values() for record in records] == [0, 1]
     return consumer
 
 
@@ -130,7 +130,7 @@ def test_the_end_of_the_program_commits_nothing(tmp_path: Path, end: str) -> Non
         "import logstore, os, signal, sys\n"
         "store = logstore.open(sys.argv[1])\n"
         "consumer = store.consumer('t', group_id='g', auto_offset_reset='earliest')\n"
-        "assert consumer.poll(1000)\n"
+        "assert consumer.poll(60_000)\n"
         f"{end}\n"
     )
     run([sys.executable, "-c", program, str(tmp_path / "data")], check=False, capture_output=True)

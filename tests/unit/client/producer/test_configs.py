@@ -149,7 +149,7 @@ def test_records_may_linger_for_ever(store: Store, monkeypatch: pytest.MonkeyPat
         thread.join(0.05)
         assert thread.is_alive()
         assert not future.is_done
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()  # else it would keep the producer for as long
     assert not failures
     assert future.succeeded()
@@ -166,7 +166,7 @@ def test_a_send_waits_for_memory_as_long_as_it_may_block(
         start_s = time.monotonic()
         with pytest.raises(BufferExhaustedError, match=f"the configured max blocking time {max_block_ms} ms"):
             sending.send("one", bytes(900))
-        assert max_block_ms / 1000 <= time.monotonic() - start_s < 10
+        assert max_block_ms / 1000 <= time.monotonic() - start_s < 60
 
 
 def test_a_batch_that_memory_has_no_room_for_is_refused_in_kafkas_words(store: Store) -> None:

@@ -572,7 +572,7 @@ def test_a_roll_does_not_wait_for_another_threads_sync(tmp_path: Path) -> None:
     def roll_meanwhile(_: str) -> None:
         seam.before = None
         thread = in_thread(log.roll)
-        thread.join(1)
+        thread.join(WAIT_S)
         rolled.append(not thread.is_alive())
 
     seam.before = roll_meanwhile

@@ -109,7 +109,7 @@ class Meeting:
 
     def open(self, path: str, *args: Any, **kwargs: Any) -> PlannedLog:
         if "many-" in path:
-            self.barrier.wait(20)
+            self.barrier.wait(60)
         return self.real(path, *args, **kwargs)
 
 

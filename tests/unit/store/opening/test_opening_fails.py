@@ -100,7 +100,7 @@ def test_of_two_threads_that_close_a_store_one_does_and_the_other_waits(
 
     def stopped() -> None:
         stop()
-        both_are_in.wait(10)
+        both_are_in.wait(60)
 
     def closed() -> bool:
         opened.close()
