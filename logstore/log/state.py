@@ -28,7 +28,7 @@ from .segment.writable_folder import WritableFolder
 Later = Callable[[Callable[[], None]], object]
 
 
-class Host(NamedTuple):
+class LogHost(NamedTuple):
     """What a running log gets from its owner.
 
     Attributes:
@@ -85,7 +85,7 @@ class LogState:
         self.segments, self.epochs, self.producers = Segments[LogSegment](), epochs, producers
         self.remote_start_offset: int | None = None
         self.failure = Failure(directory.path, topic_partition, self.lock, self.struct, self.fast)
-        self.host = Host()
+        self.host = LogHost()
         self.deleted_files = DeletedFiles()
         self.set_config(config)
 

@@ -20,7 +20,7 @@ from ...layout.checkpoint_writing import partition_metadata_bytes
 from ..partition_log import PartitionLog
 from ..segment.active_segment import ActiveSegment
 from ..segment.writable_folder import WritableFolder
-from ..state import Host, Later, LogState
+from ..state import LogHost, Later, LogState
 from .loader import LoadSettings, LogLoader
 from .recover import partition_of
 from .recovered import RecoveryPlan
@@ -87,7 +87,7 @@ class PlannedLog:
         flush_later: Later | None = None,
     ) -> PartitionLog:
         """Recover the partition as planned, and open it for appends; arguments and errors as of `open_log`."""
-        host = Host(now_ms, draw_below, flush_later, requires_verification)
+        host = LogHost(now_ms, draw_below, flush_later, requires_verification)
         self.require_accepted()
         self._loader.apply()
         state = self._loader.state
@@ -168,7 +168,7 @@ def _write_topic_id(directory: WritableFolder, topic_id: str, reason: str) -> No
     directory.replace(partition_metadata.FILE_NAME, data, reason, temporary_suffix=CHECKPOINT_TEMPORARY_SUFFIX)
 
 
-def _open_for_appends(state: LogState, host: Host, *, is_new: bool) -> None:
+def _open_for_appends(state: LogState, host: LogHost, *, is_new: bool) -> None:
     """Open the last segment of a loaded log; a new one is preallocated."""
     state.host, state.last_flush_ms = host, host.now_ms()
     state.producers.state.requires_verification = host.requires_verification
