@@ -116,7 +116,7 @@ V4_3 = KafkaVersion(
             re.compile(r"Invalid record size: -\d+ is negative\."),
             "Incorrect declared batch size, premature EOF reached",
         ),
-        (re.compile(r"(?<=in append to) (?=partition \S+ which exceeds)"), ""),
+        (re.compile(r"(?<=in append to) (?=partition [^\s,]+ which exceeds)"), ""),
         (re.compile(r"(?<=for new epoch of producer )(-?\d+) (?=at offset)"), r"\1"),
     ),
 )

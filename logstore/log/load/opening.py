@@ -20,7 +20,7 @@ from ...layout.checkpoint_writing import partition_metadata_bytes
 from ..partition_log import PartitionLog
 from ..segment.active_segment import ActiveSegment
 from ..segment.writable_folder import WritableFolder
-from ..state import LogHost, Later, LogState
+from ..state import Later, LogHost, LogState
 from .loader import LoadSettings, LogLoader
 from .recover import partition_of
 from .recovered import RecoveryPlan

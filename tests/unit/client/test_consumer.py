@@ -222,8 +222,10 @@ class Asked:
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self._partitions: list[tuple[str, int]] = []
-        log = store.log
-        monkeypatch.setattr(store, "log", lambda *partition: (self._partitions.append(partition), log(*partition))[1])
+        directory, log = store.directory, store.directory.log
+        monkeypatch.setattr(
+            directory, "log", lambda *partition: (self._partitions.append(partition), log(*partition))[1]
+        )
 
     def taken(self) -> list[int]:
         """Numbers of the partitions that were asked for since the last call."""
