@@ -69,7 +69,7 @@ def bare_write(place: Path, record_count: int = 1) -> Floor:
 def kinds_and_lengths(log: PartitionLog) -> tuple[Any, ...]:
     """Return the kinds of batches, the number of records, and the bytes of their values."""
     sizes = [chunk.value_size for chunk in log.records().chunks()]
-    return kinds_of_batches(Path(log.directory.path)), sum(map(len, sizes)), int(sum(map(np.sum, sizes)))
+    return kinds_of_batches(Path(log.state.directory.path)), sum(map(len, sizes)), int(sum(map(np.sum, sizes)))
 
 
 @pytest.mark.parametrize("record_count", KAFKA_CALLS)
@@ -139,7 +139,7 @@ def test_append_columns(measured: Measured, kafka: WarmKafka, tmp_path: Path) ->
 @pytest.mark.parametrize("producer_count", PRODUCER_COUNTS)
 def test_append_beside_producers(measured: Measured, log: PartitionLog, producer_count: int, tmp_path: Path) -> None:
     """Append one record of each producer in turn: the cost may grow with cache misses, and with nothing else."""
-    update = ProducerUpdate(log.producers.state, AppendOrigin.CLIENT)
+    update = ProducerUpdate(log.state.producers.state, AppendOrigin.CLIENT)
     update.step(NO_DATA, table_of(producer_count, producer_count), 0, producer_count)
     update.commit()
     log.append_records(values(1))
@@ -155,7 +155,7 @@ def test_append_beside_producers(measured: Measured, log: PartitionLog, producer
     title = f"append of a record beside {producer_count:,} producers"
     growth, floor = Growth("producers", "append", producer_count), bare_write(tmp_path)
     measured(append, title=title, count=1, floor=floor, growth=growth, hashed=lambda _: written(log, 1))
-    assert len(log.producers.state) == producer_count
+    assert len(log.state.producers.state) == producer_count
 
 
 @pytest.mark.parametrize("segment_count", steps(1, 30, 100, 300, 1000))
@@ -173,7 +173,7 @@ def test_append_behind_segments(measured: Measured, log: PartitionLog, segment_c
     title = f"append of a record behind {segment_count:,} segments"
     growth, floor = Growth("segments", "append", segment_count), bare_write(tmp_path)
     measured(append, title=title, count=1, floor=floor, growth=growth, hashed=lambda _: written(log, 1))
-    assert len(log.segments) == segment_count
+    assert len(log.state.segments) == segment_count
 
 
 @pytest.mark.parametrize(("count", "codec"), CHECKED, ids=lambda each: str(getattr(each, "kafka_name", each)))

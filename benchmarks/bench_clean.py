@@ -171,7 +171,7 @@ def test_clean_log(
         hashed=lambda end_offset: [end_offset, *cleaning.segments()],
     )
     assert cleaning.log is not None
-    assert end_offset == cleaning.log.active.base_offset > 0
+    assert end_offset == cleaning.log.state.active.base_offset > 0
     cleaning.close()
     assert 0 < sum(map(len, cleaning.segments())) < cleaning.size
     assert not cleaning.copy("kafka").exists() or is_same(cleaning.copy("ours"), cleaning.copy("kafka"))

@@ -129,15 +129,15 @@ def test_read_log(
             return kafka.seconds(op="fetch", committed=is_committed, size=50 * MIB, expected_count=seen_count)
 
     seen_count = read_all()
-    size = sum(path.stat().st_size for path in Path(log.directory.path).glob("*.log"))
+    size = sum(path.stat().st_size for path in Path(log.state.directory.path).glob("*.log"))
     count = measured(
         read_all,
         title=f"read {size / MIB:.4g} MiB of transactions, {isolation.name.lower()}, {THREADS[thread_count - 1]}",
         size=size,
         count=seen_count,
         peers={"Kafka": kafkas},
-        floor=mapped(Path(log.directory.path) / SEGMENT, thread_count),
-        reads=[Path(log.directory.path) / SEGMENT, copy / SEGMENT],
+        floor=mapped(Path(log.state.directory.path) / SEGMENT, thread_count),
+        reads=[Path(log.state.directory.path) / SEGMENT, copy / SEGMENT],
         hashed=lambda count: (count, *sums_of_log(log, isolation)),
     )
     assert count == (written_count // 2 if is_committed else written_count)

@@ -213,7 +213,7 @@ def test_snapshot(measured: Measured, kafka: WarmKafka, tmp_path: Path, producer
         sequence += 1
 
     def snapshot() -> Path:
-        log.producers.take_snapshot()
+        log.state.producers.take_snapshot()
         return directory / f"{log.log_end_offset:020d}.snapshot"
 
     size = SNAPSHOT_HEADER_SIZE + ENTRY_SIZE * (producer_count + 1)

@@ -141,7 +141,7 @@ def test_last_stable_offset_of_transactions(measured: Measured, log: Opened) -> 
     title = f"LSO of {open_count:,} open transactions"
     look = {"count": 1, "unit": "looks", "growth": growth, "floor": "a word of memory: less than a call"}
     assert measured(lambda: opened_log.last_stable_offset, title=title, **look) == 0
-    assert opened_log.producers.state.transactions.ongoing_count == open_count
+    assert opened_log.state.producers.state.transactions.ongoing_count == open_count
 
 
 @pytest.fixture(scope="module", params=steps(1, 100, 10_000))

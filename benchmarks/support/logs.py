@@ -84,7 +84,7 @@ def last_values(log: PartitionLog, count: int) -> list[Any]:
 
 def written(log: PartitionLog, count: int) -> tuple[Any, list[Any]]:
     """Return the kinds of all batches, and the values at the last `count` offsets, of an open log."""
-    return kinds_of_batches(Path(log.directory.path)), last_values(log, count)
+    return kinds_of_batches(Path(log.state.directory.path)), last_values(log, count)
 
 
 def sizes_of_one(directory: Path, call: Callable[[], object]) -> Sequence[int]:

@@ -7,13 +7,12 @@ off is such a failure too, and so are bytes that were written but not counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
 
 from ..disk.names import parent
 from ..errors import KafkaStorageError, LogstoreError
-from ..kernels.append.structs import LogStruct
+from ..kernels.append.structs import FastPathStruct, LogStruct
 
 APPEND_FAILURE_TEXT = "Error while appending records to"
 
@@ -32,20 +31,20 @@ class Failure:
         name: str,
         lock: AbstractContextManager[bool],
         struct: LogStruct,
-        invalidate: Callable[[], None],
+        fast: FastPathStruct,
     ) -> None:
         """Start without a failure.
 
         Args:
             path, name: of the partition, for messages.
             struct: of the log; a nonzero `unfinished_size` in it counts as a failure.
-            invalidate: called with the lock held before each change, and when the log stops taking changes.
+            fast: of the fast path, which must bind the log anew after each change.
         """
         self.error: KafkaStorageError | None = None
         self.is_closed = False
         self._is_forked = False
         self._path, self._name = path, name
-        self._lock, self._struct, self._invalidate = lock, struct, invalidate
+        self._lock, self._struct, self._fast = lock, struct, fast
 
     @property
     def is_writable(self) -> bool:
@@ -95,7 +94,7 @@ class Failure:
             found=str(error) or type(error).__name__,
             advice=f"{first}open the log anew: it recovers what was written",
         )
-        self._invalidate()
+        self._fast.is_bound = 0
         self.error = self.error or failure
         # the first failure is the cause; later ones only follow from it
         return self.error
@@ -107,7 +106,7 @@ class Failure:
     def enter(self) -> None:
         """Begin a change: invalidate the fast path, and refuse if the log takes no changes."""
         with self._lock:
-            self._invalidate()
+            self._fast.is_bound = 0
             self.require_writable()
 
     def leave(self, failure_text: str, error: BaseException) -> None:
@@ -122,7 +121,7 @@ class Failure:
     def disown_after_fork(self, lock: AbstractContextManager[bool]) -> None:
         """Mark the log as the parent's, in the child of a fork: nothing is written or closed here."""
         self._lock = lock
-        self._invalidate()
+        self._fast.is_bound = 0
         self.error = self._forked()
         self.is_closed = self._is_forked = True
 

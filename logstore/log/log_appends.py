@@ -1,12 +1,11 @@
-"""Append methods of `PartitionLog`: each builds a request and passes it to the appender."""
+"""Append methods of `PartitionLog`: each builds a request and appends it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from functools import cached_property
 from operator import index
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import Unpack
 from weakref import ref
 
 import numpy as np
@@ -20,26 +19,33 @@ from ..folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ..folds.verification import VerificationGuard
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE
 from ..layout.record import EncodedHeaders, Headers, bytes_column, encode_headers
-from .append.appender import Appender
-from .append.columns import COLUMNS_BATCH_SIZE, append_each, column_requests
+from .append.columns import COLUMNS_BATCH_SIZE, answer_to_all, column_requests
+from .append.fast import FastPath
 from .append.records import CLIENTS, new_records_request
 from .append.request import AppendInfo, AppendRequest, BatchRequest, MarkerRequest
-from .failure import Failure
-
-if TYPE_CHECKING:
-    from .partition_log import PartitionLog
+from .append.slow import append_slowly
+from .state import LogState
 
 
 class LogAppends:
-    """The methods of `PartitionLog` that append; mixed into it."""
+    """The part of `PartitionLog` that appends.
 
-    lock: AbstractContextManager[bool]
-    failure: Failure
+    Attributes:
+        state: what the log is.
+        lock: held by every change, and by a reader only while it makes a view.
+        watchers: called once after the next append, under the lock; they must not block. The log does not keep them
+            alive: on an idle log the watchers of dropped consumers would pile up.
+    """
+
+    def __init__(self, state: LogState) -> None:
+        self.state = state
+        self.lock = state.lock
+        self.watchers: tuple[ref[Callable[[], object]], ...] = ()
 
     @cached_property
-    def appender(self) -> Appender:
-        """The entry point of all appends; created on first use."""
-        return Appender(cast("PartitionLog", self))
+    def fast(self) -> FastPath:
+        """The path of common appends; its memory is taken on first use."""
+        return FastPath(self.state)
 
     def watch(self, watcher: Callable[[], object]) -> bool:
         """Call `watcher` once, after the next append; return False if it is registered already.
@@ -48,20 +54,36 @@ class LogAppends:
         drop it without a call.
         """
         with alone_in_log(), self.lock:
-            alive = tuple(known for known in self.appender.watchers if known() is not None)
+            alive = tuple(known for known in self.watchers if known() is not None)
             is_new = ref(watcher) not in alive
-            self.appender.watchers = (*alive, ref(watcher)) if is_new else alive
+            self.watchers = (*alive, ref(watcher)) if is_new else alive
             return is_new
 
     def unwatch(self, watcher: Callable[[], object]) -> None:
         """Forget a watcher that nobody waits for any more."""
         with alone_in_log(), self.lock:
-            self.appender.watchers = tuple(known for known in self.appender.watchers if known() is not watcher)
+            self.watchers = tuple(known for known in self.watchers if known() is not watcher)
 
     def append(self, request: AppendRequest) -> AppendInfo:
         """Append a request; raises as `append_as_leader`."""
         with alone_in_log(), self.lock:
-            return self.appender.append(request)
+            return self._append(request)
+
+    def _append(self, request: AppendRequest) -> AppendInfo:
+        """Append by the fast path if it takes the request, else by the slow path. The caller holds the lock.
+
+        An interrupt loses the answer, never the state: the log is as before, as after, or takes no more appends.
+        """
+        info = self.fast.try_append(request)
+        if info is None:
+            info = append_slowly(self.state, request)
+        if self.watchers:
+            # dropped before they are called: a watcher may register itself again
+            watchers, self.watchers = self.watchers, ()
+            for known in watchers:
+                if (watcher := known()) is not None:
+                    watcher()
+        return info
 
     def append_as_leader(
         self,
@@ -132,7 +154,7 @@ class LogAppends:
         producer = producer_id, producer_epoch, base_sequence, bool(is_transactional)
         request = new_records_request((values, keys, timestamps, headers, *producer, leader_epoch, guard, *CLIENTS))
         with alone_in_log(), self.lock:
-            return self.appender.append(request)
+            return self._append(request)
 
     def append_columns(
         self,
@@ -158,10 +180,11 @@ class LogAppends:
             InvalidRecordError, InvalidTimestampError, RecordTooLargeError, UsageError: nothing is written.
             LogstoreError: as `append_as_leader`; the batches before the refused one stay appended.
         """
-        log = cast("PartitionLog", self)
         with alone_in_log(), self.lock:
-            self.failure.require_writable()
-            return append_each(log, column_requests(log, columns, batch_size, leader_epoch, guard, sent))
+            state = self.state
+            state.failure.require_writable()
+            requests = column_requests(state, columns, batch_size, leader_epoch, guard, sent)
+            return answer_to_all(list(map(self._append, requests)), state.log_start_offset)
 
     def append_end_transaction(
         self,

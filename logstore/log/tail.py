@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,9 +22,7 @@ from ..kernels.decode import records as decode
 from ..kernels.decode.tail import BATCH_CAPACITY, RECORD_CAPACITY, TailStruct, decode_tail
 from ..kernels.scan import batches as scan
 from ..model import FetchIsolation
-
-if TYPE_CHECKING:
-    from .partition_log import PartitionLog
+from .state import LogState
 
 SIZE_MAX = 64 * 1024  # bytes
 _SPARE_COUNT_MAX = 4
@@ -65,18 +62,18 @@ _spare: deque[_Decoder] = deque(maxlen=_SPARE_COUNT_MAX)  # append and pop are a
 
 
 def read_tail(
-    log: PartitionLog, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int
+    state: LogState, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int
 ) -> Records | None:
     """Return all records from an offset to the end that `isolation` sets, or None if they are not for this reader.
 
     Args:
         size_max: bytes of a fetch.
     """
-    with alone_in_log(), log.lock:
-        offsets, active = log.offsets, log.active
+    with alone_in_log(), state.lock:
+        active = state.active
         is_committed = isolation is FetchIsolation.READ_COMMITTED
-        end_offset = offsets.last_stable_offset if is_committed else offsets.struct.high_watermark
-        if not max(active.base_offset, offsets.struct.log_start_offset) <= start_offset < end_offset:
+        end_offset = state.last_stable_offset if is_committed else state.struct.high_watermark
+        if not max(active.base_offset, state.struct.log_start_offset) <= start_offset < end_offset:
             return None
         descriptor, (_, position) = active.descriptor, active.offset_index.lookup(start_offset)
         size = active.size - position

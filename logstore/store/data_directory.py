@@ -193,11 +193,11 @@ class DataDirectory(Host):
             self._metadata.close()
         except LogstoreError as error:
             errors.append(error)
-        written = {key: log for key, log in logs.items() if log.failure.error is None}
+        written = {key: log for key, log in logs.items() if log.is_closed_in_order}
         self._checkpoints.write(RECOVERY_POINT_FILE_NAME, lambda: (written, waiting))
         self._checkpoints.write(LOG_START_OFFSET_FILE_NAME, lambda: (logs, waiting))
         self._checkpoints.write(HIGH_WATERMARK_FILE_NAME, lambda: (logs, waiting))
         if errors:
             raise errors[0]
-        if is_whole and self.is_reconciled and len(written) == len(logs) and self._metadata.log.failure.error is None:
+        if is_whole and self.is_reconciled and len(written) == len(logs) and self._metadata.log.is_closed_in_order:
             write_clean_shutdown(self._seam, self.path, self._metadata.image.brokers[self.node_id].broker_epoch)

@@ -214,7 +214,7 @@ class Partitions:
     def stop_cleaning(self) -> None:
         """Make rounds of cleaning abort, as the logs are about to be closed."""
         for log in self.logs.values():
-            log.is_cleaning_stopped = True
+            log.stop_cleaning()
 
     def close_all(self) -> list[LogstoreError]:
         """Close every log, whatever becomes of the others; return the errors. No log is opened any more.

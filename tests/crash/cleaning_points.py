@@ -33,11 +33,11 @@ def cleaning_points(seed: str, place: Path) -> Iterator[Point]:
     log = opened(directory, config, NOW, was_clean=True, seam=disk)
     states, rounds, end_offset = [batches_of(log)], [], log.log_end_offset
     for now_ms in (NOW, LATER):
-        old_bases = log.segments.base_offsets
+        old_bases = log.state.segments.base_offsets
         log.clean(log.cleanable(None, now_ms), now_ms)
         log.remove_deleted_files(now_ms)
         states.append(batches_of(log))
-        rounds.append(Round(states[-2], states[-1], old_bases, [*log.segments.base_offsets, end_offset]))
+        rounds.append(Round(states[-2], states[-1], old_bases, [*log.state.segments.base_offsets, end_offset]))
     log.close()
     yield from points_of(disk, config, end_offset, lambda found: any(round_.may_leave(found) for round_ in rounds))
 
@@ -64,7 +64,7 @@ def laid_out(seed: str, place: Path) -> tuple[LogConfig, Path]:
 
 def delete_all(log: PartitionLog) -> None:
     """Segment after segment, the active one too."""
-    for segment in list(log.segments)[1:]:
+    for segment in list(log.state.segments)[1:]:
         log.increment_log_start_offset(segment.base_offset)
         log.delete_old_segments(NOW)
     log.remove_deleted_files(NOW)

@@ -185,7 +185,7 @@ def open_log(
 
 def content(log: PartitionLog) -> bytes:
     """All its batches."""
-    return b"".join(segment.data.tobytes() for segment in log.segments)
+    return b"".join(segment.data.tobytes() for segment in log.state.segments)
 
 
 def lay_out(survivor: Survivor, place: Path) -> Path:

@@ -286,7 +286,7 @@ class TransactionWorld(StoreWorld):
         except UsageError:
             raise  # the store is closed
         except LogstoreError as error:
-            if not any(self.store.log(*place).failure.error for place in self._all_places()):
+            if not any(self.store.log(*place).state.failure.error for place in self._all_places()):
                 self.problems.append(f"a new producer of the transactional id raises {described(error)}")
 
     def _all_places(self) -> list[tuple[str, int]]:

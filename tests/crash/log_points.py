@@ -114,13 +114,13 @@ def check(promise: Promise, written: bytes, may_have_gap: bool, directory: Path,
     assert written.startswith(found)
     assert log.log_end_offset >= (promise.end_offset if is_kept else promise.flushed)
     known = known_of(found)
-    assert log.epochs.entries == known.epochs
-    sequences = {producer.producer_id: producer.batches[-1].last_sequence for producer in log.producers.state}
+    assert log.state.epochs.entries == known.epochs
+    sequences = {producer.producer_id: producer.batches[-1].last_sequence for producer in log.state.producers.state}
     assert sequences == {producer_id: last for producer_id, (_, last, _) in known.last_batches.items()}
     check_transactions(log, known)
     for base_offset, _, batch in known.last_batches.values():
         sent = np.frombuffer(bytes(AFTER_OFFSET) + batch[AFTER_OFFSET:], np.uint8)
-        info = log.append_as_leader(sent, leader_epoch=max(log.epochs.entries)[0])
+        info = log.append_as_leader(sent, leader_epoch=max(log.state.epochs.entries)[0])
         assert (info.is_duplicate, info.first_offset) == (True, base_offset)
     assert content(log) == found
     log.close()
@@ -160,7 +160,7 @@ def check_transactions(log: PartitionLog, known: Known) -> None:
     first_unstable = min(known.open_transactions.values(), default=None)
     assert log.first_unstable_offset == first_unstable
     assert log.last_stable_offset == (log.log_end_offset if first_unstable is None else first_unstable)
-    indexes = [segment.transaction_index for segment in log.segments]
+    indexes = [segment.transaction_index for segment in log.state.segments]
     columns = [(index.producer_ids, index.first_offsets, index.last_offsets) for index in indexes]
     entries = [entry for three in columns for entry in zip(*(column.tolist() for column in three), strict=True)]
     assert entries == known.aborted

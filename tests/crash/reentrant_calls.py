@@ -77,18 +77,18 @@ def _strange_values(values: list[bytes], inner: Callable[[], object]) -> list[by
 
 
 def _clock(world: LogWorld, inner: Callable[[], object]) -> None:
-    clock, calls = world.log.now_ms, [inner]
+    clock, calls = world.log.state.host.now_ms, [inner]
 
     def now_ms() -> int:
         if calls:
             calls.pop()()
         return clock()
 
-    world.log.now_ms = now_ms
+    world.log.state.host = world.log.state.host._replace(now_ms=now_ms)
     try:
         _append(world, lambda values: {})
     finally:
-        world.log.now_ms = clock
+        world.log.state.host = world.log.state.host._replace(now_ms=clock)
 
 
 def _columns(world: LogWorld, inner: Callable[[], object]) -> None:

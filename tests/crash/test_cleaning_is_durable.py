@@ -46,8 +46,8 @@ def test_the_indexes_of_a_cleaned_segment_are_on_the_disk_before_it_is_in_its_pl
     """Below the recovery point nothing would make them anew."""
     log, disk = laid_out(tmp_path, "compact")
     log.clean(log.cleanable(None, NOW), NOW)
-    log_path, end_offset, cleaned = Path(log.directory.path), log.log_end_offset, {}
-    for base_offset in log.segments.base_offsets[:-1]:
+    log_path, end_offset, cleaned = Path(log.state.directory.path), log.log_end_offset, {}
+    for base_offset in log.state.segments.base_offsets[:-1]:
         content = (log_path / f"{base_offset:020d}.log").read_bytes()
         cleaned[base_offset] = (content, side_files(log_path, base_offset))
     assert all(cleaned[0][1].values()), "the index, the time index and the transaction index have entries"
@@ -86,7 +86,7 @@ def test_deleted_segments_stay_away_when_retention_has_returned(base_offset: int
     end_offset = log.log_end_offset
     log.close()
     again = reopened(directory, log.config, end_offset)
-    assert (again.log_start_offset, again.segments.base_offsets[0]) == (base_offset, base_offset)
+    assert (again.log_start_offset, again.state.segments.base_offsets[0]) == (base_offset, base_offset)
     again.close()
 
 

@@ -222,7 +222,7 @@ def retained(directory: Path, config: LogConfig, question: dict[str, Any]) -> di
         if question["deleteTo"] is not None:
             log.increment_log_start_offset(question["deleteTo"])
         answer["deleted"] = len(log.delete_old_segments(question["now"]))
-        answer["segments"] = log.segments.base_offsets
+        answer["segments"] = log.state.segments.base_offsets
     except LogstoreError as error:
         answer["error"] = f"{error.java_class}: {JUDGED.words(str(error.message))}"
     answer["logStart"] = log.log_start_offset

@@ -23,6 +23,7 @@ from logstore.kernels.scan.crc32c import crc32c
 from logstore.layout.file_names import parse_partition_directory
 from logstore.log.load.loader import LoadSettings, LogLoader
 from logstore.log.segment.writable_folder import WritableFolder
+from logstore.log.state import LogState
 from logstore.model import FetchIsolation
 from logstore.view.offset_for_timestamp import offset_for_timestamp
 from logstore.view.read import ReadBounds, read
@@ -62,7 +63,7 @@ Answer = dict[str, Any]
 class Ours:
     """A directory that was loaded here as UnifiedLog loads it there."""
 
-    loader: LogLoader
+    state: LogState
     topic_partition: str
 
     @classmethod
@@ -79,18 +80,16 @@ class Ours:
         topic_partition = f"{name.topic}-{name.partition}"
         loader = LogLoader(WritableFolder(str(directory), UnsyncedSeam()), topic_partition, settings)
         loader.load()
-        return cls(loader, topic_partition)
+        return cls(loader.state, topic_partition)
 
     def bounds(self) -> ReadBounds:
         """With everything replicated."""
-        start, end = self.loader.start_offset, self.loader.end_offset
-        unstable = self.loader.first_unstable_offset()
-        stable = end if unstable is None else min(unstable, end)
-        return ReadBounds(self.topic_partition, start, end, end, stable)
+        start, end = self.state.log_start_offset, self.state.log_end_offset
+        return ReadBounds(self.topic_partition, start, end, end, self.state.last_stable_offset)
 
     def read(self, bounds: ReadBounds, offset: int, max_size: int, isolation: str, min_one: bool) -> Answer:
         try:
-            found = read(self.loader.segments, bounds, offset, max_size, ISOLATIONS[isolation], min_one_message=min_one)
+            found = read(self.state.segments, bounds, offset, max_size, ISOLATIONS[isolation], min_one_message=min_one)
         except LogstoreError as error:
             return {"error": text_of(error)}
         assert found.data.flags.writeable is False or not found.data.size
@@ -105,13 +104,13 @@ class Ours:
 
     def goes_back(self) -> bool:
         """Whether damage let a batch begin before the last one ends."""
-        tables = [scan(segment.data) for segment in self.loader.segments]
+        tables = [scan(segment.data) for segment in self.state.segments]
         return any((table.base_offset[1:] <= table.last_offset[:-1]).any() for table in tables)
 
     def consume(self, bounds: ReadBounds, offset: int, max_size: int, isolation: str) -> Answer:
         """All that a consumer gets from an offset on; ours takes a whole segment at a time, whatever `max_size`."""
         assert max_size > 0
-        reader = RecordReader(self.loader.segments, bounds, offset, ISOLATIONS[isolation])
+        reader = RecordReader(self.state.segments, bounds, offset, ISOLATIONS[isolation])
         records: list[Record] = []
         error = None
         try:
@@ -128,7 +127,7 @@ class Ours:
 
     def time(self, bounds: ReadBounds, timestamp: int) -> list[int | None] | Answer | None:
         try:
-            found = offset_for_timestamp(self.loader.segments, bounds, self.loader.epochs, timestamp)
+            found = offset_for_timestamp(self.state.segments, bounds, self.state.epochs, timestamp)
         except LogstoreError as error:
             return {"error": text_of(error)}
         return None if found is None else list(found)
@@ -147,8 +146,8 @@ def plain(field: Any) -> Any:
 
 def with_reads(question: Question, ours: Ours, dice: Dice, *, is_damaged: bool) -> Question:
     """The question with reads and times drawn for what is in the directory."""
-    start, end = ours.loader.start_offset, ours.loader.end_offset
-    edges = [edge for base in ours.loader.segments.base_offsets for edge in (base - 1, base)]
+    start, end = ours.state.log_start_offset, ours.state.log_end_offset
+    edges = [edge for base in ours.state.segments.base_offsets for edge in (base - 1, base)]
     offsets = [*edges, start - 1, start, end - 1, end, end + 1]
     reads = []
     for _ in range(READ_COUNT):
@@ -159,10 +158,10 @@ def with_reads(question: Question, ours: Ours, dice: Dice, *, is_damaged: bool) 
     # what is behind the last good batch of a segment is only seen by a fetch that is large enough
     sizes = SIZES[-1:] if is_damaged else SIZES[1:]
     # of a set of old messages Kafka looks only at those that it gives, ours at all
-    may_skip = not any(segment.data.size > MAGIC_AT and segment.data[MAGIC_AT] < 2 for segment in ours.loader.segments)
+    may_skip = not any(segment.data.size > MAGIC_AT and segment.data[MAGIC_AT] < 2 for segment in ours.state.segments)
     consumers = [
         [dice.between(start, end) if dice.chance(50) and may_skip else start, dice.choose(sizes), isolation]
-        for isolation in (ISOLATIONS if may_skip or start in ours.loader.segments.base_offsets else ())
+        for isolation in (ISOLATIONS if may_skip or start in ours.state.segments.base_offsets else ())
     ]
     asked = {"reads": reads, "times": times, "consumers": consumers}
     return {**question, "highWatermark": None, **asked}
@@ -192,14 +191,17 @@ def disagreements(
 
 
 def differences(ours: Ours, question: Question, answer: Answer) -> list[str]:
-    if "error" in answer or answer["bounds"][:2] != [ours.loader.start_offset, ours.loader.end_offset]:
+    if "error" in answer or answer["bounds"][:2] != [
+        ours.state.log_start_offset,
+        ours.state.log_end_offset,
+    ]:
         return []  # as above; of damage that Kafka makes worse
     bounds = ours.bounds()
     asked = [(kind, each) for kind in ("reads", "times", "consumers") for each in question[kind]]
     mine = [ours.read(bounds, *each) for each in question["reads"]]
     mine += [ours.time(bounds, each) for each in question["times"]]
     mine += [ours.consume(bounds, *each) for each in question["consumers"]]
-    if any(segment.problem is not None for segment in ours.loader.segments):
+    if any(segment.problem is not None for segment in ours.state.segments):
         mine[len(question["reads"]) + SPECIAL_TIMES.index(MAX_TIMESTAMP)] = answer["times"][
             SPECIAL_TIMES.index(MAX_TIMESTAMP)
         ]
@@ -257,7 +259,7 @@ def is_cautious(expected: Any, found: Any) -> bool:
 def without_place(expected: Any, question: Question, ours: Ours) -> Any:
     """Kafka's answer with our directory in it."""
     if isinstance(expected, dict) and expected.get("error"):
-        first = ours.loader.segments.first
+        first = ours.state.segments.first
         assert first is not None
         return {**expected, "error": expected["error"].replace(question["directory"], first.directory.path)}
     return expected

@@ -57,7 +57,7 @@ class WorkloadLog:
             self.log.remove_deleted_files(self.now + LONG_MS)
             self.log.close()
         else:
-            self.log.active.release()
+            self.log.state.active.release()
         return {"answers": answers, "end": end}
 
     def _open(self, *, clean: bool, log_start: int, recovery_point: int) -> PartitionLog:
@@ -172,7 +172,7 @@ class WorkloadLog:
         if clean:
             old.close()
         else:
-            old.active.release()
+            old.state.active.release()
         self.is_open = False
         self.log = self._open(
             clean=clean,
@@ -194,8 +194,8 @@ class WorkloadLog:
             "highWatermark": log.high_watermark,
             "lastStableOffset": log.last_stable_offset,
             "recoveryPoint": log.recovery_point,
-            "segments": len(log.segments),
-            "producers": len(log.producers.state),
+            "segments": len(log.state.segments),
+            "producers": len(log.state.producers.state),
         }
 
 
@@ -204,16 +204,16 @@ def described(log: PartitionLog) -> Answer:
     told = RecoveredLog(
         topic="t",
         partition=0,
-        path=log.directory.path,
+        path=log.state.directory.path,
         topic_id=log.topic_id,
         log_start_offset=log.log_start_offset,
         log_end_offset=log.log_end_offset,
         last_stable_offset=log.last_stable_offset,
         high_watermark=log.high_watermark,
         recovery_point=log.recovery_point,
-        segments=tuple(map(describe_segment, log.segments)),
-        leader_epochs=tuple(log.epochs.entries),
-        producers=tuple(sorted(log.producers.state, key=lambda producer: producer.producer_id)),
+        segments=tuple(map(describe_segment, log.state.segments)),
+        leader_epochs=tuple(log.state.epochs.entries),
+        producers=tuple(sorted(log.state.producers.state, key=lambda producer: producer.producer_id)),
         removals=(),
         repairs=(),
     )

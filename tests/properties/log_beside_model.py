@@ -146,7 +146,7 @@ class LogBesideModel(RuleBasedStateMachine):
     def producers_agree(self) -> None:
         if not hasattr(self, "log"):
             return
-        known = {producer.producer_id: producer for producer in self.log.producers.state}
+        known = {producer.producer_id: producer for producer in self.log.state.producers.state}
         for producer_id, expected in self.model.producers().items():
             if producer_id in self.retired:
                 continue

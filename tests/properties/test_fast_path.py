@@ -23,9 +23,9 @@ from logstore.config.topic import parse_config
 from logstore.disk.seam import Seam
 from logstore.errors import KafkaStorageError, LogstoreError, UsageError
 from logstore.folds.producer_update import AppendOrigin
+from logstore.log import log_appends
 from logstore.log.append.records import RecordsRequest
 from logstore.log.append.request import AppendInfo
-from logstore.log.append.slow import SlowPath
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.kafka.append_cases import NOW, Case, random_case
@@ -153,7 +153,7 @@ def test_batches_of_all_kinds_are_answered_by_both_paths_alike(numbers: list[int
             Path(place, name).mkdir()
             log = open_fast_or_slow(Path(place, name, "t-0"), cases[0].config, Clock(NOW), is_fast=name == "fast")
             answers.append([answer for case in cases for answer in _answers(log, case)])
-            contents.append(log.segments.last.data.tobytes())
+            contents.append(log.state.segments.last.data.tobytes())
             log.close()
     assert answers[0] == answers[1]
     assert contents[0] == contents[1]
@@ -161,7 +161,7 @@ def test_batches_of_all_kinds_are_answered_by_both_paths_alike(numbers: list[int
 
 def _answers(log: PartitionLog, case: Case) -> Iterator[object]:
     """What the log makes of the batch, of the leader that wrote last and of the case's."""
-    for leader_epoch in (log.epochs.entries[-1][0] if log.epochs.entries else 0, case.leader_epoch):
+    for leader_epoch in (log.state.epochs.entries[-1][0] if log.state.epochs.entries else 0, case.leader_epoch):
         data, before = np.frombuffer(case.data, np.uint8).copy(), case.data
         try:
             yield log.append_as_leader(
@@ -182,12 +182,12 @@ def log(tmp_path: Path) -> Iterator[PartitionLog]:
 
 def test_the_common_append_goes_the_fast_path(log: PartitionLog) -> None:
     request = RecordsRequest([b"v"], [b"k"], [1000], None, 5, 0, 1, False, 0, None)
-    answer = log.appender.fast.try_append(request)
+    answer = log.fast.try_append(request)
     assert answer == AppendInfo(1, 1, 1000, -1, 0, 1, False)
 
 
 def test_the_common_batch_goes_the_fast_path(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SlowPath, "append", None)
+    monkeypatch.setattr(log_appends, "append_slowly", None)
     for sequence in (1, 2):
         rows = [(b"k", b"v", 1000, ())]
         header: dict[str, Any] = {"producer_id": 5, "producer_epoch": 0, "base_sequence": sequence}
@@ -199,7 +199,7 @@ def test_fast_path_notices_what_was_changed_in_between(log: PartitionLog) -> Non
     log.append_records([b"v"], producer_id=5, producer_epoch=0, base_sequence=1)
     log.roll()
     log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=2)
-    assert [segment.size for segment in log.segments] == [142, 69]
+    assert [segment.size for segment in log.state.segments] == [142, 69]
     log.truncate_fully_and_start_at(1)
     assert log.append_records([b"again"], producer_id=5, producer_epoch=0, base_sequence=1).first_offset == 1
     log.update_config(parse_config({"max.message.bytes": "10"}))
@@ -215,10 +215,10 @@ def test_an_epoch_that_a_refused_batch_left_begins_where_the_next_batch_is(tmp_p
     too_large[:16] = struct.pack(">qii", 2, len(too_large) - 12, 0)
     with pytest.raises(LogstoreError, match="exceeds the maximum configured segment size"):
         log.append_as_leader(too_large, origin=AppendOrigin.REPLICATION)
-    assert log.epochs.entries == [(0, 2)]
+    assert log.state.epochs.entries == [(0, 2)]
     log.append_records([b"v"])
     log.append_records([b"v"])
-    assert log.epochs.entries == [(0, 0)]
+    assert log.state.epochs.entries == [(0, 0)]
 
 
 def test_a_seam_that_writes_sees_every_write_and_the_systems_own_is_called_by_the_kernel(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_seam_that_writes_sees_every_write_and_the_systems_own_is_called_by_th
     log = open_fast_or_slow(tmp_path / "t-0", {}, Clock(START_MS), is_fast=True, seam=lazy)
     for number in range(7):
         assert log.append_records([b"v"]).last_offset == number
-    assert (lazy.call_count, log.active.size) == (6, 7 * 69)  # the first one begins the epoch, the slow path
+    assert (lazy.call_count, log.state.active.size) == (6, 7 * 69)  # the first one begins the epoch, the slow path
     log.close()
 
 
@@ -262,7 +262,7 @@ from tests.support.fast_and_slow import open_fast_or_slow
 log = open_fast_or_slow(Path("t-0"), {}, Clock(), is_fast=True)
 log.append_records([b"v"])
 reading, writing = os.pipe()
-os.dup2(writing, log.active.descriptor)
+os.dup2(writing, log.state.active.descriptor)
 os.close(writing)
 reader = threading.Timer(0.1, lambda: [os.read(reading, 1 << 16) for _ in range(20)])
 reader.start()
@@ -282,12 +282,12 @@ def test_other_threads_run_while_the_system_writes(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is there on Linux only")
 def test_an_error_of_the_systems_write_ends_the_writing(log: PartitionLog) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, log.active.descriptor)
+    os.dup2(full, log.state.active.descriptor)
     os.close(full)
     with pytest.raises(KafkaStorageError, match="Error while appending records to t-0") as refused:
         log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=1)
     assert refused.value.found == "No space left on device; at /dev/full"
-    assert (log.log_end_offset, log.active.size) == (1, 73)
+    assert (log.log_end_offset, log.state.active.size) == (1, 73)
     with pytest.raises(KafkaStorageError, match="already offline"):
         log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=1)
 
@@ -297,14 +297,24 @@ def test_a_write_that_fails_counts_for_nothing_and_ends_the_writing(tmp_path: Pa
     log = open_fast_or_slow(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(START_MS), is_fast=True, seam=seam)
     for sequence in range(3):
         log.append_records([b"v"], producer_id=5, producer_epoch=0, base_sequence=sequence)
-    before = (log.log_end_offset, log.high_watermark, log.active.size, len(log.active.indexes.offset_entries))
+    before = (
+        log.log_end_offset,
+        log.high_watermark,
+        log.state.active.size,
+        len(log.state.active.indexes.offset_entries),
+    )
     seam.is_full = True
     with pytest.raises(KafkaStorageError, match="Error while appending records to t-0"):
         log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=3)
-    assert before == (log.log_end_offset, log.high_watermark, log.active.size, len(log.active.indexes.offset_entries))
+    assert before == (
+        log.log_end_offset,
+        log.high_watermark,
+        log.state.active.size,
+        len(log.state.active.indexes.offset_entries),
+    )
     seam.is_full = False
     with pytest.raises(KafkaStorageError, match="already offline"):
         log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=3)
-    producer = log.producers.state.get(5)
+    producer = log.state.producers.state.get(5)
     assert producer is not None
     assert producer.batches[-1].last_sequence == 2

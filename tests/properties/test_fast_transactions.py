@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.errors import KafkaStorageError, LogstoreError
+from logstore.log import log_appends
 from logstore.log.append.fast import FastPath
 from logstore.log.append.request import AppendInfo
-from logstore.log.append.slow import SlowPath
 from logstore.log.partition_log import PartitionLog
 from tests.support.clock import Clock
 from tests.support.fast_and_slow import CONFIGS, START_MS, open_fast_or_slow
@@ -62,7 +62,7 @@ def run(path: Path, config: dict[str, str], script: list[Any], *, is_fast: bool)
         except LogstoreError as error:
             answers.append((type(error), error.message))
         answers.append((log.log_end_offset, log.last_stable_offset, log.high_watermark, log.recovery_point, log.size))
-        state = log.producers.state
+        state = log.state.producers.state
         asked = {one: state.verification.get(one) for one in PRODUCER_IDS}
         waiting = {one: replace(known, guard=None) for one, known in asked.items() if known is not None}  # type: ignore[arg-type]
         assert len(waiting) == len(state.verification)
@@ -73,7 +73,7 @@ def run(path: Path, config: dict[str, str], script: list[Any], *, is_fast: bool)
 
 def _opened(path: Path, config: dict[str, str], clock: Clock, *, is_fast: bool) -> PartitionLog:
     log = open_fast_or_slow(path, config, clock, is_fast=is_fast)
-    log.producers.state.requires_verification = True
+    log.state.producers.state.requires_verification = True
     return log
 
 
@@ -156,12 +156,12 @@ def log(tmp_path: Path) -> Iterator[PartitionLog]:
 
 
 def test_a_commit_goes_the_fast_path(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SlowPath, "append", None)
+    monkeypatch.setattr(log_appends, "append_slowly", None)
     for offset in range(1, 20, 2):
         assert end(log) == AppendInfo(offset, offset, 1000, -1, 0, 1, False)
         assert log.last_stable_offset == offset + 1
         write(log, (offset + 1) // 2)
-    assert log.active.transaction_index.entry_count == 0
+    assert log.state.active.transaction_index.entry_count == 0
 
 
 def test_an_abort_is_indexed(log: PartitionLog) -> None:
@@ -169,24 +169,24 @@ def test_an_abort_is_indexed(log: PartitionLog) -> None:
         assert end(log, is_commit=False).first_offset == offset
         assert log.last_stable_offset == offset + 1
         write(log, (offset + 1) // 2)
-    assert log.active.transaction_index.entry_count == 10
+    assert log.state.active.transaction_index.entry_count == 10
 
 
 def test_the_first_batch_of_a_transaction_goes_the_fast_path(
     log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     end(log)
-    log.producers.state.requires_verification = True
-    log.invalidate_fast_path()
+    log.state.producers.state.requires_verification = True
+    log.state.invalidate()
     log.append_records([b"bind"])
-    monkeypatch.setattr(SlowPath, "append", None)
+    monkeypatch.setattr(log_appends, "append_slowly", None)
     monkeypatch.setattr(FastPath, "_bind", None)
     for sequence in range(1, 4):
         guard = log.begin_verification(5, sequence=sequence, producer_epoch=0, supports_epoch_bump=False)
         assert guard is not None
         producer = {"producer_id": 5, "producer_epoch": 0, "base_sequence": sequence, "is_transactional": True}
         assert log.append_records([b"v"], guard=guard, **producer).last_offset == 2 * sequence + 1
-        assert len(log.producers.state.verification) == 0
+        assert len(log.state.producers.state.verification) == 0
         end(log)
 
 
@@ -199,11 +199,11 @@ def test_a_transaction_from_before_a_restart_goes_the_fast_path_too(
     log.close()
     log = open_fast_or_slow(tmp_path / "t-0", {}, Clock(START_MS), is_fast=True)
     assert (log.first_unstable_offset, log.last_stable_offset) == (1, 1)
-    monkeypatch.setattr(SlowPath, "append", None)
+    monkeypatch.setattr(log_appends, "append_slowly", None)
     log.append_records([b"v"])
     assert (log.first_unstable_offset, log.last_stable_offset) == (1, 1)
     log.roll()
-    log.offsets.follow_end()
+    log.state.follow_end()
     assert (log.first_unstable_offset, log.last_stable_offset) == (1, 1)
     assert end(log).first_offset == 3
     assert (log.first_unstable_offset, log.last_stable_offset) == (None, 4)
@@ -228,15 +228,25 @@ def test_a_write_that_fails_counts_for_nothing_and_ends_the_writing(tmp_path: Pa
     seam = FullDisk()
     log = open_fast_or_slow(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(START_MS), is_fast=True, seam=seam)
     write(log, 0)
-    before = (log.log_end_offset, log.high_watermark, log.active.size, len(log.active.indexes.offset_entries))
+    before = (
+        log.log_end_offset,
+        log.high_watermark,
+        log.state.active.size,
+        len(log.state.active.indexes.offset_entries),
+    )
     seam.is_full = True
     with pytest.raises(KafkaStorageError, match="Error while appending records to t-0"):
         end(log)
-    assert before == (log.log_end_offset, log.high_watermark, log.active.size, len(log.active.indexes.offset_entries))
+    assert before == (
+        log.log_end_offset,
+        log.high_watermark,
+        log.state.active.size,
+        len(log.state.active.indexes.offset_entries),
+    )
     seam.is_full = False
     with pytest.raises(KafkaStorageError, match="already offline"):
         end(log)
-    producer = log.producers.state.get(5)
+    producer = log.state.producers.state.get(5)
     assert producer is not None
     assert producer.current_txn_first_offset == 0
 

@@ -41,7 +41,7 @@ class BoundsBesideModel(ProducersBesideModel):
         if was_clean:
             self.log.close()
         else:
-            self.log.active.release()
+            self.log.state.active.release()
         self.log = self.opened(was_clean=was_clean, recovery_point=self.log.recovery_point)
         self.read_producers_from_disk(forgets=forgets)
 
@@ -83,10 +83,10 @@ class BoundsBesideModel(ProducersBesideModel):
 
     def _delete_segments_below_the_start(self, *, is_late: bool) -> None:
         """All but the last; their files go some time later, which a restart may not wait for."""
-        before = self.log.segments.base_offsets
+        before = self.log.state.segments.base_offsets
         count = sum(next_base <= self.model.start_offset for next_base in before[1:])
         assert [each.base_offset for each in self.log.delete_old_segments(self.now_ms)] == before[:count]
-        assert self.log.segments.base_offsets == before[count:]
+        assert self.log.state.segments.base_offsets == before[count:]
         if is_late:
             self.log.remove_deleted_files(self.now_ms + 2 * DELETE_DELAY_MS)  # the clock may have gone back
             assert [int(path.stem) for path in sorted((self.place / "t-0").glob("*.log*"))] == before[count:]
@@ -113,7 +113,7 @@ class BoundsBesideModel(ProducersBesideModel):
     @rule(ago_ms=st.integers(-5, 100))
     def look_for_a_time(self, ago_ms: int) -> None:
         found = self.log.offset_for_timestamp(self.now_ms - ago_ms)
-        expected = self.model.first_at_or_after(self.now_ms - ago_ms, self.log.segments.base_offsets)
+        expected = self.model.first_at_or_after(self.now_ms - ago_ms, self.log.state.segments.base_offsets)
         assert (found and (found.timestamp, found.offset)) == expected
 
 

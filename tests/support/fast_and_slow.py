@@ -34,5 +34,5 @@ def open_fast_or_slow(
     """Open a log of all kinds of producers, without the fast path unless `is_fast`."""
     log = open_partition_log(path, config, time_ms=clock(), seam=seam, now_ms=clock, requires_verification=False)
     if not is_fast:
-        log.appender.fast.try_append = lambda _: None  # type: ignore[method-assign, assignment]
+        log.fast.try_append = lambda _: None  # type: ignore[method-assign, assignment]
     return log

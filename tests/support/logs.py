@@ -65,7 +65,7 @@ def numbered_values(log: ReadableLog) -> list[tuple[int, bytes | None]]:
 def batches_of(log: PartitionLog) -> Batches:
     """All batches of the log's files, as they stand there."""
     found = []
-    for segment in log.segments:
+    for segment in log.state.segments:
         table = scan(segment.data)
         for row in map(table.row, range(len(table))):
             data = segment.data[row["position"] : row["position"] + row["size"]]

@@ -152,11 +152,11 @@ def started(directory: Path, topics: Mapping[str, int], *, was_clean: bool = Fal
 @contextmanager
 def offline(log: PartitionLog) -> Iterator[None]:
     """Let a log refuse all appends, as after an error of the disk."""
-    log.failure.error = KafkaStorageError("the disk is full")
-    log.invalidate_fast_path()
+    log.state.failure.error = KafkaStorageError("the disk is full")
+    log.state.invalidate()
     yield
-    log.failure.error = None
-    log.invalidate_fast_path()
+    log.state.failure.error = None
+    log.state.invalidate()
 
 
 def state_log(store: SmallStore, transactional_id: str) -> PartitionLog:

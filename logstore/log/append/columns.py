@@ -6,7 +6,7 @@ leader writes for a producer with this `batch.size`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,13 +23,13 @@ from ...kernels.rules import is_timestamp_in_range
 from ...kernels.scan import batches as fields
 from ...layout.batch import BASE_OFFSET, NO_TIMESTAMP
 from ...model import Codec, TimestampType
+from ..state import LogState
 from .analyze import analyze
 from .request import AppendInfo
 from .rules import ValidationRules
 from .validate import Validated, validate
 
 if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
     from .fast import FastPath
 
 COLUMNS_BATCH_SIZE = 1 << 20  # bytes
@@ -58,10 +58,10 @@ class BuiltRequest(NamedTuple):
         verification = fast.verification_of(self.row[fields.PRODUCER_ID], self.guard)
         return b"" if fast.put(BUILT, now_ms, self.leader_epoch, self.origin, verification) else None
 
-    def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
+    def numbered(self, state: LogState, now_ms: int) -> Validated | None:
         """See `AppendRequest`; the offset differs from the built one if earlier batches were duplicates."""
         table = BatchTable(self.row.reshape(-1, 1).copy(), 1, fields.END, self.data.size)
-        first_offset = log.log_end_offset
+        first_offset = state.log_end_offset
         table.matrix[fields.POSITION, 0] = 0
         table.matrix[fields.BASE_OFFSET, 0] = first_offset
         self.data[BASE_OFFSET : BASE_OFFSET + 8] = np.frombuffer(first_offset.to_bytes(8, "big"), np.uint8)
@@ -71,7 +71,7 @@ class BuiltRequest(NamedTuple):
 
 
 def column_requests(
-    log: PartitionLog,
+    state: LogState,
     columns: RecordColumns,
     batch_size: int,
     leader_epoch: int,
@@ -81,7 +81,7 @@ def column_requests(
     """Yield the batches of `PartitionLog.append_columns`; the caller appends each before it asks for the next."""
     if not len(columns):
         return
-    now_ms, rules = log.now_ms(), log.rules
+    now_ms, rules = state.host.now_ms(), state.rules
     is_log_append_time = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
     log_append_time = now_ms if is_log_append_time else NO_TIMESTAMP
     codec, level = sent.get("codec", Codec.NONE), sent.get("level")
@@ -90,7 +90,7 @@ def column_requests(
         **sent,
         "is_control": False,
         "delete_horizon_ms": None,
-        "base_offset": log.log_end_offset,
+        "base_offset": state.log_end_offset,
         "codec": target,
         "level": rules.level(target) if level is None or target is not codec else level,
         "timestamp_type": rules.timestamp_type,
@@ -101,7 +101,7 @@ def column_requests(
     stamped = columns.stamped(now_ms)
     if not _are_records_welcome(columns, rules, now_ms):
         _refuse(stamped, batch_size, arguments, rules, now_ms)
-    for built in _built(stamped, batch_size, arguments, rules, lambda: log.active.size):
+    for built in _built(stamped, batch_size, arguments, rules, lambda: state.active.size):
         for row in range(len(built.table)):
             batch = _batch(built.data, built.table, row)
             yield BuiltRequest(batch, built.table.matrix[:, row], log_append_time, leader_epoch, guard)
@@ -124,11 +124,10 @@ def _built(
     return parts
 
 
-def append_each(log: PartitionLog, requests: Iterable[BuiltRequest]) -> AppendInfo:
-    """Append the requests in order; return one answer for all, see `PartitionLog.append_columns`."""
-    infos = [log.appender.append(request) for request in requests]
+def answer_to_all(infos: Sequence[AppendInfo], log_start_offset: int) -> AppendInfo:
+    """Return one answer to the appends of all batches, see `PartitionLog.append_columns`."""
     if not infos:
-        return AppendInfo(-1, -1, NO_TIMESTAMP, NO_TIMESTAMP, log.log_start_offset, 0, False)
+        return AppendInfo(-1, -1, NO_TIMESTAMP, NO_TIMESTAMP, log_start_offset, 0, False)
     return infos[0]._replace(
         last_offset=infos[-1].last_offset,
         max_timestamp=max(info.max_timestamp for info in infos),

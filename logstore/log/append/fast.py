@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,11 +26,9 @@ from ...kernels.scan import batches as fields
 from ...model import Codec, TimestampType
 from ..failure import APPEND_FAILURE_TEXT
 from ..maintain.flush import flush
+from ..state import LogState
 from .records import RequestColumns
 from .request import AppendInfo, AppendRequest
-
-if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
 
 _OUT_SIZE_MAX = 1 << 21  # bytes; a larger batch takes the slow path
 _ENTRY_ROOM = 1024  # free index entries after each `_bind`; when they are used up the kernel asks for another
@@ -45,7 +43,7 @@ class FastPath:
     """The fast path into one log.
 
     Attributes:
-        struct: the state of the log that the kernel reads; filled by `_bind`, void after `invalidate`.
+        struct: `LogState.fast`, which the kernel reads; filled by `_bind`, void after `LogState.invalidate`.
         request: the request that the kernel reads.
         columns: columns of the records in it.
         out: uint8[out_size], where the kernel builds a batch.
@@ -55,9 +53,9 @@ class FastPath:
         unverified: (is_verified, lowest sequence, supports_epoch_bump) for a producer that is not being verified.
     """
 
-    def __init__(self, log: PartitionLog) -> None:
-        self._log = log
-        self.struct, self.request = FastPathStruct(), RequestStruct()
+    def __init__(self, state: LogState) -> None:
+        self._state = state
+        self.struct, self.request = state.fast, RequestStruct()
         self.columns = RequestColumns()
         self.out: ByteArray = np.empty(0, np.uint8)
         self.out_size = 0
@@ -71,16 +69,8 @@ class FastPath:
         self._holds_arrays = False
         self._known_columns: Int64Array | None = None
         self.unverified = 0, NO_LOWEST_SEQUENCE, 0
-        self.log_struct, self.states = log.offsets.struct, log.producers.state.verification
+        self.log_struct, self.states = state.struct, state.producers.state.verification
         self._bound_indexes: IndexStruct | None = None
-
-    def invalidate(self) -> None:
-        """Make the next request bind the state of the log anew.
-
-        Needed after a change of the configuration, the active segment, its reserved space or the leader epochs, and
-        when the log fails, is closed or forked.
-        """
-        self.struct.is_bound = 0
 
     def try_append(self, request: AppendRequest) -> AppendInfo | None:
         """Append, or return None: nothing has changed, and the slow path must be taken.
@@ -88,7 +78,7 @@ class FastPath:
         Raises:
             KafkaStorageError: the write failed.
         """
-        now_ms = self._log.now_ms()  # first: a clock that the caller passed may change the log
+        now_ms = self._state.host.now_ms()  # first: a clock that the caller passed may change the log
         if not self.struct.is_bound and not self._bind():
             return None
         data = request.fill(self, now_ms)
@@ -109,8 +99,8 @@ class FastPath:
                 int(row[fields.PRODUCER_ID]), int(row[fields.PRODUCER_EPOCH]), int(row[fields.ATTRIBUTES])
             )
         if status == kinds.FLUSH_IS_DUE:
-            with self._log.failure.poisoned_by(APPEND_FAILURE_TEXT):
-                flush(self._log)
+            with self._state.failure.poisoned_by(APPEND_FAILURE_TEXT):
+                flush(self._state)
         return info
 
     def put(self, kind: int, now_ms: int, leader_epoch: int, origin: int, verification: tuple[int, int, int]) -> bool:
@@ -153,32 +143,32 @@ class FastPath:
 
     def verification_of(self, producer_id: int, guard: VerificationGuard | None) -> tuple[int, int, int]:
         """Return a producer's verification in the form of `unverified`, which stands for none."""
-        entry = self._log.producers.state.verification_of(int(producer_id)) if len(self.states) else None
+        entry = self._state.producers.state.verification_of(int(producer_id)) if len(self.states) else None
         if entry is None:
             return self.unverified
         return entry.guard is guard or bool(self.unverified[0]), entry.lowest_sequence, entry.supports_epoch_bump
 
     def _finish(self) -> int:
         """Write the rest of a batch after a short write, and count it, or poison the log. Return the status."""
-        log, request = self._log, self.request
+        state, request = self._state, self.request
         try:
             batch = request.built if request.kind == kinds.BUILT else self.out
             rest = batch[request.written_size : self.log_struct.unfinished_size]
-            log.directory.seam.finish_write(self.struct.descriptor, rest.data)
+            state.directory.seam.finish_write(self.struct.descriptor, rest.data)
             return self._finish_run()
         except BaseException as error:
             if self.log_struct.unfinished_size:
-                log.failure.leave(APPEND_FAILURE_TEXT, error)
+                state.failure.leave(APPEND_FAILURE_TEXT, error)
             raise
 
     def _bind(self) -> bool:
         """Copy the state of the log into the struct; return False if it is not for the fast path."""
-        log, bound, entries = self._log, self.struct, self._log.epochs.entries
+        state, bound, entries = self._state, self.struct, self._state.epochs.entries
         # a refused batch may have left an epoch that begins behind the log's end
-        if not log.failure.is_writable or not entries or entries[-1][1] > self.log_struct.log_end_offset:
+        if not state.failure.is_writable or not entries or entries[-1][1] > self.log_struct.log_end_offset:
             return False
         bound.leader_epoch = entries[-1][0]
-        self.unverified = not log.producers.state.requires_verification, NO_LOWEST_SEQUENCE, 0
+        self.unverified = not state.producers.state.requires_verification, NO_LOWEST_SEQUENCE, 0
         self._bind_topic()
         self._bind_segment()
         # last: an interrupt before this line leaves the struct unbound
@@ -186,7 +176,7 @@ class FastPath:
         return True
 
     def _bind_topic(self) -> None:
-        rules, bound = self._log.rules, self.struct
+        rules, bound = self._state.rules, self.struct
         self.stores_uncompressed = rules.target_codec(Codec.NONE) is Codec.NONE
         bound.batch_size_max = rules.max_message_bytes
         bound.codec = -1 if rules.codec is None else rules.codec
@@ -194,7 +184,7 @@ class FastPath:
         bound.is_log_append_time = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
         bound.timestamp_before_max_ms = rules.timestamp_before_max_ms
         bound.timestamp_after_max_ms = rules.timestamp_after_max_ms
-        bound.flush_message_count = self._log.flush_message_count
+        bound.flush_message_count = self._state.flush_message_count
         size = min(rules.max_message_bytes, _OUT_SIZE_MAX)
         if size != self.out_size:
             self.out = np.empty(size, np.uint8)  # memory once it is written to
@@ -204,16 +194,16 @@ class FastPath:
             _set(bound, name, array)
 
     def _bind_segment(self) -> None:
-        active, bound = self._log.active, self.struct
+        active, bound = self._state.active, self.struct
         active.load_first_timestamp()
         # the reserved space ends the fast path too: behind it the slow path asks the disk for more
-        bound.segment_size_max = min(self._log.rules.segment_size_max, active.space.end)
-        bound.segment_age_max_ms = self._log.segment_ms_max - active.roll_jitter_ms
+        bound.segment_size_max = min(self._state.rules.segment_size_max, active.space.end)
+        bound.segment_age_max_ms = self._state.segment_ms_max - active.roll_jitter_ms
         bound.segment_created_ms = active.created_ms
         bound.write_address, bound.descriptor = active.write_address, active.descriptor
         active.indexes.reserve(_ENTRY_ROOM)
         if self._bound_indexes is not active.indexes.struct:
-            producers, indexes = self._log.producers.state.buffers.struct, active.indexes.struct
+            producers, indexes = self._state.producers.state.buffers.struct, active.indexes.struct
             structs = self.log_struct, self.struct, self.request, producers, indexes
             self._run, self._finish_run = append_request.bound(*structs).run, finish_append.bound(*structs).run
             self._bound_indexes = indexes  # last: an interrupt leaves kernels that are bound again

@@ -20,11 +20,11 @@ from ...kernels.append.structs import RECORDS
 from ...layout.batch import NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from ...layout.record import EncodedHeaders, headers_bytes
 from ...model import Codec
+from ..state import LogState
 from .request import BatchRequest
 from .validate import Validated
 
 if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
     from .fast import FastPath
 
 _ROW_COUNT_MIN = 1024
@@ -74,7 +74,7 @@ class RecordsRequest(NamedTuple):
             return None
         return data
 
-    def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
+    def numbered(self, state: LogState, now_ms: int) -> Validated | None:
         """See `AppendRequest`."""
         if self.is_transactional and self.producer_id <= NO_PRODUCER_ID:
             raise UsageError("Cannot write transactional messages without a valid producer ID")
@@ -85,17 +85,17 @@ class RecordsRequest(NamedTuple):
             None if self.timestamps is None else np.array(self.timestamps, np.int64),
             None if self.headers is None else BytesColumn.of_values(list(map(headers_bytes, self.headers))),
         )
-        codec = log.rules.target_codec(Codec.NONE)
+        codec = state.rules.target_codec(Codec.NONE)
         batch = build_batch(
             columns.stamped(now_ms),
             codec=codec,
-            level=log.rules.level(codec),
+            level=state.rules.level(codec),
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=self.base_sequence,
             is_transactional=self.is_transactional,
         )
-        return BatchRequest(batch, self.leader_epoch, AppendOrigin.CLIENT).numbered(log, now_ms)
+        return BatchRequest(batch, self.leader_epoch, AppendOrigin.CLIENT).numbered(state, now_ms)
 
 
 new_records_request = partial(tuple.__new__, RecordsRequest)  # takes a tuple of the fields: half the time

@@ -26,11 +26,11 @@ from ...layout.batch import (
 )
 from ...layout.marker import marker_record
 from ...model import Codec, ControlRecordType
+from ..state import LogState
 from .analyze import NUMBERING, analyze, require_continuation
 from .validate import Validated, validate
 
 if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
     from .fast import FastPath
 
 _EPOCH_MAX = (1 << 15) - 1
@@ -81,7 +81,7 @@ class AppendRequest(Protocol):
         Return None if the fast path cannot take it. No code of the caller runs in here.
         """
 
-    def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
+    def numbered(self, state: LogState, now_ms: int) -> Validated | None:
         """Build the batches as they are to be written at the log's end; None if there is none.
 
         Raises:
@@ -128,9 +128,9 @@ class BatchRequest(NamedTuple):
         request.size, request.transaction_version = size, self.transaction_version
         return b""
 
-    def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
+    def numbered(self, state: LogState, now_ms: int) -> Validated | None:
         """See `AppendRequest`."""
-        analyzed = analyze(self.data, origin=self.origin, leader_epoch=self.leader_epoch, rules=log.rules)
+        analyzed = analyze(self.data, origin=self.origin, leader_epoch=self.leader_epoch, rules=state.rules)
         if not analyzed.valid_size:
             return None
         if self.origin in NUMBERING:
@@ -138,17 +138,17 @@ class BatchRequest(NamedTuple):
                 self.data,
                 analyzed,
                 origin=self.origin,
-                base_offset=log.log_end_offset,
+                base_offset=state.log_end_offset,
                 leader_epoch=self.leader_epoch,
                 now_ms=now_ms,
-                rules=log.rules,
+                rules=state.rules,
             )
         require_continuation(
             self.data,
             analyzed,
-            log_end_offset=log.log_end_offset,
-            log_start_offset=log.log_start_offset,
-            rules=log.rules,
+            log_end_offset=state.log_end_offset,
+            log_start_offset=state.log_start_offset,
+            rules=state.rules,
         )
         return Validated(
             self.data[: analyzed.valid_size],
@@ -197,7 +197,7 @@ class MarkerRequest(NamedTuple):
         request.data_size = len(record)
         return record
 
-    def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
+    def numbered(self, state: LogState, now_ms: int) -> Validated | None:
         """See `AppendRequest`."""
         marker = build_marker(
             self._type,
@@ -207,4 +207,4 @@ class MarkerRequest(NamedTuple):
             timestamp_ms=now_ms,
         )
         data = np.frombuffer(marker, np.uint8)
-        return BatchRequest(data, self.leader_epoch, AppendOrigin.COORDINATOR).numbered(log, now_ms)
+        return BatchRequest(data, self.leader_epoch, AppendOrigin.COORDINATOR).numbered(state, now_ms)

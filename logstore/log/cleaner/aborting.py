@@ -4,46 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from ...errors import KafkaStorageError, LogCleaningAbortedError, LogstoreError
 from ..segment.log_segment import LogSegment
-
-if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
+from ..state import LogState
 
 
-def require_going_on(log: PartitionLog) -> None:
+def require_going_on(state: LogState) -> None:
     """Raise LogCleaningAbortedError if the log is about to be closed."""
-    if log.is_cleaning_stopped:
+    if state.is_cleaning_stopped:
         raise LogCleaningAbortedError(
-            f"Log {log.topic_partition} is about to be closed",
-            path=log.directory.path,
+            f"Log {state.topic_partition} is about to be closed",
+            path=state.directory.path,
             expected="a log that stays open",
             found="a store that closes",
             advice="clean it again when it is open",
         )
 
 
-def require_unchanged(log: PartitionLog, segments: Sequence[LogSegment]) -> None:
+def require_unchanged(state: LogState, segments: Sequence[LogSegment]) -> None:
     """Check that the log still has these segments; the caller holds the log's lock.
 
     Raises:
         LogCleaningAbortedError: it has not.
     """
-    require_going_on(log)
-    if any(log.segments.floor(segment.base_offset) is not segment for segment in segments):
+    require_going_on(state)
+    if any(state.segments.floor(segment.base_offset) is not segment for segment in segments):
         raise LogCleaningAbortedError(
-            f"Log {log.topic_partition} lost segments while they were cleaned",
-            path=log.directory.path,
+            f"Log {state.topic_partition} lost segments while they were cleaned",
+            path=state.directory.path,
             expected=[segment.base_offset for segment in segments],
-            found=log.segments.base_offsets,
+            found=state.segments.base_offsets,
             advice="choose anew what is to be cleaned",
         )
 
 
 @contextmanager
-def reading(log: PartitionLog, segments: Sequence[LogSegment]) -> Iterator[None]:
+def reading(state: LogState, segments: Sequence[LogSegment]) -> Iterator[None]:
     """`with` block that reads these segments without the lock; if they are gone, its error becomes an abort.
 
     Raises:
@@ -54,9 +51,9 @@ def reading(log: PartitionLog, segments: Sequence[LogSegment]) -> Iterator[None]
     except (KafkaStorageError, LogCleaningAbortedError):
         raise
     except (LogstoreError, OSError) as error:
-        with log.lock:
+        with state.lock:
             try:
-                require_unchanged(log, segments)
+                require_unchanged(state, segments)
             except LogCleaningAbortedError as aborted:
                 raise aborted from error
         raise

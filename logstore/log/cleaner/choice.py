@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ...calls import LOG, alone
 from ..segment.log_segment import LogSegment
-
-if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
+from ..state import LogState
 
 MAX_COMPACTION_LAG_MS = "max.compaction.lag.ms"
 MIN_CLEANABLE_DIRTY_RATIO = "min.cleanable.dirty.ratio"
@@ -50,8 +46,8 @@ class Cleanable:
         return is_late or self.cleanable_ratio > self.min_cleanable_ratio
 
 
-def cleanable(log: PartitionLog, checkpoint: int | None, now_ms: int) -> Cleanable:
-    """Return what of the log may be cleaned.
+def cleanable(state: LogState, checkpoint: int | None, now_ms: int) -> Cleanable:
+    """Return what of the log may be cleaned. The caller holds the lock.
 
     Args:
         checkpoint: first dirty offset of `cleaner-offset-checkpoint`; None without an entry.
@@ -59,52 +55,51 @@ def cleanable(log: PartitionLog, checkpoint: int | None, now_ms: int) -> Cleanab
     Raises:
         DataDirectoryError, CorruptRecordError: a segment cannot be read.
     """
-    with alone(LOG), log.lock:
-        is_wrong = checkpoint is not None and not log.log_start_offset <= checkpoint <= log.log_end_offset
-        first_dirty = log.log_start_offset if checkpoint is None or is_wrong else checkpoint
-        dirty = closed_segments_from(log, first_dirty)
-        uncleanable = _round_down(log, max(first_dirty, _first_uncleanable_offset(log, dirty, now_ms)))
-        return Cleanable(
-            first_dirty_offset=first_dirty,
-            first_uncleanable_offset=uncleanable,
-            clean_size=_size(segments_between(log, -1, first_dirty)),
-            cleanable_size=_size(segments_between(log, min(first_dirty, uncleanable), uncleanable)),
-            compaction_delay_ms=_compaction_delay_ms(log, dirty, now_ms),
-            is_checkpoint_wrong=is_wrong,
-            min_cleanable_ratio=log.config[MIN_CLEANABLE_DIRTY_RATIO],
-        )
+    is_wrong = checkpoint is not None and not state.log_start_offset <= checkpoint <= state.log_end_offset
+    first_dirty = state.log_start_offset if checkpoint is None or is_wrong else checkpoint
+    dirty = closed_segments_from(state, first_dirty)
+    uncleanable = _round_down(state, max(first_dirty, _first_uncleanable_offset(state, dirty, now_ms)))
+    return Cleanable(
+        first_dirty_offset=first_dirty,
+        first_uncleanable_offset=uncleanable,
+        clean_size=_size(segments_between(state, -1, first_dirty)),
+        cleanable_size=_size(segments_between(state, min(first_dirty, uncleanable), uncleanable)),
+        compaction_delay_ms=_compaction_delay_ms(state, dirty, now_ms),
+        is_checkpoint_wrong=is_wrong,
+        min_cleanable_ratio=state.config[MIN_CLEANABLE_DIRTY_RATIO],
+    )
 
 
-def segments_between(log: PartitionLog, start: int, end: int) -> list[LogSegment]:
+def segments_between(state: LogState, start: int, end: int) -> list[LogSegment]:
     """Return the segment that holds `start`, or the first above, and all up to base offset `end`, exclusive."""
-    return [] if start >= end else log.segments.between(start, end)
+    return [] if start >= end else state.segments.between(start, end)
 
 
-def closed_segments_from(log: PartitionLog, offset: int) -> list[LogSegment]:
+def closed_segments_from(state: LogState, offset: int) -> list[LogSegment]:
     """Return the closed segments from the one that holds `offset` on (`nonActiveLogSegmentsFrom`)."""
-    return segments_between(log, offset, log.active.base_offset)
+    return segments_between(state, offset, state.active.base_offset)
 
 
-def _first_uncleanable_offset(log: PartitionLog, dirty: list[LogSegment], now_ms: int) -> int:
+def _first_uncleanable_offset(state: LogState, dirty: list[LogSegment], now_ms: int) -> int:
     """Return the offset below which no transaction is open, segments are closed, and records are old enough."""
-    bounds = [log.last_stable_offset, log.active.base_offset]
-    lag_ms = log.config[MIN_COMPACTION_LAG_MS]
+    bounds = [state.last_stable_offset, state.active.base_offset]
+    lag_ms = state.config[MIN_COMPACTION_LAG_MS]
     if lag_ms > 0:
         young = (segment.base_offset for segment in dirty if segment.load_largest_timestamp() > now_ms - lag_ms)
         bounds += [base_offset for base_offset in [next(young, None)] if base_offset is not None]
     return min(bounds)
 
 
-def _round_down(log: PartitionLog, offset: int) -> int:
+def _round_down(state: LogState, offset: int) -> int:
     """Return the base offset of the segment that holds `offset`: each is cleaned whole (`calculateCleanableBytes`)."""
-    closed = closed_segments_from(log, offset)
-    return closed[0].base_offset if closed else log.active.base_offset
+    closed = closed_segments_from(state, offset)
+    return closed[0].base_offset if closed else state.active.base_offset
 
 
-def _compaction_delay_ms(log: PartitionLog, dirty: list[LogSegment], now_ms: int) -> int:
+def _compaction_delay_ms(state: LogState, dirty: list[LogSegment], now_ms: int) -> int:
     """Return how late the oldest dirty segment is, by its first batch (`maxCompactionDelay`); 0 if none is."""
     timestamps = [timestamp for segment in dirty if (timestamp := segment.load_first_timestamp()) > 0]
-    clean_until_ms = now_ms - max(log.config[MAX_COMPACTION_LAG_MS], 0)
+    clean_until_ms = now_ms - max(state.config[MAX_COMPACTION_LAG_MS], 0)
     return max(clean_until_ms - min(timestamps), 0) if timestamps else 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +12,8 @@ from ...folds.producer_state import newest_batches
 from ...kernels.fold import producer_entries as fields
 from ...kernels.scan import batches as scan
 from ...layout.batch import DELETE_HORIZON_FLAG, MAGIC_V2, NO_PRODUCER_ID
+from ..state import LogState
 from .offset_map import OffsetMap
-
-if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +42,9 @@ class ActiveProducers:
     For a producer without a batch in its current epoch that is the marker (`lastRecordsOfActiveProducers`).
     """
 
-    def __init__(self, log: PartitionLog) -> None:
-        with log.lock:
-            entries = log.producers.state.buffers.entries
+    def __init__(self, state: LogState) -> None:
+        with state.lock:
+            entries = state.producers.state.buffers.entries
             # copies: appends go on changing the entries
             batches, has_batch = newest_batches(entries)
             last_offsets = np.where(has_batch, batches[:, fields.LAST_OFFSET], -1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,18 +10,16 @@ from ...columns.batch_table import BatchTable, ByteArray
 from ...columns.decoded_records import Records
 from ...columns.record_windows import whole_batch_windows
 from ..segment.log_segment import LogSegment
+from ..state import LogState
 from .aborting import reading, require_going_on
 from .choice import segments_between
 from .offset_map import OffsetMap
 from .scanning import record_count_max, tables
 from .transactions import CleanedTransactions, aborted_transactions
 
-if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
-
 
 def build_offset_map(
-    log: PartitionLog, start_offset: int, end_offset: int, *, buffer_size: int
+    state: LogState, start_offset: int, end_offset: int, *, buffer_size: int
 ) -> tuple[OffsetMap, set[int]]:
     """Map the keys of the data records in [start_offset, end_offset) that no aborted transaction wrote.
 
@@ -35,15 +32,15 @@ def build_offset_map(
         LogstoreError: a batch that cannot be read; as `whole_batch_windows`.
     """
     transactions = CleanedTransactions()
-    with log.lock:
-        segments = segments_between(log, start_offset, end_offset)
-        transactions.add_aborted(aborted_transactions(log, start_offset, end_offset))
-    with reading(log, segments):
-        return _read_into_map(log, segments, transactions, start_offset, end_offset, buffer_size=buffer_size)
+    with state.lock:
+        segments = segments_between(state, start_offset, end_offset)
+        transactions.add_aborted(aborted_transactions(state, start_offset, end_offset))
+    with reading(state, segments):
+        return _read_into_map(state, segments, transactions, start_offset, end_offset, buffer_size=buffer_size)
 
 
 def _read_into_map(
-    log: PartitionLog,
+    state: LogState,
     segments: Sequence[LogSegment],
     transactions: CleanedTransactions,
     start_offset: int,
@@ -63,7 +60,7 @@ def _read_into_map(
         # only the first segment begins below `start_offset`; the others are read whole
         _, position = segment.offset_index.lookup(start_offset)
         for data, table in tables(segment, position=max(position, 0)):
-            require_going_on(log)
+            require_going_on(state)
             if not put_table(offset_map, transactions, data, table, start_offset):
                 return offset_map, checked
         # the segment is done, even if its last batches were cleaned away before

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from ...calls import LOG, alone
 from ...config.topic import DEDUPE_BUFFER_SIZE, KAFKA_VERSION, SEGMENT_INDEX_BYTES, segment_size_max
 from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...layout import offset_index, time_index
 from ..segment.log_segment import LogSegment
+from ..state import LogState
 from .choice import Cleanable, segments_between
 from .cleaned_files import discard_cleaned_files
 from .decisions import ActiveProducers, Round
 from .map_building import build_offset_map
 from .segment_cleaning import SegmentCleaning
 
-if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
-
 DELETE_RETENTION_MS = "delete.retention.ms"
 
 
-def clean(log: PartitionLog, chosen: Cleanable, now_ms: int, *, buffer_size: int = DEDUPE_BUFFER_SIZE) -> int:
+def clean(state: LogState, chosen: Cleanable, now_ms: int, *, buffer_size: int = DEDUPE_BUFFER_SIZE) -> int:
     """Clean what was chosen, as far as the map has room for its keys; one round of a log at a time.
 
     Appends go on meanwhile: the log's lock is held only while a segment replaces others.
@@ -42,41 +38,41 @@ def clean(log: PartitionLog, chosen: Cleanable, now_ms: int, *, buffer_size: int
     """
     if not chosen.cleanable_size:
         return chosen.first_dirty_offset
-    with alone(LOG), log.cleaning_lock:
-        return _clean(log, chosen, now_ms, buffer_size)
+    with state.cleaning_lock:
+        return _clean(state, chosen, now_ms, buffer_size)
 
 
-def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int) -> int:
-    with log.lock:
-        log.failure.require_writable()  # a swap that was cut off must not be touched: the next load finishes it
-        discard_cleaned_files(log.directory)
-        clean_segments = segments_between(log, 0, chosen.first_dirty_offset)
+def _clean(state: LogState, chosen: Cleanable, now_ms: int, buffer_size: int) -> int:
+    with state.lock:
+        state.failure.require_writable()  # a swap that was cut off must not be touched: the next load finishes it
+        discard_cleaned_files(state.directory)
+        clean_segments = segments_between(state, 0, chosen.first_dirty_offset)
         horizon_ms = 0
         if clean_segments:
-            horizon_ms = clean_segments[-1].modified_ms - log.config[DELETE_RETENTION_MS]
+            horizon_ms = clean_segments[-1].modified_ms - state.config[DELETE_RETENTION_MS]
     offset_map, checked = build_offset_map(
-        log,
+        state,
         chosen.first_dirty_offset,
         chosen.first_uncleanable_offset,
         buffer_size=buffer_size,
     )
-    to_high_watermark = log.config[KAFKA_VERSION].cleans_to_high_watermark
+    to_high_watermark = state.config[KAFKA_VERSION].cleans_to_high_watermark
     round_ = Round(
         offset_map=offset_map,
-        end_offset=log.high_watermark if to_high_watermark else chosen.first_uncleanable_offset,
+        end_offset=state.high_watermark if to_high_watermark else chosen.first_uncleanable_offset,
         now_ms=now_ms,
-        delete_retention_ms=log.config[DELETE_RETENTION_MS],
-        producers=ActiveProducers(log),
+        delete_retention_ms=state.config[DELETE_RETENTION_MS],
+        producers=ActiveProducers(state),
     )
     end_offset = offset_map.latest_offset + 1
-    with log.lock:
+    with state.lock:
         groups = group_segments(
-            segments_between(log, 0, end_offset),
-            size_max=segment_size_max(log.config),
-            index_size_max=log.config[SEGMENT_INDEX_BYTES],
+            segments_between(state, 0, end_offset),
+            size_max=segment_size_max(state.config),
+            index_size_max=state.config[SEGMENT_INDEX_BYTES],
             first_uncleanable_offset=chosen.first_uncleanable_offset,
         )
-    cleaning = SegmentCleaning(log, round_, horizon_ms, checked)
+    cleaning = SegmentCleaning(state, round_, horizon_ms, checked)
     for group in groups:
         cleaning.clean_group(group)
     return end_offset

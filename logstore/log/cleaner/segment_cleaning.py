@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ...errors import LogCleaningAbortedError, OffsetOverflowError
 from ...layout.file_names import LOG_SUFFIX
 from ..load.split import split_overflowed_segment
 from ..maintain.swap import delete_snapshots, replace_segments
 from ..segment.log_segment import LogSegment
+from ..state import LogState
 from .aborting import reading, require_going_on, require_unchanged
 from .cleaned_files import CleanedFiles
 from .decisions import Round, retention
@@ -17,21 +17,18 @@ from .scanning import tables
 from .table_cleaning import TableCleaning
 from .transactions import CleanedTransactions, aborted_transactions
 
-if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
-
 
 class SegmentCleaning:
     """The groups of one round, in order."""
 
-    def __init__(self, log: PartitionLog, round_: Round, legacy_delete_horizon_ms: int, checked: set[int]) -> None:
+    def __init__(self, state: LogState, round_: Round, legacy_delete_horizon_ms: int, checked: set[int]) -> None:
         """Prepare a round's cleaning of segments.
 
         Args:
             legacy_delete_horizon_ms: tombstones of magic 0 and 1 stay in files modified after it.
             checked: base offsets of segments whose checksums were verified.
         """
-        self._log = log
+        self._state = state
         self._round = round_
         self._legacy_delete_horizon_ms = legacy_delete_horizon_ms
         self._checked = checked
@@ -45,13 +42,13 @@ class SegmentCleaning:
             DataDirectoryError: nothing was replaced; a KafkaStorageError if a part was.
             LogstoreError: a batch cannot be read or built; nothing was replaced.
         """
-        with reading(self._log, group):
+        with reading(self._state, group):
             cleaned = self._write(group)
         self._replace(cleaned, group)
 
     def _write(self, group: Sequence[LogSegment]) -> CleanedFiles:
-        log, current = self._log, group[0]
-        cleaned = CleanedFiles(log.directory, group[0].base_offset, log.config)
+        state, current = self._state, group[0]
+        cleaned = CleanedFiles(state.directory, group[0].base_offset, state.config)
         try:
             for number, current in enumerate(group):
                 following = group[number + 1] if number + 1 < len(group) else None
@@ -74,31 +71,31 @@ class SegmentCleaning:
 
     def _clean_segment(self, segment: LogSegment, end_offset: int, cleaned: CleanedFiles) -> None:
         transactions = self._transactions
-        with self._log.lock:
-            require_unchanged(self._log, [segment])
-            transactions.add_aborted(aborted_transactions(self._log, segment.base_offset, end_offset))
+        with self._state.lock:
+            require_unchanged(self._state, [segment])
+            transactions.add_aborted(aborted_transactions(self._state, segment.base_offset, end_offset))
         keeps_legacy_tombstones = segment.modified_ms > self._legacy_delete_horizon_ms
         for data, table in tables(segment, is_checked=segment.base_offset in self._checked):
-            require_going_on(self._log)
+            require_going_on(self._state)
             is_discardable = transactions.discardable(data, table)
             retained = retention(self._round, table, is_discardable, keeps_legacy_tombstones=keeps_legacy_tombstones)
             cleaned.add(TableCleaning(self._round, data, table, retained).pieces())
             cleaned.add_aborted(transactions.take_needed())
 
     def _replace(self, cleaned: CleanedFiles, group: Sequence[LogSegment]) -> None:
-        log = self._log
-        with log.lock, log.failure.poisoned_by("Error while replacing segments of"):
+        state = self._state
+        with state.lock, state.failure.poisoned_by("Error while replacing segments of"):
             # checked under the lock that the swap holds too: retention cannot come between
             try:
-                require_unchanged(log, group)
+                require_unchanged(state, group)
             except LogCleaningAbortedError:
                 cleaned.discard()
                 raise
-            replace_segments(log, cleaned.base_offset, group, self._round.now_ms)
+            replace_segments(state, cleaned.base_offset, group, self._round.now_ms)
 
     def _split(self, segment: LogSegment) -> None:
-        log = self._log
-        with log.lock, log.failure.poisoned_by("Error while splitting a segment of"):
-            require_unchanged(log, [segment])
-            if not split_overflowed_segment(log.segments, segment, log.config):
-                delete_snapshots(log, [segment], self._round.now_ms)
+        state = self._state
+        with state.lock, state.failure.poisoned_by("Error while splitting a segment of"):
+            require_unchanged(state, [segment])
+            if not split_overflowed_segment(state.segments, segment, state.config):
+                delete_snapshots(state, [segment], self._round.now_ms)

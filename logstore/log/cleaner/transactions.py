@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from ...folds.transaction_marker import NO_RECORD, control_types
 from ...layout.batch import CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
 from ...model import ControlRecordType
 from ...view.read import aborted_entries
-
-if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
+from ..state import LogState
 
 
 class AbortedEntry(NamedTuple):
@@ -106,7 +104,7 @@ class CleanedTransactions:
         return not is_needed
 
 
-def aborted_transactions(log: PartitionLog, start_offset: int, end_offset: int) -> list[AbortedEntry]:
+def aborted_transactions(state: LogState, start_offset: int, end_offset: int) -> list[AbortedEntry]:
     """Return those that Kafka collects for [start_offset, end_offset) (`UnifiedLog.collectAbortedTransactions`).
 
     Those of all offsets from the log start on whose marker is in the segment that holds `start_offset`, or behind it.
@@ -115,8 +113,8 @@ def aborted_transactions(log: PartitionLog, start_offset: int, end_offset: int) 
         CorruptIndexError: an entry of an unknown version.
     """
     found: list[AbortedEntry] = []
-    segment = log.segments.floor(start_offset)
-    for index, rows in aborted_entries(log.segments, segment, log.log_start_offset, end_offset):
+    segment = state.segments.floor(start_offset)
+    for index, rows in aborted_entries(state.segments, segment, state.log_start_offset, end_offset):
         columns = (index.first_offsets, index.producer_ids, index.last_offsets, index.last_stable_offsets)
         found += map(AbortedEntry, *(column[rows].tolist() for column in columns))
     return found

@@ -16,6 +16,7 @@ from ...disk.directory import offset_in_name
 from ...disk.side_files import leader_epochs_of
 from ...errors import InvalidOffsetError, LogstoreError, OffsetOverflowError
 from ...folds.leader_epochs import LeaderEpochs
+from ...kernels.append.structs import NO_OFFSET
 from ...layout import leader_epoch_checkpoint
 from ...layout.file_names import (
     LOG_SUFFIX,
@@ -25,12 +26,13 @@ from ...layout.file_names import (
     TRANSACTION_INDEX_SUFFIX,
     segment_file_name,
 )
-from ...view.segments import Segments
 from ..segment.log_segment import LogSegment
 from ..segment.writable_folder import WritableFolder
+from ..state import LogState
 from .index_files import has_sane_indexes, require_index_room, trim_indexes
 from .interrupted_swaps import finish_left_overs
 from .producers import PartitionProducers
+from .recovered import RecoveryPlan
 from .removals import Removal, hidden_removal, planned_removals, require_accepted
 from .segment_recovery import cut, empty_segment, recover_segment
 from .split import split_overflowed_segment
@@ -88,11 +90,7 @@ class LogLoader:
     """One load; `load` is called once, or `plan` and then `apply`.
 
     Attributes:
-        segments, epochs, producers: what was loaded.
-        end_offset, start_offset, recovery_point: of the log; as of `load`.
-        remote_start_offset: where the log starts in remote storage, below `start_offset`; None if it does not.
-        checkpointed_recovery_point: that of the settings; may be above the log's end.
-        end_position: end of the last whole batch in the last segment.
+        state: what was loaded; `state.active` is not set, as nothing is open for appends yet.
         has_made_segment: the directory had no segment, so an empty one was made.
         removals: bytes of logs that the plan removes.
     """
@@ -112,20 +110,16 @@ class LogLoader:
                 ends such a log at the segment's base offset, and writes its offsets again. And cut what is behind its
                 last whole batch, which a clean start leaves; a broker would append behind it.
         """
-        self.segments = Segments[LogSegment]()
-        self._directory = directory
+        self._directory, self._settings, self._opens_for_appends = directory, settings, opens_for_appends
         self._topic_partition = topic_partition
-        self._settings = settings
-        self._opens_for_appends = opens_for_appends
         directory.plan()
-        self.epochs = LeaderEpochs(leader_epochs_of(self._directory.path))
+        epochs = LeaderEpochs(leader_epochs_of(directory.path))
         with self._naming_directory():
-            self.producers = self._new_producers()
-        self.recovery_point = self.checkpointed_recovery_point = settings.recovery_point
-        self.end_offset = self.start_offset = self.end_position = self._highest_end_offset = 0
-        self.remote_start_offset: int | None = None
+            producers = self._new_producers()
+        self.state = LogState(directory, topic_partition, settings.config, epochs, producers)
         self.has_made_segment = False
         self.removals: list[Removal] = []
+        self._end_position = self._highest_end_offset = 0
         self._recovered: dict[LogSegment, _Recovered] = {}
 
     def load(self) -> None:
@@ -133,6 +127,11 @@ class LogLoader:
         self.plan()
         self.require_accepted()
         self.apply()
+
+    @property
+    def summary(self) -> RecoveryPlan:
+        """What the load would do, once it is planned."""
+        return RecoveryPlan(self._directory.path, tuple(self.removals), tuple(self._directory.repairs))
 
     def require_accepted(self) -> None:
         """Raise RecoveryLossError if readable batches would go, and the settings do not accept that."""
@@ -165,32 +164,35 @@ class LogLoader:
 
     def _load(self) -> None:
         finish_left_overs(self._directory)
+        state, settings, struct = self.state, self._settings, self.state.struct
+        struct.recovery_point = struct.checkpointed_recovery_point = settings.recovery_point
         self._split_overflowed(self._load_segments)
-        self.end_offset = self._split_overflowed(self._recover_log)
-        first, active = self.segments.first, self.segments.last
+        struct.log_end_offset = self._split_overflowed(self._recover_log)
+        first, active = state.segments.first, state.segments.last
         assert first is not None
         assert active is not None  # `_recover_log` has made one if there was none
-        require_index_room(active, self._settings.config)
-        self.epochs.truncate_from_end(self.end_offset)
-        self.epochs.truncate_from_start(self._settings.log_start_offset)
+        require_index_room(active, settings.config)
+        state.epochs.truncate_from_end(struct.log_end_offset)
+        state.epochs.truncate_from_start(settings.log_start_offset)
         self._write_changed_epochs()
         if not self._directory.exists(leader_epoch_checkpoint.FILE_NAME):
             self._directory.replace(leader_epoch_checkpoint.FILE_NAME, b"", "was missing")
         # the checkpoint is older than the last deletion if the first segment begins above it
-        self.start_offset = max(self._settings.log_start_offset, first.base_offset)
-        if is_tiered(self._settings.config) and self._settings.log_start_offset < first.base_offset:
-            self.remote_start_offset = self._settings.log_start_offset
-        self.recovery_point = max(self.recovery_point, self.start_offset)
-        self.producers.remove_stray_snapshots(self.segments.base_offsets)
-        self.producers.rebuild(
-            self.segments,
-            log_start_offset=self.start_offset,
-            end_offset=self.end_offset,
-            is_after_clean_shutdown=self._settings.was_clean,
+        struct.log_start_offset = max(settings.log_start_offset, first.base_offset)
+        if is_tiered(settings.config) and settings.log_start_offset < first.base_offset:
+            state.remote_start_offset = settings.log_start_offset
+        state.raise_recovery_point(struct.log_start_offset)
+        state.producers.remove_stray_snapshots(state.segments.base_offsets)
+        state.producers.rebuild(
+            state.segments,
+            log_start_offset=struct.log_start_offset,
+            end_offset=struct.log_end_offset,
+            is_after_clean_shutdown=settings.was_clean,
         )
-        self.first_unstable_offset()
-        trims_all = self._settings.config[KAFKA_VERSION].trims_all_indexes
-        for segment in self.segments if trims_all else [active]:
+        self._set_first_unstable_offset()
+        struct.high_watermark = struct.log_end_offset
+        trims_all = settings.config[KAFKA_VERSION].trims_all_indexes
+        for segment in state.segments if trims_all else [active]:
             trim_indexes(segment)
         self._directory.sync()
 
@@ -203,12 +205,11 @@ class LogLoader:
         )
 
     def _write_changed_epochs(self) -> None:
-        if self.epochs.is_changed:
+        if self.state.epochs.is_changed:
             self._write_epochs()
 
     def _write_epochs(self) -> None:
-        self._directory.write_epochs(self.epochs.entries, "epochs as of the recovered log")
-        self.epochs.is_changed = False
+        self.state.write_epochs("epochs as of the recovered log")
 
     def _split_overflowed(self, step: Callable[[], T]) -> T:
         """Run `step`, again after each segment that has to be split for it (`retryOnOffsetOverflow`)."""
@@ -216,11 +217,11 @@ class LogLoader:
             try:
                 return step()
             except _OverflowedError as overflowed:
-                if not split_overflowed_segment(self.segments, overflowed.segment, self._settings.config):
-                    self.producers.remove_snapshots_of([overflowed.segment])
+                if not split_overflowed_segment(self.state.segments, overflowed.segment, self._settings.config):
+                    self.state.producers.remove_snapshots_of([overflowed.segment])
 
     def _load_segments(self) -> None:
-        self.segments.clear()
+        self.state.segments.clear()
         for name in self._directory.names():
             if name.endswith(_INDEX_SUFFIXES):
                 base_offset = offset_in_name(self._directory.file(name))
@@ -230,7 +231,7 @@ class LogLoader:
                 segment = LogSegment.open(self._directory, offset_in_name(self._directory.file(name)))
                 if not has_sane_indexes(segment):
                     self._make_indexes(segment)
-                self.segments.add(segment)
+                self.state.segments.add(segment)
 
     def _make_indexes(self, segment: LogSegment) -> None:
         try:
@@ -250,7 +251,7 @@ class LogLoader:
         """
         producers = self._new_producers()
         producers.rebuild(
-            self.segments,
+            self.state.segments,
             log_start_offset=self._settings.log_start_offset,
             end_offset=segment.base_offset,
             is_after_clean_shutdown=False,
@@ -264,7 +265,7 @@ class LogLoader:
             return 0
         try:
             truncated_size = recover_segment(
-                segment, producers.state, self.epochs, self._settings.config, self._write_changed_epochs
+                segment, producers.state, self.state.epochs, self._settings.config, self._write_changed_epochs
             )
         except OffsetOverflowError:
             raise _OverflowedError(segment) from None
@@ -284,15 +285,14 @@ class LogLoader:
         end_offset = self._end_offset()
         if end_offset is None:
             self._add_empty_segment(self._settings.log_start_offset)
-            self.end_position = 0
-            end_offset = self._settings.log_start_offset
-            self.recovery_point = min(self.recovery_point, end_offset)
-        else:
-            self.recovery_point = end_offset if self._settings.was_clean else min(self.recovery_point, end_offset)
+            self._end_position, end_offset = 0, self._settings.log_start_offset
+        elif self._settings.was_clean:
+            self.state.struct.recovery_point = end_offset
+        self.state.struct.recovery_point = min(self.state.struct.recovery_point, end_offset)
         return end_offset
 
     def _recover_unflushed(self) -> None:
-        unflushed = self.segments.between(self.recovery_point)
+        unflushed = self.state.segments.between(self.state.recovery_point)
         for number, segment in enumerate(unflushed):
             try:
                 truncated_size = self._recover_segment(segment)
@@ -310,14 +310,14 @@ class LogLoader:
 
     def _end_offset(self) -> int | None:
         """Return the offset behind the last batch; None, with all segments removed, if the log starts behind it."""
-        last = self.segments.last
+        last = self.state.segments.last
         if last is None:
             return None
-        end_offset, self.end_position, self._highest_end_offset = last.highest_end()
+        end_offset, self._end_position, self._highest_end_offset = last.highest_end()
         if self._opens_for_appends and last.size and end_offset == last.base_offset:
             self._recover_segment(last)
             cut(last)
-            end_offset, self.end_position, self._highest_end_offset = last.highest_end()
+            end_offset, self._end_position, self._highest_end_offset = last.highest_end()
         if end_offset < 0:
             raise OffsetOverflowError(
                 f"No offset can follow on the last batch of segment {last.base_offset}",
@@ -330,14 +330,14 @@ class LogLoader:
             return end_offset
         reason = f"the log ends at offset {end_offset} and starts at {self._settings.log_start_offset}"
         # the segments last: while one is left, a load after a crash takes this branch again
-        self.epochs.clear()
+        self.state.epochs.clear()
         self._write_epochs()
-        self.producers.start_at(self._settings.log_start_offset)
-        self._remove(list(self.segments), reason)
+        self.state.producers.start_at(self._settings.log_start_offset)
+        self._remove(list(self.state.segments), reason)
         return None
 
     def _cut_torn_tail(self) -> None:
-        segment, size = self.segments.last, self.end_position
+        segment, size = self.state.segments.last, self._end_position
         assert segment is not None
         if size < segment.size:
             name = segment.file_name(LOG_SUFFIX)
@@ -346,34 +346,30 @@ class LogLoader:
 
     def _hidden(self) -> Removal | None:
         """Return the batches of the last segment at or above the end of the log: its last batch goes back."""
-        last = self.segments.last
-        if last is None or self._highest_end_offset <= self.end_offset:
+        last = self.state.segments.last
+        if last is None or self._highest_end_offset <= self.state.log_end_offset:
             return None
         with last.map_log() as log:
-            return hidden_removal(log, last.file_name(LOG_SUFFIX), self.end_offset)
+            return hidden_removal(log, last.file_name(LOG_SUFFIX), self.state.log_end_offset)
 
     def _remove(self, segments: Sequence[LogSegment], reason: str) -> None:
         """Remove segments and their snapshots, the last first, so that no crash leaves a gap."""
         for segment in reversed(segments):
             for kind in SEGMENT_SUFFIXES:
                 self._directory.delete(segment.file_name(kind), reason)
-            self.segments.remove(segment.base_offset)
-        self.producers.remove_snapshots_of(segments)
+            self.state.segments.remove(segment.base_offset)
+        self.state.producers.remove_snapshots_of(segments)
         self._directory.sync()
 
     def _add_empty_segment(self, base_offset: int) -> None:
         for kind in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX):
             self._directory.replace(segment_file_name(base_offset, kind), b"", "there was no segment")
         self.has_made_segment = True
-        self.segments.add(LogSegment.open(self._directory, base_offset))
+        self.state.segments.add(LogSegment.open(self._directory, base_offset))
 
-    def first_unstable_offset(self) -> int | None:
-        """Return the first unstable offset; see `Segments.batch_base_offset`.
-
-        Raises:
-            CorruptRecordError: its batch cannot be read; a clean start has not read the log before.
-        """
-        offset = self.producers.state.transactions.first_unstable_offset
-        if offset is None:
-            return None
-        return self.segments.batch_base_offset(max(offset, self.start_offset), self.end_offset)
+    def _set_first_unstable_offset(self) -> None:
+        """Set it to the base offset of its batch; raise CorruptRecordError if a clean start finds none."""
+        state, offset = self.state, self.state.producers.state.transactions.first_unstable_offset
+        if offset is not None:
+            offset = state.segments.batch_base_offset(max(offset, state.log_start_offset), state.log_end_offset)
+        state.struct.first_unstable_offset = NO_OFFSET if offset is None else offset

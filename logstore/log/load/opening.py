@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 from collections.abc import Callable, Sequence
 
 from ... import clock
 from ...config.kafka_version import KafkaVersion
-from ...config.topic import KAFKA_VERSION, LogConfig
+from ...config.topic import KAFKA_VERSION
 from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX
 from ...disk.names import absolute_path, parent
 from ...disk.seam import SEAM, Seam
 from ...disk.side_files import read_partition_metadata
 from ...errors import CheckpointFormatError, InconsistentTopicIdError
-from ...kernels.append.structs import LogStruct
 from ...layout import partition_metadata
 from ...layout.checkpoint_writing import partition_metadata_bytes
-from ..maintain.roll import roll_jitter_ms
-from ..partition_log import Later, PartitionLog
+from ..partition_log import PartitionLog
 from ..segment.active_segment import ActiveSegment
 from ..segment.writable_folder import WritableFolder
+from ..state import Later, LogHost, LogState
 from .loader import LoadSettings, LogLoader
 from .recover import partition_of
 from .recovered import RecoveryPlan
 from .removals import Removal
+
+_LOGGER = logging.getLogger("logstore")
 
 
 class PlannedLog:
@@ -70,7 +72,7 @@ class PlannedLog:
     @property
     def summary(self) -> RecoveryPlan:
         """What the opening would do."""
-        return RecoveryPlan(self.path, tuple(self._loader.removals), tuple(self._directory.repairs))
+        return self._loader.summary
 
     def require_accepted(self) -> None:
         """Raise RecoveryLossError if readable batches would go, and the settings do not accept that."""
@@ -85,23 +87,13 @@ class PlannedLog:
         flush_later: Later | None = None,
     ) -> PartitionLog:
         """Recover the partition as planned, and open it for appends; arguments and errors as of `open_log`."""
-        loader, config = self._loader, self._settings.config
+        host = LogHost(now_ms, draw_below, flush_later, requires_verification)
         self.require_accepted()
-        loader.apply()
-        loader.producers.state.requires_verification = requires_verification
-        struct = LogStruct()
-        _activate(loader, config, struct, now_ms(), draw_below)
-        return PartitionLog(
-            self._directory,
-            self.topic_partition,
-            loader,
-            struct,
-            config,
-            topic_id=self._topic_id,
-            now_ms=now_ms,
-            draw_below=draw_below,
-            flush_later=flush_later,
-        )
+        self._loader.apply()
+        state = self._loader.state
+        state.topic_id = self._topic_id
+        _open_for_appends(state, host, is_new=self._loader.has_made_segment)
+        return PartitionLog(state)
 
 
 def open_log(
@@ -176,15 +168,21 @@ def _write_topic_id(directory: WritableFolder, topic_id: str, reason: str) -> No
     directory.replace(partition_metadata.FILE_NAME, data, reason, temporary_suffix=CHECKPOINT_TEMPORARY_SUFFIX)
 
 
-def _activate(
-    loader: LogLoader, config: LogConfig, struct: LogStruct, now_ms: int, draw_below: Callable[[int], int]
-) -> None:
-    """Open the last segment for appends."""
-    for segment in loader.segments:
-        segment.created_ms, segment.roll_jitter_ms = now_ms, roll_jitter_ms(config, draw_below)
-    last = loader.segments.last
+def _open_for_appends(state: LogState, host: LogHost, *, is_new: bool) -> None:
+    """Open the last segment of a loaded log; a new one is preallocated."""
+    state.host, state.last_flush_ms = host, host.now_ms()
+    state.producers.state.requires_verification = host.requires_verification
+    for segment in state.segments:
+        segment.created_ms, segment.roll_jitter_ms = state.last_flush_ms, state.draw_roll_jitter_ms()
+    last = state.segments.last
     assert last is not None
-    active = ActiveSegment.resume(last, config, struct)
-    if loader.has_made_segment:
-        active.preallocate(config)
-    loader.segments.add(active)
+    active = ActiveSegment.resume(last, state.config, state.struct)
+    if is_new:
+        active.preallocate(state.config)
+    state.activate(active)
+    state.follow_end()
+    if state.remote_start_offset is not None:
+        _LOGGER.warning(
+            "Records of %s from offset %d to %d are in remote storage: a broker with tiered storage reads them",
+            *(state.topic_partition, state.remote_start_offset, state.log_start_offset - 1),
+        )

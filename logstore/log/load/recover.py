@@ -38,9 +38,9 @@ def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> R
         CorruptRecordError, CorruptIndexError, InvalidRecordError, InvalidTxnStateError, IndexFullError,
         OffsetOverflowError, InvalidOffsetError: damage that keeps a broker from starting too.
     """
-    loader, directory = _loader(path, settings, seam)
+    loader = _loader(path, settings, seam)
     loader.load()
-    return _recovered(loader, directory)
+    return _recovered(loader)
 
 
 def plan_recovery(path: str, settings: LoadSettings) -> RecoveryPlan:
@@ -48,35 +48,36 @@ def plan_recovery(path: str, settings: LoadSettings) -> RecoveryPlan:
 
     It is the recovery itself, up to the first change. Raises as `recover_partition`, but accepts every loss.
     """
-    loader, directory = _loader(path, settings, SEAM)
+    loader = _loader(path, settings, SEAM)
     loader.plan()
-    return RecoveryPlan(directory.path, tuple(loader.removals), tuple(directory.repairs))
+    return loader.summary
 
 
-def _loader(path: str, settings: LoadSettings, seam: Seam) -> tuple[LogLoader, WritableFolder]:
+def _loader(path: str, settings: LoadSettings, seam: Seam) -> LogLoader:
     path = absolute_path(path)
     name = partition_of(path)
     if not os.path.isdir(path):
         raise DataDirectoryError("There is no such directory", path=path)
     directory = WritableFolder(path, seam, settings.config[KAFKA_VERSION])
-    return LogLoader(directory, f"{name.topic}-{name.partition}", settings), directory
+    return LogLoader(directory, f"{name.topic}-{name.partition}", settings)
 
 
-def _recovered(loader: LogLoader, directory: WritableFolder) -> RecoveredLog:
+def _recovered(loader: LogLoader) -> RecoveredLog:
+    state, directory = loader.state, loader.state.directory
     name = partition_of(directory.path)
     return RecoveredLog(
         topic=name.topic,
         partition=name.partition,
         path=directory.path,
         topic_id=topic_id_of(directory.path),
-        log_start_offset=loader.start_offset,
-        log_end_offset=loader.end_offset,
-        last_stable_offset=_last_stable_offset(loader),
-        high_watermark=loader.end_offset,
-        recovery_point=loader.recovery_point,
-        segments=tuple(describe_segment(segment) for segment in loader.segments),
-        leader_epochs=tuple(loader.epochs.entries),
-        producers=tuple(sorted(loader.producers.state, key=lambda producer: producer.producer_id)),
+        log_start_offset=state.log_start_offset,
+        log_end_offset=state.log_end_offset,
+        last_stable_offset=state.last_stable_offset,
+        high_watermark=state.high_watermark,
+        recovery_point=state.recovery_point,
+        segments=tuple(describe_segment(segment) for segment in state.segments),
+        leader_epochs=tuple(state.epochs.entries),
+        producers=tuple(sorted(state.producers.state, key=lambda producer: producer.producer_id)),
         repairs=tuple(directory.repairs),
         removals=tuple(loader.removals),
     )
@@ -97,8 +98,3 @@ def partition_of(path: str) -> PartitionDirectory:
             advice="a broker deletes it; to have the partition back, rename it to topic-partition first",
         )
     return name
-
-
-def _last_stable_offset(loader: LogLoader) -> int:
-    first_unstable_offset = loader.first_unstable_offset()
-    return loader.end_offset if first_unstable_offset is None else min(first_unstable_offset, loader.end_offset)

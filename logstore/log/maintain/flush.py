@@ -7,59 +7,55 @@ it is synced, see `roll`. Unsynced segments are therefore looked for from the re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...calls import LOG, alone
 from ..segment.active_segment import ActiveSegment, sync_segment
 from ..segment.log_segment import LogSegment
-
-if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
+from ..state import LogState
 
 FAILURE_TEXT = "Error while flushing log for"
 
 
-def flush(log: PartitionLog, end_offset: int | None = None) -> None:
+def flush(state: LogState, end_offset: int | None = None) -> None:
     """Sync everything below `end_offset`, by default the log's end. The caller holds the log's lock.
 
     Raises:
         DataDirectoryError: a sync failed; its data may be lost, so it must not be tried again.
     """
-    end_offset = log.log_end_offset if end_offset is None else end_offset
-    if end_offset <= log.recovery_point:
+    end_offset = state.log_end_offset if end_offset is None else end_offset
+    if end_offset <= state.recovery_point:
         return
-    for segment in _unsynced(log, end_offset):
+    for segment in _unsynced(state, end_offset):
         sync_segment(segment)
-    if log.active.base_offset < end_offset:
-        log.active.sync()
-    log.directory.sync()
-    _mark(log, end_offset)
+    if state.active.base_offset < end_offset:
+        state.active.sync()
+    state.directory.sync()
+    _mark(state, end_offset)
 
 
-def flush_beside(log: PartitionLog) -> None:
+def flush_beside(state: LogState) -> None:
     """Sync everything appended so far without holding the lock: others read and append meanwhile.
 
     Raises:
         KafkaStorageError: the log is closed or poisoned, or a sync failed.
     """
-    with alone(LOG), log.failure.poisoned_by(FAILURE_TEXT):
-        with log.lock:
-            end_offset, active = log.log_end_offset, log.active
-            if end_offset <= log.recovery_point:
+    with state.failure.poisoned_by(FAILURE_TEXT):
+        with state.lock:
+            end_offset, active = state.log_end_offset, state.active
+            if end_offset <= state.recovery_point:
                 return
-            unsynced = _unsynced(log, end_offset)
+            unsynced = _unsynced(state, end_offset)
         for segment in unsynced:
             sync_segment(segment)
         active.sync()
-        log.directory.sync()
-        with log.lock:
-            if log.active is not active:  # rolled or truncated meanwhile: the new segments are not synced yet
-                flush(log)
-            elif end_offset > log.recovery_point:
-                _mark(log, end_offset)
+        state.directory.sync()
+        with state.lock:
+            if state.active is not active:  # rolled or truncated meanwhile: the new segments are not synced yet
+                flush(state)
+            elif end_offset > state.recovery_point:
+                _mark(state, end_offset)
 
 
-def flush_closed(log: PartitionLog, end_offset: int) -> None:
+def flush_closed(state: LogState, end_offset: int) -> None:
     """Sync the closed segments below `end_offset` while appends go on; for another thread.
 
     Does nothing if the log is closed or poisoned.
@@ -68,26 +64,26 @@ def flush_closed(log: PartitionLog, end_offset: int) -> None:
         KafkaStorageError: a sync failed; the log is poisoned.
     """
     with alone(LOG):
-        _flush_closed(log, end_offset)
+        _flush_closed(state, end_offset)
 
 
-def _flush_closed(log: PartitionLog, end_offset: int) -> None:
-    with log.lock:
-        if not log.is_writable:
+def _flush_closed(state: LogState, end_offset: int) -> None:
+    with state.lock:
+        if not state.failure.is_writable:
             return
-        unsynced = _unsynced(log, min(end_offset, log.active.base_offset))
-    with log.failure.poisoned_by(FAILURE_TEXT):
+        unsynced = _unsynced(state, min(end_offset, state.active.base_offset))
+    with state.failure.poisoned_by(FAILURE_TEXT):
         for segment in unsynced:
             sync_segment(segment)
-        log.directory.sync()
-        with log.lock:
+        state.directory.sync()
+        with state.lock:
             # a truncation may have come first, and appends in place of what it removed
-            below = [segment for segment in log.segments if segment.base_offset < end_offset]
-            if end_offset > log.recovery_point and all(segment.is_synced for segment in below):
-                _mark(log, end_offset)
+            below = [segment for segment in state.segments if segment.base_offset < end_offset]
+            if end_offset > state.recovery_point and all(segment.is_synced for segment in below):
+                _mark(state, end_offset)
 
 
-def raise_recovery_point(log: PartitionLog, offset: int) -> None:
+def raise_recovery_point(state: LogState, offset: int) -> None:
     """Move the recovery point up to `offset`, as nothing below is read any more.
 
     A load may still see an older log start, so the closed segments there are synced.
@@ -95,19 +91,42 @@ def raise_recovery_point(log: PartitionLog, offset: int) -> None:
     Raises:
         DataDirectoryError: a sync failed.
     """
-    if offset > log.recovery_point:
-        for segment in _unsynced(log, offset):
+    if offset > state.recovery_point:
+        for segment in _unsynced(state, offset):
             sync_segment(segment)
-        log.offsets.synced(offset)
+        state.raise_recovery_point(offset)
 
 
-def _unsynced(log: PartitionLog, end_offset: int) -> list[LogSegment]:
+def _unsynced(state: LogState, end_offset: int) -> list[LogSegment]:
     """Return the closed segments that begin below `end_offset` and are not durable."""
-    behind = log.segments.between(log.recovery_point, end_offset)
+    behind = state.segments.between(state.recovery_point, end_offset)
     return [segment for segment in behind if not segment.is_synced and not isinstance(segment, ActiveSegment)]
 
 
-def _mark(log: PartitionLog, end_offset: int) -> None:
+def _mark(state: LogState, end_offset: int) -> None:
     """Move the recovery point; the caller has synced everything below, names too, and holds the log's lock."""
-    log.offsets.synced(end_offset)
-    log.last_flush_ms = log.now_ms()
+    state.raise_recovery_point(end_offset)
+    state.last_flush_ms = state.host.now_ms()
+
+
+def close(state: LogState) -> None:
+    """Write and sync everything, and close all files; a second call does nothing. The caller holds the lock.
+
+    If a write failed, files are only closed: the next load must treat the log as not cleanly closed.
+    """
+    failure = state.failure
+    if failure.is_closed:
+        return
+    failure.settle()
+    state.invalidate()
+    if failure.error is None:
+        with failure.poisoned_by(FAILURE_TEXT):
+            state.producers.take_snapshot()
+            closed = state.active.close()
+            state.segments.add(closed)
+            sync_segment(closed)
+            flush(state)
+            state.directory.sync()
+            failure.is_closed = True  # in the block: after an interrupt a second close writes nothing
+    failure.is_closed = True
+    state.release()

@@ -13,18 +13,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from ...calls import LOG, alone
 from ...config.topic import is_tiered
 from ...errors import OffsetOutOfRangeError, PolicyViolationError
 from ..segment.log_segment import LogSegment
+from ..state import LogState
 from .flush import raise_recovery_point
 from .roll import roll
 from .swap import delete_snapshots, remove_segments
-
-if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
 
 CLEANUP_POLICY = "cleanup.policy"
 RETENTION_BYTES = "retention.bytes"
@@ -46,7 +43,7 @@ class DeletedSegment(NamedTuple):
     reason: str
 
 
-def delete_old_segments(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
+def delete_old_segments(state: LogState, now_ms: int) -> list[DeletedSegment]:
     """Delete what the configuration does not retain; return the deleted segments, the oldest first.
 
     If `cleanup.policy` has delete: by log start offset, size and time, else by log start offset alone. The files and
@@ -55,67 +52,68 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
     Raises:
         DataDirectoryError: a file cannot be read or renamed.
     """
-    with alone(LOG), log.lock, log.failure.poisoned_by("Error while deleting segments for"):
-        deleted = _delete(log, _is_below_start(log), f"log start offset {log.log_start_offset} breach", now_ms)
-        if DELETE in log.config[CLEANUP_POLICY] and not is_tiered(log.config):
-            deleted += _delete_by_size(log, now_ms)
-            deleted += _delete_by_time(log, now_ms)
+    with state.failure.poisoned_by("Error while deleting segments for"):
+        deleted = _delete(state, _is_below_start(state), f"log start offset {state.log_start_offset} breach", now_ms)
+        if DELETE in state.config[CLEANUP_POLICY] and not is_tiered(state.config):
+            deleted += _delete_by_size(state, now_ms)
+            deleted += _delete_by_time(state, now_ms)
         return deleted
 
 
-def delete_records(log: PartitionLog, offset: int) -> int:
+def delete_records(state: LogState, offset: int) -> int:
     """Move the log start to `offset`, or to the high watermark for -1; return the log start, its low watermark.
 
     Raises:
         PolicyViolationError: `cleanup.policy` has compact and not delete; an empty one allows everything.
         OffsetOutOfRangeError: the offset is negative, or above the high watermark.
     """
-    if log.rules.is_compacted and DELETE not in log.config[CLEANUP_POLICY]:
+    if state.rules.is_compacted and DELETE not in state.config[CLEANUP_POLICY]:
         raise PolicyViolationError(
-            f"Records of partition {log.topic_partition} can not be deleted due to the configured policy",
+            f"Records of partition {state.topic_partition} can not be deleted due to the configured policy",
             expected=f"{CLEANUP_POLICY} with {DELETE}",
-            found=",".join(log.config[CLEANUP_POLICY]),
+            found=",".join(state.config[CLEANUP_POLICY]),
         )
     if offset == UP_TO_HIGH_WATERMARK:
-        offset = log.high_watermark
+        offset = state.high_watermark
     if offset < 0:
-        raise OffsetOutOfRangeError(f"The offset {offset} for partition {log.topic_partition} is not valid")
-    log.increment_log_start_offset(offset)
-    return log.log_start_offset
+        raise OffsetOutOfRangeError(f"The offset {offset} for partition {state.topic_partition} is not valid")
+    raise_log_start(state, offset)
+    return state.log_start_offset
 
 
-def raise_log_start(log: PartitionLog, offset: int) -> bool:
+def raise_log_start(state: LogState, offset: int) -> bool:
     """Move the log start up to `offset`; return False if it is there or above. The caller holds the log's lock.
 
     Raises:
         OffsetOutOfRangeError: an offset above the high watermark.
         DataDirectoryError: a file cannot be written.
     """
-    if not log.offsets.may_start_at(offset):
-        return False
-    raise_recovery_point(log, offset)
-    move_log_start(log, offset)
-    return True
+    with state.failure.poisoned_by("Exception while increasing log start offset for"):
+        if not state.may_start_at(offset):
+            return False
+        raise_recovery_point(state, offset)
+        move_log_start(state, offset)
+        return True
 
 
-def move_log_start(log: PartitionLog, offset: int) -> None:
+def move_log_start(state: LogState, offset: int) -> None:
     """Move the log start up, and all that follows it but the recovery point. The caller holds the log's lock."""
-    log.offsets.raise_log_start(offset)
-    log.remote_start_offset = None
-    if log.epochs.truncate_from_start(offset):
-        log.write_epochs()
-    log.producers.raise_log_start_offset(offset)
-    log.offsets.refresh_first_unstable_offset()
+    state.struct.log_start_offset = offset
+    state.remote_start_offset = None
+    if state.epochs.truncate_from_start(offset):
+        state.write_epochs()
+    state.producers.raise_log_start_offset(offset)
+    state.refresh_first_unstable_offset()
 
 
-def _is_below_start(log: PartitionLog) -> Condition:
-    return lambda segment, next_base_offset: next_base_offset is not None and next_base_offset <= log.log_start_offset
+def _is_below_start(state: LogState) -> Condition:
+    return lambda segment, next_base_offset: next_base_offset is not None and next_base_offset <= state.log_start_offset
 
 
-def _delete_by_size(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
+def _delete_by_size(state: LogState, now_ms: int) -> list[DeletedSegment]:
     """Delete the oldest segments, but leave at least `retention.bytes`."""
-    retention_bytes = log.config[RETENTION_BYTES]
-    excess_size = sum(segment.size for segment in log.segments) - retention_bytes
+    retention_bytes = state.config[RETENTION_BYTES]
+    excess_size = sum(segment.size for segment in state.segments) - retention_bytes
     if retention_bytes < 0 or excess_size < 0:
         return []
 
@@ -127,12 +125,12 @@ def _delete_by_size(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
         excess_size -= segment.size
         return True
 
-    return _delete(log, is_excess, f"log retention size {retention_bytes} breach", now_ms)
+    return _delete(state, is_excess, f"log retention size {retention_bytes} breach", now_ms)
 
 
-def _delete_by_time(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
+def _delete_by_time(state: LogState, now_ms: int) -> list[DeletedSegment]:
     """Delete by the largest timestamp; a segment without one by its file's modification time."""
-    retention_ms = log.config[RETENTION_MS]
+    retention_ms = state.config[RETENTION_MS]
     if retention_ms < 0:
         return []
 
@@ -141,45 +139,45 @@ def _delete_by_time(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
         if largest_timestamp > now_ms:
             _LOGGER.warning(
                 "%s: segment %s contains future timestamp(s), making it ineligible to be deleted; the largest is %s",
-                log.topic_partition,
+                state.topic_partition,
                 segment.base_offset,
                 largest_timestamp,
             )
         return bool(now_ms - largest_timestamp > retention_ms)
 
-    return _delete(log, is_old, f"log retention time {retention_ms}ms breach", now_ms)
+    return _delete(state, is_old, f"log retention time {retention_ms}ms breach", now_ms)
 
 
-def _delete(log: PartitionLog, condition: Condition, reason: str, now_ms: int) -> list[DeletedSegment]:
+def _delete(state: LogState, condition: Condition, reason: str, now_ms: int) -> list[DeletedSegment]:
     """Delete segments from the oldest on while the condition holds (`deletableSegments`, `deleteSegments`)."""
-    deletable = _deletable(log, condition)
+    deletable = _deletable(state, condition)
     if not deletable:
         return []
-    if len(deletable) == len(log.segments):
-        roll(log)
+    if len(deletable) == len(state.segments):
+        roll(state)
     # anew: a roll has put a closed segment in the place of the active one
-    deletable = [segment for segment in log.segments if segment.base_offset <= deletable[-1].base_offset]
-    following = log.segments.higher(deletable[-1].base_offset)
+    deletable = [segment for segment in state.segments if segment.base_offset <= deletable[-1].base_offset]
+    following = state.segments.higher(deletable[-1].base_offset)
     assert following is not None
     # the start first: no reader may look for a segment that is gone
-    if log.offsets.may_start_at(following.base_offset):
-        move_log_start(log, following.base_offset)
-    remove_segments(log, deletable, reason, now_ms)
-    delete_snapshots(log, deletable, now_ms)
-    log.directory.sync()
+    if state.may_start_at(following.base_offset):
+        move_log_start(state, following.base_offset)
+    remove_segments(state, deletable, reason, now_ms)
+    delete_snapshots(state, deletable, now_ms)
+    state.directory.sync()
     # behind the names: until then a load may find the segments, whose bytes nobody has synced
-    log.offsets.synced(following.base_offset)
+    state.raise_recovery_point(following.base_offset)
     return [DeletedSegment(segment.base_offset, segment.size, reason) for segment in deletable]
 
 
-def _deletable(log: PartitionLog, condition: Condition) -> list[LogSegment]:
-    segments = list(log.segments)
+def _deletable(state: LogState, condition: Condition) -> list[LogSegment]:
+    segments = list(state.segments)
     next_base_offsets = [*(segment.base_offset for segment in segments[1:]), None]
     deletable = []
     for segment, next_base_offset in zip(segments, next_base_offsets, strict=True):
-        end_offset = log.log_end_offset if next_base_offset is None else next_base_offset
+        end_offset = state.log_end_offset if next_base_offset is None else next_base_offset
         is_empty_last = next_base_offset is None and segment.size == 0
-        if log.high_watermark < end_offset or not condition(segment, next_base_offset) or is_empty_last:
+        if state.high_watermark < end_offset or not condition(segment, next_base_offset) or is_empty_last:
             break
         deletable.append(segment)
     return deletable

@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from ...config.topic import LogConfig, is_compacted
 from ...errors import InvalidOffsetError, UsageError
 from ...kernels.rules import has_segment_room, waited_ms
 from ...layout.file_names import SEGMENT_SUFFIXES, segment_file_name
 from ..segment.active_segment import ActiveSegment, sync_segment
 from ..segment.log_segment import LogSegment
+from ..state import LogState
 from .flush import flush, flush_closed
-
-if TYPE_CHECKING:
-    from ..partition_log import PartitionLog
 
 _OFFSET_MAX = (1 << 63) - 1
 
 
-def segment_ms_max(config: LogConfig) -> int:
-    """Return how long a segment is written, in ms; in a compacted log no longer than cleaning may be delayed."""
-    segment_ms: int = config["segment.ms"]
-    lag_ms: int = config["max.compaction.lag.ms"]
-    return min(lag_ms, segment_ms) if is_compacted(config) and lag_ms > 0 else segment_ms
-
-
-def roll_jitter_ms(config: LogConfig, draw_below: Callable[[int], int]) -> int:
-    """Draw how much earlier than after `segment.ms` a new segment is full (`LogConfig.randomSegmentJitter`)."""
-    jitter_ms: int = config["segment.jitter.ms"]
-    return draw_below(min(jitter_ms, config["segment.ms"])) if jitter_ms else 0
-
-
-def should_roll(log: PartitionLog, size: int, max_timestamp: int, last_offset: int, now_ms: int) -> bool:
+def should_roll(state: LogState, size: int, max_timestamp: int, last_offset: int, now_ms: int) -> bool:
     """Return whether an append of `size` bytes, up to `max_timestamp` and `last_offset`, begins a new segment."""
-    active = log.active
+    active = state.active
     waited = waited_ms(active.load_first_timestamp(), max_timestamp, active.created_ms, now_ms) if active.size else 0
-    age_max_ms = log.segment_ms_max - active.roll_jitter_ms
-    limits = log.rules.segment_size_max, waited, age_max_ms, last_offset - active.base_offset
+    age_max_ms = state.segment_ms_max - active.roll_jitter_ms
+    limits = state.rules.segment_size_max, waited, age_max_ms, last_offset - active.base_offset
     return active.indexes.is_full or not has_segment_room(active.size, size, *limits)
 
 
-def roll(log: PartitionLog, expected_next_offset: int = 0) -> ActiveSegment:
+def roll(state: LogState, expected_next_offset: int = 0) -> ActiveSegment:
     """Close the active segment, and begin one at the log's end, or at `expected_next_offset` if that is higher.
 
     An empty active segment with the same base is replaced. `flush_later` syncs what is below the new one, and the
@@ -53,41 +36,41 @@ def roll(log: PartitionLog, expected_next_offset: int = 0) -> ActiveSegment:
             log's end was refused after its segment had begun. Opening the log anew mends both.
         DataDirectoryError: a file cannot be written.
     """
-    now_ms, jitter_ms = log.now_ms(), log.roll_jitter_ms()  # first: functions that the caller passed
-    base_offset = max(expected_next_offset, log.log_end_offset)
-    active, unsynced = log.active, None
-    _require_free(log, base_offset, expected_next_offset)
+    now_ms, jitter_ms = state.host.now_ms(), state.draw_roll_jitter_ms()  # first: functions that the caller passed
+    base_offset = max(expected_next_offset, state.log_end_offset)
+    active, unsynced = state.active, None
+    _require_free(state, base_offset, expected_next_offset)
     if base_offset == active.base_offset:
         active.release()
     else:
         closed = active.close()
-        log.segments.add(closed)
-        if log.flush_later is None or log.offsets.promised_recovery_point >= log.log_end_offset:
+        state.segments.add(closed)
+        if state.host.flush_later is None or state.promised_recovery_point >= state.log_end_offset:
             sync_segment(closed)
         else:
             unsynced = closed.unsynced
-    begin_segment(log, base_offset, now_ms, jitter_ms)
-    log.producers.state.map_end_offset = base_offset
-    log.producers.take_snapshot(unsynced)
-    if log.flush_later is None:
-        flush(log, base_offset)
+    begin_segment(state, base_offset, now_ms, jitter_ms)
+    state.producers.state.map_end_offset = base_offset
+    state.producers.take_snapshot(unsynced)
+    if state.host.flush_later is None:
+        flush(state, base_offset)
     else:
-        log.flush_later(lambda: flush_closed(log, base_offset))
-    return log.active
+        state.host.flush_later(lambda: flush_closed(state, base_offset))
+    return state.active
 
 
-def _require_free(log: PartitionLog, base_offset: int, expected_next_offset: int) -> None:
+def _require_free(state: LogState, base_offset: int, expected_next_offset: int) -> None:
     """Check that no segment has this base or a higher one, except an empty active one."""
-    active = log.active
+    active = state.active
     if base_offset > active.base_offset or (base_offset == active.base_offset and not active.size):
         return
-    floor = log.segments.floor(base_offset)
+    floor = state.segments.floor(base_offset)
     is_taken = floor is not None and floor.base_offset == base_offset
     raise InvalidOffsetError(
-        f"Trying to roll a new log segment for topic partition {log.topic_partition} with start offset {base_offset} "
-        f"=max(provided offset = {expected_next_offset}, LEO = {log.log_end_offset}) "
+        f"Trying to roll a new log segment for topic partition {state.topic_partition} with start offset {base_offset} "
+        f"=max(provided offset = {expected_next_offset}, LEO = {state.log_end_offset}) "
         + ("while it already exists." if is_taken else "lower than start offset of the active segment."),
-        path=log.directory.path,
+        path=state.directory.path,
         offset=base_offset,
         found=f"an active segment of base offset {active.base_offset} and {active.size} bytes",
         advice="open the log anew",
@@ -95,20 +78,20 @@ def _require_free(log: PartitionLog, base_offset: int, expected_next_offset: int
     )
 
 
-def begin_segment(log: PartitionLog, base_offset: int, now_ms: int, jitter_ms: int) -> None:
+def begin_segment(state: LogState, base_offset: int, now_ms: int, jitter_ms: int) -> None:
     """Create an empty segment as the active one, replacing any files of its base.
 
     Args:
         now_ms, jitter_ms: its creation time, and how much earlier than after `segment.ms` it is full.
     """
     for kind in SEGMENT_SUFFIXES:
-        log.directory.delete(segment_file_name(base_offset, kind), "a new segment begins at its offset")
-    active = ActiveSegment.create(log.directory, base_offset, log.config, log.offsets.struct)
+        state.directory.delete(segment_file_name(base_offset, kind), "a new segment begins at its offset")
+    active = ActiveSegment.create(state.directory, base_offset, state.config, state.struct)
     active.created_ms, active.roll_jitter_ms = now_ms, jitter_ms
-    log.activate(active)
+    state.activate(active)
 
 
-def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:
+def truncate_fully_and_start_at(state: LogState, offset: int) -> None:
     """Drop everything; the log is empty, and starts and ends at `offset` (`UnifiedLog.truncateFullyAndStartAt`).
 
     The metadata log does so when a snapshot reaches behind it. The recovery point checkpoint on the disk may then lie
@@ -122,27 +105,27 @@ def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:
     if not 0 <= offset <= _OFFSET_MAX:
         raise UsageError(f"A log cannot begin at offset {offset}", expected=f"0 to {_OFFSET_MAX}", found=offset)
     reason = f"the log begins anew at offset {offset}"
-    now_ms, jitter_ms = log.now_ms(), log.roll_jitter_ms()  # first: functions that the caller passed
-    old = log.active
+    now_ms, jitter_ms = state.host.now_ms(), state.draw_roll_jitter_ms()  # first: functions that the caller passed
+    old = state.active
     old.release()
-    _remove(log, [segment for segment in log.segments if segment is not old], reason)
-    begin_segment(log, offset, now_ms, jitter_ms)
+    _remove(state, [segment for segment in state.segments if segment is not old], reason)
+    begin_segment(state, offset, now_ms, jitter_ms)
     # its files have been replaced if the base is the same
     if old.base_offset != offset:
-        _remove(log, [old], reason)
-    log.offsets.restart_at(offset)
-    log.epochs.clear()
-    log.write_epochs()
-    log.producers.start_at(offset)
-    log.producers.now_ms = now_ms
-    log.producers.rebuild(log.segments, log_start_offset=offset, end_offset=offset, is_after_clean_shutdown=False)
-    log.offsets.follow_end()
+        _remove(state, [old], reason)
+    state.restart_at(offset)
+    state.epochs.clear()
+    state.write_epochs()
+    state.producers.start_at(offset)
+    state.producers.now_ms = now_ms
+    state.producers.rebuild(state.segments, log_start_offset=offset, end_offset=offset, is_after_clean_shutdown=False)
+    state.follow_end()
 
 
-def _remove(log: PartitionLog, segments: Sequence[LogSegment], reason: str) -> None:
+def _remove(state: LogState, segments: Sequence[LogSegment], reason: str) -> None:
     """Remove segments and their snapshots, the last first, so that no crash leaves a gap."""
     for segment in reversed(segments):
-        log.segments.remove(segment.base_offset)
+        state.segments.remove(segment.base_offset)
         segment.delete_files(reason)
-    log.producers.remove_snapshots_of(segments)
-    log.directory.sync()
+    state.producers.remove_snapshots_of(segments)
+    state.directory.sync()

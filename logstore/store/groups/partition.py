@@ -74,7 +74,7 @@ class OffsetsPartition:
             if isinstance(record, ControlBatch):
                 table.offsets.replay_marker(record.producer_id, is_commit=record.is_commit())
             elif record.key is not None:
-                with errors_of(log.directory.path, record.offset):
+                with errors_of(log.path, record.offset):
                     record_type = read_type(record.key)
                     if is_known_type(_TABLE, record_type):
                         table.replay(record.key, record.value, record.offset, record.producer_id, ticks_ms)
@@ -84,7 +84,7 @@ class OffsetsPartition:
             _LOGGER.warning(
                 "Unknown record type %d while loading offsets and group metadata from %s. Ignoring it. "
                 "It could be a left over from an aborted upgrade.",
-                *(record_type, log.directory.path),
+                *(record_type, log.path),
             )
         table.groups |= members
         return table

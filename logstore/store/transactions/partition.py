@@ -217,7 +217,7 @@ class TransactionStatePartition:
         log, last, passed_over = self._log, dict[bytes, ReplayedRecord](), set[tuple[str, int]]()
         for record in replayed(log):
             if isinstance(record, ReplayedRecord) and record.key is not None:
-                with errors_of(log.directory.path, record.offset):
+                with errors_of(log.path, record.offset):
                     unknown = unknown_version(record.key, record.value)
                 if unknown is None:
                     last[record.key] = record
@@ -227,11 +227,11 @@ class TransactionStatePartition:
             _LOGGER.warning(
                 "Unknown message %s with version %d while loading transaction state from %s. Ignoring it. "
                 "It could be a left over from an aborted upgrade.",
-                *(what, version, log.directory.path),
+                *(what, version, log.path),
             )
         table = TransactionTable(self._rules, coordinator_epoch=log.leader_epoch)
         for key, record in last.items():
-            with errors_of(log.directory.path, record.offset):
+            with errors_of(log.path, record.offset):
                 table.replay(key, record.value)
         self.table, self.unfinished = table, dict[str, LogstoreError]()
         self._is_whole = True

@@ -152,7 +152,7 @@ def test_offsets_by_time_are_those_of_committed_records(store: Store) -> None:
 def test_checksums_are_compared_unless_that_is_off(store: Store) -> None:
     log = store.log("t", 0)
     log.append_records([b"value"])
-    path = next(Path(log.directory.path).glob("*.log"))
+    path = next(Path(log.state.directory.path).glob("*.log"))
     data = bytearray(path.read_bytes())
     data[data.index(b"value")] ^= 1
     path.write_bytes(data)

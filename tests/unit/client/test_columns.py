@@ -49,7 +49,7 @@ def test_columns_go_behind_what_was_sent_before(store: Store) -> None:
     assert [record.value for record in records] == [b"0", b"1", b"2", b"3"]
     assert [record.timestamp for record in records[1:3]] == [5, 6]
     assert records[1].headers == [("h", b"x")]
-    [entry] = store.log("one", 0).producers.state
+    [entry] = store.log("one", 0).state.producers.state
     assert entry.batches[-1].last_sequence == 3
 
 
@@ -83,7 +83,7 @@ def test_many_records_are_many_batches_with_their_sequences(store: Store, codec:
         for _ in range(2):
             sending.send_columns("one", np.zeros((30_000, 100), np.uint8))
     assert len(values_of(store, "one")) == 60_000
-    [entry] = store.log("one", 0).producers.state
+    [entry] = store.log("one", 0).state.producers.state
     assert entry.batches[-1].last_sequence == 59_999
     assert len(entry.batches) == 5
 
@@ -130,7 +130,7 @@ def test_refused_columns_leave_no_gap_in_sequences(store: Store) -> None:
         [written] = sending.send_columns("small", [bytes(100)] * 5)
     assert (written.first_offset, written.last_offset) == (0, 4)
     for topic in ("keyed", "small"):
-        [entry] = store.log(topic, 0).producers.state
+        [entry] = store.log(topic, 0).state.producers.state
         assert entry.producer_epoch == 0
     with pytest.raises(IllegalStateError, match="after producer has been closed"):
         sending.send_columns("one", [b"1"])

@@ -10,7 +10,7 @@ TOPICS = {"t": 2}
 
 
 def watcher_count(store: Store) -> int:
-    return sum(len(store.log("t", number).appender.watchers) for number in range(2))
+    return sum(len(store.log("t", number).watchers) for number in range(2))
 
 
 def test_reading_again_and_again_leaves_nothing_at_the_log(store: Store) -> None:
@@ -37,6 +37,6 @@ def test_partitions_that_are_not_read_any_more_are_forgotten(store: Store) -> No
     consumer.poll()
     consumer.assign([("t", 1)])
     consumer.poll()
-    assert [len(store.log("t", number).appender.watchers) for number in range(2)] == [0, 1]
+    assert [len(store.log("t", number).watchers) for number in range(2)] == [0, 1]
     store.log("t", 1).append_records([b"v"])
     assert len(consumer.poll(30_000)) == 1

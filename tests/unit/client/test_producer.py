@@ -163,7 +163,7 @@ def test_a_refused_batch_leaves_no_gap(store: Store) -> None:
     with pytest.raises(InvalidRecordError, match="Compacted topic cannot accept message without key in topic"):
         bad[1].get()
     assert [type(answer) for answer in answers] == [InvalidRecordError, RecordMetadata]
-    [entry] = store.log("one", 0).producers.state
+    [entry] = store.log("one", 0).state.producers.state
     assert (entry.producer_epoch, entry.batches[-1].last_sequence) == (0, 0)
 
 
@@ -226,7 +226,7 @@ def test_a_gap_in_sequences_begins_a_new_epoch(store: Store, monkeypatch: pytest
         assert sending.send("one", b"2").get(60).offset == 1
         assert sending.send("t", b"2", partition=0).get().offset == 1
     assert failing.identities == [(0, 1), (1, 0)]
-    [entry] = store.log("t", 0).producers.state
+    [entry] = store.log("t", 0).state.producers.state
     assert (entry.producer_epoch, entry.batches[-1].last_sequence) == (1, 0)
 
 
@@ -277,7 +277,7 @@ def test_without_idempotence_there_is_no_producer_id(store: Store) -> None:
     with patient_producer(store, enable_idempotence=False) as sending:
         sending.send("one", b"1")
     assert len(records(store)) == 1
-    assert len(store.log("one", 0).producers.state) == 0
+    assert len(store.log("one", 0).state.producers.state) == 0
 
 
 def test_many_threads_share_a_producer(store: Store) -> None:

@@ -190,18 +190,18 @@ def interrupted(store: logstore.Store, handler: Callable[[], object]) -> list[Lo
             errors.append(error)
 
     log = store.log("t", 0)
-    clock, before = log.now_ms, signal.signal(signal.SIGUSR1, on_signal)
+    clock, before = log.state.host.now_ms, signal.signal(signal.SIGUSR1, on_signal)
 
     def now_ms() -> int:
-        log.now_ms = clock
+        log.state.host = log.state.host._replace(now_ms=clock)
         signal.raise_signal(signal.SIGUSR1)
         return clock()
 
-    log.now_ms = now_ms
+    log.state.host = log.state.host._replace(now_ms=now_ms)
     try:
         log.append_records([b"outer"])
     finally:
-        log.now_ms = clock
+        log.state.host = log.state.host._replace(now_ms=clock)
         signal.signal(signal.SIGUSR1, before)
     return errors
 

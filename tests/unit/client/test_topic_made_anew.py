@@ -32,5 +32,5 @@ def test_sequences_begin_at_0_in_the_new_log(store: Store) -> None:
     store.delete_topic("t")
     store.create_topic("t", 1)
     assert producer.send("t", b"3").get().offset == 0
-    (entry,) = store.log("t", 0).producers.state
+    (entry,) = store.log("t", 0).state.producers.state
     assert [(batch.first_sequence, batch.last_offset) for batch in entry.batches] == [(0, 0)]

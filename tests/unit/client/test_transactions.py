@@ -126,7 +126,7 @@ def test_sequences_go_on_or_begin_anew_with_the_epoch(store: SmallStore) -> None
             writing.send("t", b"x", partition=0)
             writing.flush()
         writing.commit_transaction()
-    [entry] = store.log("t", 0).producers.state
+    [entry] = store.log("t", 0).state.producers.state
     epochs = {1: 0, 2: 3}
     assert entry.producer_epoch == epochs[store.version]
     assert [batch.last_sequence for batch in entry.batches] == ([1, 2, 3, 4, 5] if store.version == 1 else [])
@@ -515,7 +515,7 @@ def test_a_new_epoch_after_an_abort_where_the_commit_brings_none(store: SmallSto
     writing.begin_transaction()
     writing.send("t", b"2", partition=0)
     writing.flush()
-    assert [entry.producer_epoch for entry in log.producers.state] == [1]
+    assert [entry.producer_epoch for entry in log.state.producers.state] == [1]
     writing.commit_transaction()
     assert store.values("t") == [b"2"]
 
@@ -555,7 +555,7 @@ def test_who_waits_for_a_log_that_has_failed_is_told_so_at_once(
     log = store.log("t", 0)
 
     def fail(*_: object, **__: object) -> None:
-        log.failure.poison("Error while appending records to", OSError("disk full"))
+        log.state.failure.poison("Error while appending records to", OSError("disk full"))
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

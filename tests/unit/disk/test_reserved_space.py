@@ -114,7 +114,7 @@ def test_disk_without_room_is_asked_once(tmp_path: Path) -> None:
     assert len(seam.asked) == 1
     log.close()
     assert not seam.cuts
-    assert (tmp_path / "t-0" / f"{0:020}.log").stat().st_size == log.active.size
+    assert (tmp_path / "t-0" / f"{0:020}.log").stat().st_size == log.state.active.size
 
 
 @pytest.mark.parametrize("ends", ["closed", "rolled"])
@@ -124,11 +124,11 @@ def test_a_log_asks_seldom_and_leaves_no_more_than_its_batches(tmp_path: Path, e
     path = tmp_path / "t-0" / f"{0:020}.log"
     for number in range(5000):
         log.append_records([bytes(1000)])
-        assert os.stat(path).st_size == log.active.size
+        assert os.stat(path).st_size == log.state.active.size
         if number == 4000 and can_reserve(tmp_path):
-            assert space_of(path) > log.active.size + MIB // 2
+            assert space_of(path) > log.state.active.size + MIB // 2
     assert 1 < len(seam.asked) <= 4
-    size = log.active.size
+    size = log.state.active.size
     if ends == "rolled":
         log.roll()
     else:
@@ -145,8 +145,8 @@ def test_space_that_a_killed_writer_left_is_given_back(tmp_path: Path) -> None:
     log = log_of(tmp_path / "t-0", SEAM)
     log.append_records([bytes(100_000)] * 8)
     log.append_records([bytes(100_000)] * 8)
-    size = log.active.size
-    log.active.release()  # as the system does it; nothing else is done any more
+    size = log.state.active.size
+    log.state.active.release()  # as the system does it; nothing else is done any more
     path = tmp_path / "t-0" / f"{0:020}.log"
     if can_reserve(tmp_path):
         assert space_of(path) > size + MIB // 2

@@ -72,14 +72,14 @@ def test_a_log_is_made_written_and_opened_again(open_log: Open, tmp_path: Path) 
     log = open_log(topic_id=TOPIC_ID)
     infos = [log.append_as_leader(batch(2), leader_epoch=3) for _ in range(20)]
     assert [info.first_offset for info in infos] == list(range(0, 40, 2))
-    assert log.segments.base_offsets == [0, 16, 32]
+    assert log.state.segments.base_offsets == [0, 16, 32]
     assert (log.high_watermark, log.last_stable_offset, log.recovery_point) == (40, 40, 32)
-    assert log.epochs.entries == [(3, 0)]
+    assert log.state.epochs.entries == [(3, 0)]
     log.close()
     assert log.recovery_point == 40
     assert (tmp_path / "t-0" / "partition.metadata").read_text() == f"version: 0\ntopic_id: {TOPIC_ID}"
     again = open_log(topic_id=TOPIC_ID)
-    assert (again.log_end_offset, again.segments.base_offsets, again.topic_id) == (40, [0, 16, 32], TOPIC_ID)
+    assert (again.log_end_offset, again.state.segments.base_offsets, again.topic_id) == (40, [0, 16, 32], TOPIC_ID)
     assert again.append_as_leader(batch(), leader_epoch=3).first_offset == 40
 
 
@@ -91,7 +91,7 @@ def test_another_topics_directory_is_refused(open_log: Open) -> None:
 
 def test_a_topic_id_that_does_not_parse_is_written_anew_where_it_is_known(open_log: Open) -> None:
     log = open_log(topic_id=TOPIC_ID)
-    path = Path(log.directory.file("partition.metadata"))
+    path = Path(log.state.directory.file("partition.metadata"))
     whole = path.read_bytes()
     log.close()
     path.write_bytes(b"version: 0\n")
@@ -119,7 +119,7 @@ def test_a_failed_write_ends_the_writing_and_loses_nothing(open_log: Open, tmp_p
         with pytest.raises(KafkaStorageError, match="already offline"):
             change()
     assert log.log_end_offset == 3
-    assert log.segments.last.data.tobytes() == (tmp_path / "t-0" / f"{0:020}.log").read_bytes()[: log.size]
+    assert log.state.segments.last.data.tobytes() == (tmp_path / "t-0" / f"{0:020}.log").read_bytes()[: log.size]
     log.close()
     again = open_log(was_clean=False)
     assert (again.log_end_offset, again.append_as_leader(batch()).first_offset) == (3, 3)
@@ -151,12 +151,12 @@ def test_a_closed_log_that_is_still_held_keeps_no_file(open_log: Open, tmp_path:
     log = open_log()
     for _ in range(20):
         log.append_as_leader(batch(3))
-    offsets = [offset for segment in log.segments for offset in segment.data[:8].tolist()]
-    assert len(log.segments) > 1
+    offsets = [offset for segment in log.state.segments for offset in segment.data[:8].tolist()]
+    assert len(log.state.segments) > 1
     assert str(tmp_path) in Path("/proc/self/maps").read_text()
     log.close()
     assert str(tmp_path) not in Path("/proc/self/maps").read_text()
-    assert [offset for segment in log.segments for offset in segment.data[:8].tolist()] == offsets
+    assert [offset for segment in log.state.segments for offset in segment.data[:8].tolist()] == offsets
 
 
 def test_a_torn_tail_is_cut_even_after_a_clean_shutdown(open_log: Open, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_every_new_segment_is_preallocated_until_it_is_closed(open_log: Open, tm
     assert first.stat().st_size == 1000
     log.append_as_leader(batch())
     log.roll()
-    assert first.stat().st_size == log.segments.first.size < second.stat().st_size == 1000
+    assert first.stat().st_size == log.state.segments.first.size < second.stat().st_size == 1000
     log.close()
     open_log(config)
     assert second.stat().st_size == 0
@@ -188,7 +188,7 @@ def test_readers_keep_what_a_restart_drops(open_log: Open) -> None:
     log = open_log()
     for _ in range(5):
         log.append_as_leader(batch())
-    data = log.segments.last.data
+    data = log.state.segments.last.data
     before = data.tobytes()
     log.truncate_fully_and_start_at(9)
     assert data.tobytes() == before
@@ -203,7 +203,7 @@ def test_the_log_starts_no_later_than_the_high_watermark(open_log: Open) -> None
         log.increment_log_start_offset(5)
     assert log.increment_log_start_offset(3)
     assert not log.increment_log_start_offset(2)
-    assert (log.log_start_offset, log.epochs.entries) == (3, [(0, 3)])
+    assert (log.log_start_offset, log.state.epochs.entries) == (3, [(0, 3)])
 
 
 def test_threads_append_one_after_the_other(open_log: Open) -> None:
@@ -226,12 +226,12 @@ def test_a_segment_is_synced_later_if_somebody_does_it(open_log: Open) -> None:
     log = open_log(flush_later=tasks.append)
     for _ in range(20):
         log.append_as_leader(batch(2))
-    assert (log.segments.base_offsets, log.recovery_point, len(tasks)) == ([0, 16, 32], 0, 2)
+    assert (log.state.segments.base_offsets, log.recovery_point, len(tasks)) == ([0, 16, 32], 0, 2)
     tasks[0]()
     assert log.recovery_point == 16
     log.close()
     tasks[1]()  # has nothing left to do
-    assert (log.recovery_point, log.failure.error) == (40, None)
+    assert (log.recovery_point, log.state.failure.error) == (40, None)
 
 
 def test_messages_are_flushed_by_their_number_and_by_time(open_log: Open) -> None:
@@ -262,7 +262,7 @@ def test_a_segment_is_full_sooner_by_the_jitter_drawn_for_it(open_log: Open) -> 
     for time in times:
         stamps = {"base_timestamp": SOME_TIME + time, "max_timestamp": SOME_TIME + time}
         log.append_as_leader(batch(**stamps))
-        bases.append(log.segments.base_offsets[-1])
+        bases.append(log.state.segments.base_offsets[-1])
     assert bases == [0, 0, 2, 2, 4]
     assert limits == [50, 50, 50]
 
@@ -273,19 +273,19 @@ def test_a_full_segment_without_timestamps_is_as_old_as_the_process_knows_it(ope
     for time in (0, 100, 101):
         now[0] = SOME_TIME + time
         log.append_as_leader(batch(base_timestamp=-1, max_timestamp=-1))
-    assert log.segments.base_offsets == [0, 2]
+    assert log.state.segments.base_offsets == [0, 2]
 
 
 def test_a_roll_below_the_active_segment_is_refused(open_log: Open) -> None:
     """A replica's segment began behind a gap, and the append was refused then."""
     log = open_log()
     log.append_as_leader(batch())
-    roll(log, 10)
+    roll(log.state, 10)
     with pytest.raises(
         InvalidOffsetError, match=r"with start offset 1 .* lower than start offset of the active segment"
     ):
         log.roll()
-    assert (log.segments.base_offsets, log.log_end_offset, log.failure.error) == ([0, 10], 1, None)
+    assert (log.state.segments.base_offsets, log.log_end_offset, log.state.failure.error) == ([0, 10], 1, None)
     log.close()
     assert open_log().append_as_leader(batch()).first_offset == 10
 
@@ -309,9 +309,9 @@ def test_an_interrupted_append_ends_the_writing(open_log: Open) -> None:
     with pytest.raises(KafkaStorageError, match="already offline"):
         log.append_as_leader(batch())
     assert log.log_end_offset == 1
-    assert log.failure.error is not None
-    assert log.failure.error.found == "KeyboardInterrupt"
-    assert str(log.failure.error.advice).startswith("open the log anew")  # the disk is not at fault
+    assert log.state.failure.error is not None
+    assert log.state.failure.error.found == "KeyboardInterrupt"
+    assert str(log.state.failure.error.advice).startswith("open the log anew")  # the disk is not at fault
 
 
 def test_a_wrong_call_does_not_end_the_writing(open_log: Open) -> None:
@@ -325,11 +325,11 @@ def test_indexes_of_the_active_segment_are_as_the_file_will_be(open_log: Open) -
     log = open_log({"index.interval.bytes": "0"})
     for number in range(5):
         log.append_as_leader(batch(base_timestamp=number, max_timestamp=number))
-    active = log.segments.last
+    active = log.state.segments.last
     offsets, timestamps = active.offset_index.offsets.tolist(), active.time_index.timestamps.tolist()
     assert (offsets, timestamps) == ([1, 2, 3, 4], [1, 2, 3, 4])
     log.close()
-    closed = open_log().segments.last
+    closed = open_log().state.segments.last
     assert closed.offset_index.offsets.tolist() == offsets
     assert closed.time_index.timestamps.tolist() == timestamps
 
@@ -344,7 +344,7 @@ def test_a_flush_later_does_not_mind_what_is_gone(open_log: Open) -> None:
     log.append_as_leader(batch(9))
     for task in tasks:
         task()
-    assert log.failure.error is None
+    assert log.state.failure.error is None
     assert log.recovery_point <= 5  # nothing behind was synced since
 
 
@@ -354,7 +354,7 @@ def test_epochs_of_batches_before_a_refused_one_are_on_the_disk(open_log: Open) 
     data = b"".join(batch.to_bytes() for batch in batches)
     with pytest.raises(UsageError, match="Received invalid partition leader epoch entry"):
         log.append_as_leader(data, leader_epoch=9, origin=AppendOrigin.REPLICATION)
-    assert (Path(log.directory.path) / "leader-epoch-checkpoint").read_text() == "0\n1\n3 0\n"
+    assert (Path(log.state.directory.path) / "leader-epoch-checkpoint").read_text() == "0\n1\n3 0\n"
     assert log.log_end_offset == 0
 
 

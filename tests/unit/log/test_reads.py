@@ -71,7 +71,7 @@ def test_batches_between_those_left_out_come_together(log: PartitionLog) -> None
             end_transaction(log, 1, is_abort=False)
     for isolation, producer_ids in ((COMMITTED, {1}), (FetchIsolation.READ_UNCOMMITTED, {0, 1})):
         chunks = list(log.records(isolation=isolation).chunks())
-        assert len(chunks) == len(log.segments)
+        assert len(chunks) == len(log.state.segments)
         assert sum(map(len, chunks)) == len(producer_ids) * 90
         assert {int(each) for chunk in chunks for each in chunk.batches.producer_id[chunk.rows]} == producer_ids
 
@@ -86,7 +86,7 @@ def test_a_read_stays_as_it_was_when_the_log_goes_on(log: PartitionLog) -> None:
         log.append_as_leader(batch(b"more%03d" % number))
     log.roll()
     assert (fetched.data == before).all()
-    assert [segment.size for segment in segments] != [segment.size for segment in log.segments]
+    assert [segment.size for segment in segments] != [segment.size for segment in log.state.segments]
     assert bounds.log_end_offset == 90
     assert values(log)[:90] == content
     assert len(values(log)) == 690
@@ -103,7 +103,7 @@ def test_an_unchanged_log_is_looked_at_once(log: PartitionLog) -> None:
 def test_reader_keeps_segments_that_are_deleted_meanwhile(log: PartitionLog) -> None:
     for number in range(100):
         log.append_as_leader(batch(b"%03d" % number))
-    assert len(log.segments) > 2
+    assert len(log.state.segments) > 2
     reader = log.records(0)
     chunks = reader.chunks()
     first = next(chunks).to_records()
@@ -124,7 +124,7 @@ def test_deleted_segments_keep_no_space_once_nobody_reads_them(log: PartitionLog
     assert log.delete_old_segments(SOME_TIME)
     assert log.remove_deleted_files(SOME_TIME + 10**9)
     maps = Path("/proc/self/maps").read_text().splitlines()
-    assert [line for line in maps if log.directory.path in line and line.endswith("(deleted)")] == []
+    assert [line for line in maps if log.state.directory.path in line and line.endswith("(deleted)")] == []
 
 
 @pytest.mark.parametrize("is_cleaned", [True, False])
@@ -157,8 +157,8 @@ def test_a_segment_that_is_first_read_while_it_gets_another_name(
     found = [record.offset for chunk in reader.chunks() for record in chunk.to_records()]
     threads[0].join()
     assert found == list(range(100))
-    assert log.segments.first is not None
-    assert (log.segments.first.size < 4000) is is_cleaned or log.segments.first.base_offset > 0
+    assert log.state.segments.first is not None
+    assert (log.state.segments.first.size < 4000) is is_cleaned or log.state.segments.first.base_offset > 0
 
 
 def test_offsets_are_found_by_time(log: PartitionLog) -> None:
@@ -197,7 +197,7 @@ def test_reader_of_a_range_gives_its_records(log: PartitionLog) -> None:
 def test_a_wrong_checksum_is_told_after_the_records_before_it(log: PartitionLog) -> None:
     for number in range(3):
         log.append_as_leader(batch(b"%03d" % number))
-    path = Path(log.directory.path, f"{0:020}.log")
+    path = Path(log.state.directory.path, f"{0:020}.log")
     content = bytearray(path.read_bytes())
     content[-2] ^= 1
     path.write_bytes(content)
@@ -238,7 +238,7 @@ def test_readers_beside_a_writer_see_whole_batches_one_after_the_other(log: Part
         thread.join()
     assert problems == []
     assert counts == [log.log_end_offset] * 2
-    assert len(log.segments) > 10
+    assert len(log.state.segments) > 10
 
 
 def test_records_come_as_arrow_columns(log: PartitionLog) -> None:
@@ -268,10 +268,10 @@ class _Between:
 def test_an_append_between_two_reads_does_not_move_the_stable_end_behind_its_transaction(log: PartitionLog) -> None:
     log.append_as_leader(batch(b"plain", 2))
     opening = batch(b"open", 3, producer_id=1, flags=TRANSACTIONAL, producer_epoch=0, base_sequence=0)
-    struct = log.offsets.struct
-    log.offsets.struct = _Between(struct, lambda: log.append_as_leader(opening))  # type: ignore[assignment]
+    struct = log.state.struct
+    log.state.struct = _Between(struct, lambda: log.append_as_leader(opening))  # type: ignore[assignment]
     stable = log.last_stable_offset
-    log.offsets.struct = struct
+    log.state.struct = struct
     assert (stable, log.last_stable_offset, log.high_watermark) == (2, 2, 5)
 
 
@@ -293,7 +293,7 @@ def test_the_stable_end_waits_for_the_append_that_is_half_done(
     log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append_as_leader(batch(b"plain", 2))
-    struct = log.offsets.struct
+    struct = log.state.struct
     struct.high_watermark = 5  # a processor may show this store of a kernel before the one of the first unstable offset
 
     def finish() -> None:

@@ -133,9 +133,9 @@ def test_a_close_that_was_interrupted_at_any_line_writes_no_index_twice(tmp_path
             log.append_records([b"a%d" % number])
         was_interrupted = interrupted_at(line_count, log.close)
         log.close()
-        if log.failure.error is None:
+        if log.state.failure.error is None:
             contents.add((path / f"{0:020}.index").read_bytes())
-        again = open_partition_log(path, config, was_clean=log.failure.error is None)
+        again = open_partition_log(path, config, was_clean=log.state.failure.error is None)
         assert [record.value for record in records_of(again)] == [b"a0", b"a1", b"a2"], line_count
         again.close()
         line_count += 1

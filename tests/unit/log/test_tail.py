@@ -93,7 +93,7 @@ def test_what_lies_in_another_segment_is_no_tail(log: PartitionLog) -> None:
 def test_what_needs_more_than_a_decode_is_no_tail(log: PartitionLog, spoil: str) -> None:
     append_batch(log, sent(0, 0, codec=LZ4 if spoil == "codec" else 0))
     if spoil == "bytes":
-        path = log.active.path(".log")
+        path = log.state.active.path(".log")
         data = np.fromfile(path, np.uint8)
         data[-1] ^= 1
         data.tofile(path)

@@ -19,7 +19,7 @@ from logstore.errors import (
     RecordBatchTooLargeError,
     RecordTooLargeError,
 )
-from logstore.log.append.slow import SlowPath
+from logstore.log import log_appends
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.support.dice import Dice
@@ -48,13 +48,13 @@ def some_columns(seed: str, count: int = 60) -> RecordColumns:
 
 def files(log: PartitionLog) -> dict[str, bytes]:
     log.close()
-    return {path.name: path.read_bytes() for path in Path(log.directory.path).iterdir()}
+    return {path.name: path.read_bytes() for path in Path(log.state.directory.path).iterdir()}
 
 
 def append_each(log: PartitionLog, columns: RecordColumns, **fields: Any) -> None:
     """The batches one by one, as a producer sends them."""
-    codec = log.rules.target_codec(Codec.NONE)
-    built = build_batches(columns, batch_size=BATCH_SIZE, codec=codec, level=log.rules.level(codec), **fields)
+    codec = log.state.rules.target_codec(Codec.NONE)
+    built = build_batches(columns, batch_size=BATCH_SIZE, codec=codec, level=log.state.rules.level(codec), **fields)
     for position, size in zip(built.table.position.tolist(), built.table.size.tolist(), strict=True):
         batch = built.data[position : position + size].copy()
         batch[:8] = 0
@@ -126,14 +126,14 @@ def test_nothing_is_written_of_records_that_are_refused(
     log = open_partition_log(tmp_path / "t-0", config, time_ms=SOME_TIME + 5)
     with pytest.raises(error):
         log.append_columns(columns, batch_size=BATCH_SIZE)
-    assert (log.log_end_offset, log.size, log.failure.error) == (0, 0, None)
+    assert (log.log_end_offset, log.size, log.state.failure.error) == (0, 0, None)
 
 
 @pytest.mark.parametrize("limit", ["internal.segment.bytes", "max.message.bytes"])
 def test_no_batch_is_made_larger_than_a_segment_or_a_message_may_be(tmp_path: Path, limit: str) -> None:
     log = open_partition_log(tmp_path / "t-0", {limit: "700"})
     log.append_columns(some_columns("small ones", 100), batch_size=1 << 20)
-    sizes = [size for segment in log.segments for size in scan(segment.data).size.tolist()]
+    sizes = [size for segment in log.state.segments for size in scan(segment.data).size.tolist()]
     assert (log.log_end_offset, sum(sizes)) == (100, log.size)
     assert 500 < max(sizes) <= 700
     log.close()
@@ -159,7 +159,7 @@ def test_no_records_are_no_append(tmp_path: Path) -> None:
     log = open_partition_log(tmp_path / "t-0")
     assert log.append_columns(RecordColumns(0)).record_count == 0
     assert log.append_columns(RecordColumns(2)).last_offset == 1
-    assert np.unique(log.segments.last.data).size > 1
+    assert np.unique(log.state.segments.last.data).size > 1
 
 
 def test_batches_go_the_fast_path_once_the_first_has_gone_the_slow_one(
@@ -168,13 +168,13 @@ def test_batches_go_the_fast_path_once_the_first_has_gone_the_slow_one(
     log = open_partition_log(tmp_path / "t-0")
     slow: list[int] = []
 
-    append = SlowPath.append
+    append = log_appends.append_slowly
 
-    def counted(path: SlowPath, request: Any) -> Any:
+    def counted(*arguments: Any) -> Any:
         slow.append(log.log_end_offset)
-        return append(path, request)
+        return append(*arguments)
 
-    monkeypatch.setattr(SlowPath, "append", counted)
+    monkeypatch.setattr(log_appends, "append_slowly", counted)
     columns = some_columns("quick", 200)
     log.append_columns(columns, producer_id=7, producer_epoch=0, base_sequence=0, batch_size=BATCH_SIZE)
     assert log.log_end_offset == 200

@@ -90,7 +90,7 @@ def test_an_append_may_be_interrupted_at_any_line(kind: str, state: str, seam: t
         elif state == "roll":
             log.roll()
         was_interrupted = interrupted_at(line_count, partial(append, log, b"interrupted", 3))
-        assert log.offsets.struct.log_end_offset in (3, 4)
+        assert log.state.struct.log_end_offset in (3, 4)
         if log.is_writable:
             again = append(log, b"interrupted", 3)
             assert again.last_offset in (3, 4)
@@ -138,7 +138,7 @@ def test_a_marker_may_be_interrupted_at_any_line(is_commit: bool, tmp_path: Path
         log.close()
         log = opened(path, was_clean=was_writable)
         if was_writable:
-            aborted = log.active.transaction_index.entry_count
+            aborted = log.state.active.transaction_index.entry_count
             assert aborted == (0 if is_commit else 4)
             assert log.first_unstable_offset is None
         log.close()
@@ -153,9 +153,9 @@ def test_a_guard_that_an_interrupt_left_unused_is_used_up(tmp_path: Path) -> Non
     guard = log.begin_verification(7, sequence=0, producer_epoch=0, supports_epoch_bump=False)
     log.append_records([b"v"], guard=guard, **producer(0, is_transactional=True))
     question = {"sequence": 0, "epoch": 0, "supports_epoch_bump": False, "now_ms": SOME_TIME, "end_offset": 1}
-    left = log.producers.state.verification.begin(7, **question)
+    left = log.state.producers.state.verification.begin(7, **question)
     assert log.append_records([b"w"], **producer(1, is_transactional=True)).first_offset == 2
-    assert len(log.producers.state.verification) == 0
+    assert len(log.state.producers.state.verification) == 0
     log.append_end_transaction(7, 0, is_commit=True, coordinator_epoch=0, transaction_version=1)
     with pytest.raises(InvalidTxnStateError):
         log.append_records([b"x"], guard=left, **producer(2, is_transactional=True))
@@ -166,8 +166,8 @@ def test_bytes_that_nobody_counted_end_the_writing(tmp_path: Path) -> None:
     """As an interrupt leaves them behind a write that took a part, before anything can be done about it."""
     log = opened(tmp_path / "t-0")
     log.append_records([b"first"])
-    os.write(log.active.descriptor, np.zeros(10, np.uint8).tobytes())
-    log.offsets.struct.unfinished_size = 70
+    os.write(log.state.active.descriptor, np.zeros(10, np.uint8).tobytes())
+    log.state.struct.unfinished_size = 70
     assert not log.is_writable
     for change in (lambda: log.append_records([b"v"]), log.roll, log.flush):
         with pytest.raises(KafkaStorageError, match="already offline"):

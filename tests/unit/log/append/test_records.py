@@ -14,6 +14,7 @@ from logstore.config.topic import parse_config
 from logstore.disk.seam import SEAM
 from logstore.errors import InvalidRecordError, RecordTooLargeError, UsageError
 from logstore.layout.record import EncodedHeaders, encode_headers
+from logstore.log import log_appends
 from logstore.log.append.fast import FastPath
 from logstore.log.partition_log import PartitionLog
 from tests.support.encoder import SOME_TIME, Batch, Rec
@@ -41,7 +42,7 @@ def opened(place: Path, **config: str) -> PartitionLog:
 
 def appended(log: PartitionLog, *arguments: Any) -> bytes:
     """What an append adds to the file."""
-    path = Path(log.directory.path) / f"{0:020}.log"
+    path = Path(log.state.directory.path) / f"{0:020}.log"
     before = log.size
     log.append_records(*arguments)
     return path.read_bytes()[before : log.size]
@@ -62,9 +63,9 @@ def test_the_next_append_goes_by_another_configuration(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [list, tuple])
-def test_keys_and_headers_take_the_fast_path(tmp_path: Path, kind: Any) -> None:
+def test_keys_and_headers_take_the_fast_path(tmp_path: Path, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     log = opened(tmp_path)
-    log.appender.slow = None  # type: ignore[assignment]
+    monkeypatch.setattr(log_appends, "append_slowly", None)
     encoded = HEADERS if kind is list else EncodedHeaders([encode_headers(HEADERS[0]), b"", encode_headers(HEADERS[2])])
     assert appended(log, kind(VALUES), kind(KEYS), kind(TIMES), encoded) == EXPECTED
     log.close()
@@ -90,7 +91,7 @@ def test_many_records_are_the_same_by_both_paths(tmp_path: Path, monkeypatch: py
             log = opened(tmp_path / name, **{"message.timestamp.type": "LogAppendTime"})
             with monkeypatch.context() as patch:
                 if name == "fast":
-                    log.appender.slow = None  # type: ignore[assignment]
+                    patch.setattr(log_appends, "append_slowly", None)
                 else:
                     patch.setattr(FastPath, "try_append", lambda *_: None)
                 written.append(appended(log, *columns))

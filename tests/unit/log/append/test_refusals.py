@@ -64,13 +64,13 @@ def refusing(error: BaseException) -> Callable[..., Any]:
 
 
 def test_a_bind_that_fails_is_tried_again(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    log.invalidate_fast_path()
+    log.state.invalidate()
     with monkeypatch.context() as patched:
         patched.setattr(SegmentIndexes, "reserve", refusing(MemoryError()))
         with pytest.raises(MemoryError):
             log.append_records([b"v"])
     assert log.append_records([b"w"]).first_offset == 1
-    assert log.appender.fast.struct.is_bound
+    assert log.fast.struct.is_bound
     assert numbered_values(log) == [(0, b"first"), (1, b"w")]
 
 
@@ -79,10 +79,10 @@ def test_the_producer_of_a_refused_batch_is_as_before(log: PartitionLog, monkeyp
     with monkeypatch.context() as patched:
         patched.setattr(segment_indexes, "step", refusing(IndexFullError("full")))
         log.update_config(log.config)
-        log.appender.fast.try_append = lambda _: None  # type: ignore[method-assign]
+        log.fast.try_append = lambda _: None  # type: ignore[method-assign]
         with pytest.raises(IndexFullError):
             log.append_records([b"refused"], is_transactional=True, **producer(5))
-        del log.appender.fast.try_append
+        del log.fast.try_append
     assert log.append_records([b"v"]).first_offset == 1
     assert log.append_records([b"w"], **producer(6)).first_offset == 2
     assert [entry.producer_id for entry in log.producer_entries()] == [6]

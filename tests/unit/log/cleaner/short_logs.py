@@ -27,7 +27,7 @@ def clean(log: PartitionLog, now_ms: int, checkpoint: int | None = None) -> int:
 def described(log: PartitionLog) -> list[tuple[int, int, int, int | None]]:
     """(base offset, last offset, records, delete horizon) of each batch."""
     found = []
-    for segment in log.segments:
+    for segment in log.state.segments:
         table = scan(segment.data)
         for row in map(table.row, range(len(table))):
             horizon = row["base_timestamp"] if row["attributes"] & 0x40 else None

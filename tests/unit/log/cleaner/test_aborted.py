@@ -33,7 +33,7 @@ def six_groups(place: Path, seam: Seam | None = None, **config: str) -> Partitio
 
 def at_file(log: PartitionLog, name: str, change: Callable[[], object]) -> None:
     """Have `change` called once, when the file is about to be made."""
-    create, is_done = log.directory.create, []
+    create, is_done = log.state.directory.create, []
 
     def change_then_create(created: str, reason: str) -> int:
         if created == name and not is_done:
@@ -41,11 +41,11 @@ def at_file(log: PartitionLog, name: str, change: Callable[[], object]) -> None:
             elsewhere(change)
         return create(created, reason)
 
-    log.directory.create = change_then_create  # type: ignore[method-assign]
+    log.state.directory.create = change_then_create  # type: ignore[method-assign]
 
 
 def has_left_overs(log: PartitionLog) -> bool:
-    return any(".cleaned" in name or ".swap" in name for name in os.listdir(log.directory.path))
+    return any(".cleaned" in name or ".swap" in name for name in os.listdir(log.state.directory.path))
 
 
 def test_a_log_that_begins_anew_is_not_cleaned_on(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_log_that_begins_anew_is_not_cleaned_on(tmp_path: Path) -> None:
     at_file(log, SIX[2], lambda: log.truncate_fully_and_start_at(50))
     with pytest.raises(LogCleaningAbortedError, match="lost segments"):
         clean(log, CLEAN_TIME)
-    assert (log.segments.base_offsets, log.log_end_offset, has_left_overs(log)) == ([50], 50, False)
+    assert (log.state.segments.base_offsets, log.log_end_offset, has_left_overs(log)) == ([50], 50, False)
     log.close()
 
 
@@ -73,7 +73,7 @@ def test_a_log_that_begins_anew_while_its_keys_are_read_is_not_cleaned(
     with pytest.raises(LogCleaningAbortedError) as caught:
         clean(log, CLEAN_TIME)
     assert isinstance(caught.value.__cause__, DataDirectoryError)
-    assert (records_of(log), log.failure.error) == ([], None)
+    assert (records_of(log), log.state.failure.error) == ([], None)
     log.close()
 
 
@@ -85,7 +85,7 @@ def test_segments_that_are_deleted_meanwhile_are_not_replaced(tmp_path: Path) ->
     assert (caught.value.expected, caught.value.found) == ([2], [4, 6, 8, 10, 12])
     assert [record.offset for record in records_of(log)] == list(range(4, 13))
     assert not has_left_overs(log)
-    assert log.failure.error is None
+    assert log.state.failure.error is None
     log.close()
 
 
@@ -125,7 +125,8 @@ def test_a_segment_that_went_meanwhile_is_not_split(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(CleanedFiles, "add", restart_then_add)
     with pytest.raises(LogCleaningAbortedError, match="lost segments"):
         clean(log, CLEAN_TIME)
-    assert (log.segments.base_offsets, log.segments.last, log.failure.error) == ([2**31 + 8], log.active, None)
+    state = log.state
+    assert (state.segments.base_offsets, state.segments.last, state.failure.error) == ([2**31 + 8], state.active, None)
     log.close()
 
 
@@ -150,8 +151,8 @@ def test_of_two_rounds_one_waits_for_the_other(tmp_path: Path) -> None:
     log = six_groups(tmp_path)
     chosen = log.cleanable(None, CLEAN_TIME)
     comes, order = threading.Event(), []
-    log.cleaning_lock = ToldLock(comes)  # type: ignore[assignment]
-    create = log.directory.create
+    log.state.cleaning_lock = ToldLock(comes)  # type: ignore[assignment]
+    create = log.state.directory.create
 
     def told_create(name: str, reason: str) -> int:
         who = threading.current_thread().name[:5]
@@ -164,7 +165,7 @@ def test_of_two_rounds_one_waits_for_the_other(tmp_path: Path) -> None:
             order.append("nobody came")
         return create(name, reason)
 
-    log.directory.create = told_create  # type: ignore[method-assign]
+    log.state.directory.create = told_create  # type: ignore[method-assign]
     others: list[object] = []
     with ThreadPoolExecutor(1, "other") as pool:
         log.clean(chosen, CLEAN_TIME)
@@ -213,7 +214,7 @@ def test_files_of_an_interrupted_cleaning_make_no_later_one_look_unfinished(tmp_
     with pytest.raises(KafkaStorageError):
         clean(log, CLEAN_TIME)
     log.close()
-    again = opened(Path(log.directory.path), log.config, CLEAN_TIME, was_clean=False)
+    again = opened(Path(log.state.directory.path), log.config, CLEAN_TIME, was_clean=False)
     assert {record.key for record in records_of(again)} == before
     again.close()
 

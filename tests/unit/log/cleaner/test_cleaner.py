@@ -42,7 +42,7 @@ def test_the_example_is_cleaned_as_kafka_cleans_it(tmp_path: Path) -> None:
         (10, 11, 2, None),
         (12, 12, 1, None),
     ]
-    index = next(iter(log.segments)).transaction_index
+    index = next(iter(log.state.segments)).transaction_index
     assert (index.producer_ids.tolist(), index.first_offsets.tolist(), index.last_offsets.tolist()) == ([2], [3], [4])
     log.close()
 
@@ -50,7 +50,7 @@ def test_the_example_is_cleaned_as_kafka_cleans_it(tmp_path: Path) -> None:
 def test_a_tombstone_goes_when_its_horizon_has_come(tmp_path: Path) -> None:
     log = opened_case(example_case(), tmp_path)
     clean(log, CLEAN_TIME)
-    dirty = [[segment.base_offset for segment in log.segments][-1]]
+    dirty = [[segment.base_offset for segment in log.state.segments][-1]]
     append_batch(log, keyed(0, b"q"))
     log.roll()
     assert clean(log, HORIZON - 1, dirty[0]) == 14
@@ -65,7 +65,7 @@ def test_a_tombstone_goes_when_its_horizon_has_come(tmp_path: Path) -> None:
 def test_markers_without_data_get_a_horizon_and_then_go(tmp_path: Path) -> None:
     """Once their producers are forgotten: first the data goes, then the marker is dated, then it goes too."""
     log = opened_case(example_case(), tmp_path)
-    log.producers.state.clear()
+    log.state.producers.state.clear()
     checkpoint, found = None, []
     for now_ms in (CLEAN_TIME, CLEAN_TIME, HORIZON - 1, HORIZON):
         checkpoint = clean(log, now_ms, checkpoint)
@@ -78,7 +78,7 @@ def test_markers_without_data_get_a_horizon_and_then_go(tmp_path: Path) -> None:
         [(2, 2, 1, HORIZON), (4, 4, 1, HORIZON)],
         [],
     ]
-    assert not next(iter(log.segments)).transaction_index.entry_count
+    assert not next(iter(log.state.segments)).transaction_index.entry_count
     log.close()
 
 
@@ -86,11 +86,11 @@ def test_files_are_deleted_later_and_readers_keep_what_they_have(tmp_path: Path)
     case = example_case()
     case.config["file.delete.delay.ms"] = "60000"
     log = opened_case(case, tmp_path)
-    old = next(iter(log.segments))
+    old = next(iter(log.state.segments))
     before = old.data.tobytes()
     clean(log, CLEAN_TIME)
     assert log.remove_deleted_files(CLEAN_TIME + 59_999) == []
-    assert old.data.tobytes() == before != next(iter(log.segments)).data.tobytes()
+    assert old.data.tobytes() == before != next(iter(log.state.segments)).data.tobytes()
     assert old.place_of(5) is None
     assert (tmp_path / "t-0" / "00000000000000000000.log.deleted").exists()
     removed = log.remove_deleted_files(CLEAN_TIME + 60_000)
@@ -101,10 +101,10 @@ def test_files_are_deleted_later_and_readers_keep_what_they_have(tmp_path: Path)
 
 def test_the_time_of_a_cleaned_segment_is_that_of_its_last_source(tmp_path: Path) -> None:
     log = opened_case(example_case(), tmp_path)
-    times = [log.directory.modified_ms(segment.file_name(".log")) for segment in log.segments]
+    times = [log.state.directory.modified_ms(segment.file_name(".log")) for segment in log.state.segments]
     clean(log, CLEAN_TIME)
-    assert log.segments.base_offsets == [0, 5, 12]
-    assert log.directory.modified_ms(f"{0:020d}.log") == times[1] != times[0]
+    assert log.state.segments.base_offsets == [0, 5, 12]
+    assert log.state.directory.modified_ms(f"{0:020d}.log") == times[1] != times[0]
     log.close()
 
 
@@ -197,7 +197,7 @@ def test_messages_of_the_old_magics_become_batches(tmp_path: Path) -> None:
     opened(directory, config, NOW, was_clean=False).close()
     log = opened(directory, config, NOW, was_clean=True)
     clean(log, CLEAN_TIME)
-    table = scan(next(iter(log.segments)).data, check_crc=True)
+    table = scan(next(iter(log.state.segments)).data, check_crc=True)
     assert (table.magic == 2).all()
     assert (table.is_valid == 1).all()
     assert table.base_offset.tolist() == [1, 2]
@@ -260,9 +260,9 @@ def test_old_segments_say_why_they_went(tmp_path: Path) -> None:
         (0, "log start offset 1 breach"),
         (1, "log retention time 1000ms breach"),
     ]
-    assert (log.log_start_offset, log.segments.base_offsets) == (2, [2])
+    assert (log.log_start_offset, log.state.segments.base_offsets) == (2, [2])
     assert [each.base_offset for each in log.delete_old_segments(NOW + 6001)] == [2]
-    assert (log.log_start_offset, log.segments.base_offsets, log.size) == (3, [3], 0)
+    assert (log.log_start_offset, log.state.segments.base_offsets, log.size) == (3, [3], 0)
     log.close()
 
 
@@ -275,7 +275,7 @@ def test_a_segment_with_offsets_too_far_apart_is_split_before_it_is_cleaned(tmp_
     log = opened(tmp_path / "t-0", log.config, NOW, was_clean=True)
     with pytest.raises(LogCleaningAbortedError, match="Caught segment overflow error during cleaning"):
         clean(log, CLEAN_TIME)
-    assert log.segments.base_offsets == [0, 2**31 + 5, 2**31 + 10]
+    assert log.state.segments.base_offsets == [0, 2**31 + 5, 2**31 + 10]
     assert clean(log, CLEAN_TIME) == 2**31 + 10
     assert [batch[:3] for batch in described(log)] == [
         (2**31 + 5, 2**31 + 6, 2),

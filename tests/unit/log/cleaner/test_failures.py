@@ -80,8 +80,8 @@ def test_failure_before_a_segment_is_replaced_leaves_the_log_writable(call: str,
     with pytest.raises(DataDirectoryError, match="Input/output error") as caught:
         log.clean(log.cleanable(None, NOW), NOW)
     assert not isinstance(caught.value, KafkaStorageError)
-    assert log.failure.error is None
-    assert not [name for name in os.listdir(log.directory.path) if ".cleaned" in name or ".swap" in name]
+    assert log.state.failure.error is None
+    assert not [name for name in os.listdir(log.state.directory.path) if ".cleaned" in name or ".swap" in name]
     log.clean(log.cleanable(None, NOW), NOW)
     assert described(log) == expected
     assert log.append_records([b"v"], [b"k"]).first_offset == 13
@@ -97,10 +97,10 @@ def test_a_swap_that_was_cut_off_is_left_to_the_next_load(number: int, tmp_path:
     seam.failing, seam.passing = "rename", number
     with pytest.raises(KafkaStorageError):
         log.clean(chosen, NOW)
-    files = sorted(os.listdir(log.directory.path))
+    files = sorted(os.listdir(log.state.directory.path))
     with pytest.raises(KafkaStorageError, match="already offline"):
         log.clean(chosen, NOW)
-    assert sorted(os.listdir(log.directory.path)) == files
+    assert sorted(os.listdir(log.state.directory.path)) == files
     log.close()
     again = opened(tmp_path / "failing" / "t-0", log.config, NOW, was_clean=False)
     again.clean(again.cleanable(None, NOW), NOW)

@@ -148,7 +148,7 @@ def test_a_record_without_key_behind_a_full_map_stays(tmp_path: Path) -> None:
 def test_keys_that_lie_in_markers_are_none_of_the_maps(tmp_path: Path) -> None:
     commit = marker(1, is_abort=False, coordinator_epoch=0, base_timestamp=NOW, max_timestamp=NOW, **PRODUCER)
     log = opened_case(plain_case([data_at(0), commit], [keyed(2, b"z")]), tmp_path)
-    assert build_offset_map(log, 0, 2, buffer_size=1000)[0].entry_count == 1
+    assert build_offset_map(log.state, 0, 2, buffer_size=1000)[0].entry_count == 1
     log.close()
 
 
@@ -189,13 +189,13 @@ def test_snapshots_and_indexes_are_those_of_the_segments_that_are_left(tmp_path:
     log = opened_case(case, tmp_path)
     for base_offset in (1, 2):
         name = f"{base_offset:020d}.snapshot"
-        log.directory.replace(name, log.producers.state.to_snapshot_bytes(), "a test")
-        log.producers.snapshots[base_offset] = name
+        log.state.directory.replace(name, log.state.producers.state.to_snapshot_bytes(), "a test")
+        log.state.producers.snapshots[base_offset] = name
     clean(log, NOW)
-    first = next(iter(log.segments))
-    assert log.segments.base_offsets == [0, 3]
+    first = next(iter(log.state.segments))
+    assert log.state.segments.base_offsets == [0, 3]
     assert (first.time_index.timestamps.tolist(), first.time_index.offsets.tolist()) == ([NOW + 7], [0])
-    assert sorted(log.producers.snapshots) == [3, 4]
+    assert sorted(log.state.producers.snapshots) == [3, 4]
     log.remove_deleted_files(NOW)
     assert not {f"{base_offset:020d}.snapshot" for base_offset in (1, 2)} & set(os.listdir(tmp_path / "t-0"))
     log.close()
@@ -207,7 +207,7 @@ def retained(place: Path, now_ms: int, **config: str) -> tuple[list[int], Partit
     directory = place / "t-0"
     log = opened(directory, lay_out(case, directory), NOW, was_clean=True)
     log.delete_old_segments(now_ms)
-    return log.segments.base_offsets, log
+    return log.state.segments.base_offsets, log
 
 
 def test_a_segment_goes_when_it_is_older_than_it_may_be(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_segment_goes_when_it_is_older_than_it_may_be(tmp_path: Path) -> None:
     left, log = retained(tmp_path / "b", NOW + 101, **{"retention.ms": "100"})
     assert left == [3]
     assert log.delete_old_segments(NOW + 10 * DAY_MS * 365) == [], "an empty segment does not go"
-    assert sorted(log.producers.snapshots) == [3]
+    assert sorted(log.state.producers.snapshots) == [3]
     log.close()
 
 
@@ -234,7 +234,7 @@ def test_segments_go_until_no_more_is_left_than_may_be(tmp_path: Path) -> None:
 def test_the_last_batches_of_producers_are_those_of_their_entries(tmp_path: Path) -> None:
     """Of each are remembered up to five batches, going around, or none since its marker."""
     log = opened_case(plain_case([keyed(0, b"a")]), tmp_path)
-    assert not ActiveProducers(log).has_last(scan(log.active.data)).any()
+    assert not ActiveProducers(log.state).has_last(scan(log.state.active.data)).any()
     dice, sequences = Dice("producers"), dict.fromkeys([9, 3, 2**40, 5, 0], 0)
     for number in range(40):
         producer_id = 9 if number < 7 else dice.choose(list(sequences))
@@ -244,8 +244,8 @@ def test_the_last_batches_of_producers_are_those_of_their_entries(tmp_path: Path
         sequences[producer_id] += count
     for producer_epoch in (5, 6):
         log.append_end_transaction(77, producer_epoch, is_commit=True, coordinator_epoch=0, transaction_version=1)
-    marker_offset, entries, table = log.log_end_offset - 1, list(log.producers.state), scan(log.active.data)
-    is_last = ActiveProducers(log).has_last(table)
+    marker_offset, entries, table = log.log_end_offset - 1, list(log.state.producers.state), scan(log.state.active.data)
+    is_last = ActiveProducers(log.state).has_last(table)
     found = zip(table.producer_id[is_last].tolist(), table.last_offset[is_last].tolist(), strict=True)
     assert sorted(found) == sorted(
         (entry.producer_id, entry.batches[-1].last_offset if entry.batches else marker_offset) for entry in entries

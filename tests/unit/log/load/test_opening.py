@@ -38,7 +38,7 @@ def test_nothing_is_listed_or_read_twice(tmp_path: Path, monkeypatch: pytest.Mon
     log = opened(path)
     assert log.log_end_offset == 40
 
-    last = f"{log.segments.base_offsets[-1]:020d}{LOG_SUFFIX}"
+    last = f"{log.state.segments.base_offsets[-1]:020d}{LOG_SUFFIX}"
     assert asked.pop(last) == 2  # its last headers are read, and it is written on
     assert asked.pop(".") == 1
     assert asked, "the indexes"
@@ -53,7 +53,7 @@ def test_an_index_that_leads_to_no_batch_cuts_none_that_is_whole(tmp_path: Path,
     ends = []
     for _ in range(4):
         log.append_records([b"v" * 100])
-        ends.append(log.active.size)
+        ends.append(log.state.active.size)
     log.close()
     file, index = path / f"{0:020}.log", path / f"{0:020}.index"
     whole = file.read_bytes()

@@ -101,7 +101,7 @@ def files(base_offset: int) -> set[str]:
         [abort, PartitionLog.flush, PartitionLog.roll],
         [abort, PartitionLog.flush, PartitionLog.roll, append, PartitionLog.flush],
         [abort, PartitionLog.roll, append, lambda log: log.delete_records(3)],
-        [abort, PartitionLog.flush, lambda log: roll(log, 10)],
+        [abort, PartitionLog.flush, lambda log: roll(log.state, 10)],
         [abort, PartitionLog.flush, PartitionLog.roll, lambda log: log.delete_records(2), delete_old],
     ],
 )
@@ -128,7 +128,7 @@ def test_a_segment_that_was_flushed_is_on_the_disk_before_the_next_one_begins(tm
     assert {name: segment_counts.get(name) for name in files(0)} == dict.fromkeys(files(0), 1)
     append(log)
     log.roll()  # nobody was told that this one is on the disk
-    assert [segment.is_synced for segment in log.segments] == [True, False, False]
+    assert [segment.is_synced for segment in log.state.segments] == [True, False, False]
     assert not segment_counts.keys() & files(2)
     log.close()
 
@@ -154,7 +154,7 @@ def test_a_flush_puts_new_names_on_the_disk(tmp_path: Path) -> None:
     append(log)
     log.flush()
     sizes = {name: len(content) for name, content in disk.survivor("lost")}
-    assert sizes[f"{1:020}.log"] == log.active.size > 0
+    assert sizes[f"{1:020}.log"] == log.state.active.size > 0
     log.close()
 
 
@@ -169,7 +169,7 @@ def test_a_roll_waits_for_no_disk(tmp_path: Path) -> None:
     seam.before_directory = fail
     log.roll()
     assert (seam.synced, log.recovery_point) == ([], 2)
-    assert log.producers.snapshots.keys() >= {3}
+    assert log.state.producers.snapshots.keys() >= {3}
     seam.before_directory = None
     later[0]()
     assert set(seam.synced) >= {*files(0), f"{3:020}.snapshot.tmp.deleted"}
@@ -177,7 +177,7 @@ def test_a_roll_waits_for_no_disk(tmp_path: Path) -> None:
     log.close()
 
 
-@pytest.mark.parametrize("flushes", [PartitionLog.flush, lambda log: flush_closed(log, 1)], ids=["all", "closed"])
+@pytest.mark.parametrize("flushes", [PartitionLog.flush, lambda log: flush_closed(log.state, 1)], ids=["all", "closed"])
 def test_others_append_while_names_are_put_on_the_disk(flushes: Do, tmp_path: Path) -> None:
     seam, later = Hooked(), list[Callable[[], None]]()
     log = opened(tmp_path, seam, later)
@@ -208,14 +208,14 @@ def test_names_count_as_synced_behind_the_sync_only(tmp_path: Path) -> None:
     def ask_meanwhile() -> None:
         calls.append(len(calls))
         if len(calls) == 1:
-            log.directory.sync()
+            log.state.directory.sync()
 
-    log.directory.set_modified_ms(f"{0:020}.log", SOME_TIME)
-    log.write_epochs()
+    log.state.directory.set_modified_ms(f"{0:020}.log", SOME_TIME)
+    log.state.write_epochs()
     seam.before_directory = ask_meanwhile
-    log.directory.delete("leader-epoch-checkpoint", "a test")
-    log.directory.sync()
-    log.directory.sync()
+    log.state.directory.delete("leader-epoch-checkpoint", "a test")
+    log.state.directory.sync()
+    log.state.directory.sync()
     assert len(calls) == 2
     seam.before_directory = None
     log.close()
@@ -392,7 +392,7 @@ def test_names_whose_sync_failed_are_not_synced_again(tmp_path: Path) -> None:
         log.flush()
     seam.before_directory = None
     with pytest.raises(DataDirectoryError, match="Input/output error"):
-        log.directory.sync()
+        log.state.directory.sync()
     assert log.recovery_point == 0
     log.close()
 
@@ -458,10 +458,10 @@ def test_a_log_that_changes_while_it_is_flushed_is_on_the_disk_as_it_is_then(
     changing[0].join(WAIT_S)
     log.flush() if log.is_writable else None
     assert log.log_end_offset == log.recovery_point == end_offset
-    assert all(segment.is_synced for segment in log.segments if segment is not log.active)
-    assert seam.synced.count(f"{log.active.base_offset:020}.log") >= bool(log.active.size)
+    assert all(segment.is_synced for segment in log.state.segments if segment is not log.state.active)
+    assert seam.synced.count(f"{log.state.active.base_offset:020}.log") >= bool(log.state.active.size)
     log.close()
-    assert log.failure.error is None
+    assert log.state.failure.error is None
 
 
 def test_a_segment_that_was_removed_meanwhile_may_fail(tmp_path: Path) -> None:
@@ -477,7 +477,7 @@ def test_a_segment_that_was_removed_meanwhile_may_fail(tmp_path: Path) -> None:
 
     seam.before = remove
     later[0]()
-    assert (log.failure.error, append(log)) == (None, 5)
+    assert (log.state.failure.error, append(log)) == (None, 5)
     log.close()
 
 
@@ -491,7 +491,7 @@ def test_a_late_sync_says_nothing_of_what_was_written_since(tmp_path: Path) -> N
     for _ in range(9):
         append(log)
     later[0]()
-    assert (log.segments.base_offsets, log.recovery_point) == ([2], 0)
+    assert (log.state.segments.base_offsets, log.recovery_point) == ([2], 0)
     log.close()
 
 
@@ -502,11 +502,11 @@ def test_the_fast_path_is_invalidated_with_the_lock_held(tmp_path: Path) -> None
     log.roll()
     append(log)
     append(log)
-    bound = log.appender.fast.struct
+    bound = log.fast.struct
     is_in = threading.Event()
 
     def flush() -> None:
-        with log.failure.poisoned_by("Error while flushing log for"):
+        with log.state.failure.poisoned_by("Error while flushing log for"):
             is_in.set()
 
     with log.lock:
@@ -515,7 +515,7 @@ def test_the_fast_path_is_invalidated_with_the_lock_held(tmp_path: Path) -> None
         assert bound.is_bound == 1
     thread.join(WAIT_S)
     assert (is_in.is_set(), bound.is_bound) == (True, 0)
-    flush_closed(log, 1)
+    flush_closed(log.state, 1)
     assert log.recovery_point == 1
     log.close()
 
@@ -586,7 +586,7 @@ def test_a_name_that_is_made_while_names_are_synced_is_synced_the_next_time(tmp_
     """A cleaning makes files without the log's lock."""
     seam = Hooked()
     log = opened(tmp_path, seam)
-    directory, sync_count = log.directory, 0
+    directory, sync_count = log.state.directory, 0
 
     def make_a_file() -> None:
         nonlocal sync_count

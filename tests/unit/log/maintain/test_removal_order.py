@@ -32,7 +32,7 @@ def partition(tmp_path: Path) -> Path:
         if number and not number % 2:
             log.roll()
         log.append_records([b"v%d" % number])
-    assert log.segments.base_offsets == BASES
+    assert log.state.segments.base_offsets == BASES
     log.close()
     return tmp_path / "t-0"
 
@@ -43,7 +43,7 @@ def test_segments_behind_damage_go_from_the_last_on(partition: Path) -> None:
     seam = Watching()
     log = open_partition_log(partition, seam=seam, was_clean=False)
     assert seam.seen == [BASES[:4], BASES[:3], BASES[:2]]
-    assert (log.segments.base_offsets, log.log_end_offset) == ([0, 2], 3)
+    assert (log.state.segments.base_offsets, log.log_end_offset) == ([0, 2], 3)
     log.close()
 
 
@@ -51,5 +51,5 @@ def test_segments_below_the_start_of_a_log_that_ends_before_go_from_the_last_on(
     seam = Watching()
     log = open_partition_log(partition, seam=seam, log_start_offset=20)
     assert seam.seen == [BASES[:4], BASES[:3], BASES[:2], BASES[:1], []]
-    assert (log.segments.base_offsets, log.log_end_offset) == ([20], 20)
+    assert (log.state.segments.base_offsets, log.log_end_offset) == ([20], 20)
     log.close()

@@ -29,5 +29,5 @@ def test_a_compacted_log_rolls_before_its_cleaning_is_late(
     log = open_partition_log(tmp_path / "t-0", config)
     for waited_ms in (0, limit_ms, limit_ms + 1):
         log.append_records([b"v"], [b"k"], [SOME_TIME + waited_ms])
-    assert log.segments.base_offsets == [0, 2]
+    assert log.state.segments.base_offsets == [0, 2]
     log.close()

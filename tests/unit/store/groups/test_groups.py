@@ -136,7 +136,7 @@ def test_metadata_that_is_too_long_is_refused(store: SmallStore) -> None:
 
 def test_offsets_of_a_topic_that_was_made_anew_do_not_count(store: SmallStore) -> None:
     store.groups.commit(ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(7)})
-    store.log(*PLACE).topic_id = "AAAAAAAAAAAAAAAAAAAAAQ"
+    store.log(*PLACE).state.topic_id = "AAAAAAAAAAAAAAAAAAAAAQ"
     assert committed(store) is None
     store.groups.commit(ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(1)})
     assert committed(store) == 1

@@ -51,9 +51,9 @@ def test_retention_and_the_removal_of_files_take_their_time(store: Store, clock:
     store.create_topic("orders", 1, {"retention.ms": DAY_MS})
     append_segments(store, "orders", 3)
     run_later(store, clock, DAY_MS)
-    assert len(store.log("orders", 0).segments) == 4
+    assert len(store.log("orders", 0).state.segments) == 4
     run_later(store, clock, 300_000)
-    assert len(store.log("orders", 0).segments) == 1
+    assert len(store.log("orders", 0).state.segments) == 1
     assert list((Path(store.path) / "orders-0").glob("*.deleted"))
     run_later(store, clock, 60_000)
     assert not list((Path(store.path) / "orders-0").glob("*.deleted"))
@@ -91,7 +91,7 @@ def test_a_partition_that_fails_is_told_and_the_others_have_their_turn(
         append_segments(store, name, 3)
     seam.directory = "/bad-0/"
     run_later(store, clock, 400_000)
-    assert len(store.log("good", 0).segments) == 1
+    assert len(store.log("good", 0).state.segments) == 1
     assert isinstance(store.failures["retention of bad-0"], LogstoreError)
     assert "retention of bad-0 failed and is tried again later" in caplog.text
     assert not store.log("bad", 0).is_writable
@@ -109,9 +109,9 @@ def test_producers_that_are_silent_are_forgotten(store: Store, clock: Clock) -> 
     store.create_topic("orders")
     log = store.log("orders", 0)
     log.append_records([b"a"], producer_id=7, producer_epoch=0, base_sequence=0)
-    assert log.producers.state.get(7) is not None
+    assert log.state.producers.state.get(7) is not None
     run_later(store, clock, DAY_MS + 1)
-    assert log.producers.state.get(7) is None
+    assert log.state.producers.state.get(7) is None
 
 
 def test_a_scheduled_function_is_called_again_after_it_failed(store: Store, clock: Clock) -> None:
@@ -170,7 +170,7 @@ def test_a_log_with_nothing_to_delete_or_to_clean_is_not_opened(tmp_path: Path, 
         run_later(store, clock, 8 * DAY_MS)
         assert seam.partitions == {"__cluster_metadata-0", "old-0", "dirty-0"}
         assert store.log("old", 0).log_start_offset == 1
-        assert len(store.log("dirty", 0).segments) == 2
+        assert len(store.log("dirty", 0).state.segments) == 2
         store.alter_config("keys", {"cleanup.policy": "delete"})
         run_later(store, clock, DAY_MS)
         assert store.log("keys", 0).log_start_offset == 1
@@ -256,7 +256,7 @@ def test_intervals_are_kafkas_configurations(tmp_path: Path) -> None:
         store.create_topic("orders", 1, {"retention.ms": 0, "segment.ms": 1})
         append_segments(store, "orders", 2)
         done = threading.Event()
-        store.schedule("look", 1, lambda: len(store.log("orders", 0).segments) == 1 and done.set())
+        store.schedule("look", 1, lambda: len(store.log("orders", 0).state.segments) == 1 and done.set())
         assert done.wait(30)
 
 
@@ -317,7 +317,7 @@ def test_any_error_of_a_partition_stops_no_other(store: Store, clock: Clock, mon
 
     monkeypatch.setattr(PartitionLog, "delete_old_segments", fail)
     run_later(store, clock, 400_000)
-    assert len(store.log("good", 0).segments) == 1
+    assert len(store.log("good", 0).state.segments) == 1
     assert isinstance(store.failures["retention of bad-0"], FileNotFoundError)
 
 

@@ -124,7 +124,7 @@ def test_partitions_that_are_nobodys_are_adopted(tmp_path: Path) -> None:
         assert store.topics["__transaction_state"].config["cleanup.policy"] == "compact"
         for name, one in topics.items():
             for number in range(one.partition_count):
-                epochs = store.log(name, number).epochs.entries
+                epochs = store.log(name, number).state.epochs.entries
                 assert store.log(name, number).leader_epoch >= (epochs[-1][0] if epochs else 0)
         records = store.log("orders", 0).records(isolation=FetchIsolation.READ_COMMITTED)
         assert sum(len(chunk) for chunk in records.chunks()) > 0

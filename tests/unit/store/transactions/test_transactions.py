@@ -298,7 +298,7 @@ def test_a_producer_that_is_refused_leaves_nothing_in_the_log(version: int, tmp_
         client.identity = ProducerIdentity(client.identity[0] + 1, 0)
     with pytest.raises((TransactionAbortableError, InvalidPidMappingError)):
         store.transactions.begin_append("x", client.identity, ("a", 0), sequence=0)
-    assert len(store.log("a", 0).producers.state.verification) == 0
+    assert len(store.log("a", 0).state.producers.state.verification) == 0
 
 
 def test_a_call_from_inside_of_a_call_is_told_to_come_again(tmp_path: Path) -> None:
