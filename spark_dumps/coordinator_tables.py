@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from logstore.audit.facts.batches import AuditedBatches, Follower
+from logstore.audit.evidence import AuditedBatches, Follower
 from logstore.errors import LogstoreError, SchemaError
 from logstore.replay.group_offsets import Commits, ReplayedOffsets
 from logstore.replay.internal_topic import ControlBatch, ReplayedRecord, replayed_rows

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from logstore.audit.evidence import Evidence
-from logstore.audit.facts.batches import BadBytes, Follower
+from logstore.audit.evidence import BadBytes, Evidence, Follower
 from logstore.audit.log_pass import follow
 from logstore.audit.partition import open_partition
 from logstore.errors import CorruptRecordError, LogstoreError

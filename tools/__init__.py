@@ -1,0 +1,1 @@
+HELP_SETTINGS = {"help_option_names": ["-h", "--help"]}  # of every command

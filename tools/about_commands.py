@@ -82,8 +82,6 @@ def _processor() -> tuple[str, str]:
     from logstore.native import cpu
 
     level = cpu.level()
-    if "vpclmulqdq" in level.features:
-        return level.name, "CRC-32C by folding vectors"
     return level.name, "CRC-32C by an instruction" if "crc" in level.features else "CRC-32C by tables: slow"
 
 

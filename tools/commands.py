@@ -10,8 +10,9 @@ from click.shell_completion import CompletionItem
 
 from logstore import __version__
 
+from . import HELP_SETTINGS
 from .dump.options import KAFKA_OPTIONS, OWN_OPTIONS
-from .main import HELP_SETTINGS, dump_program
+from .endings import dump_program
 
 LOOK, CHECK, MEND, MOVE = "Look", "Check", "Mend", "Move"
 #: by name: group in the help, place in this package, and a sentence for the help

@@ -9,7 +9,7 @@ import click
 from logstore.disk.names import child
 from logstore.errors import DataDirectoryError
 
-from .main import HELP_SETTINGS
+from . import HELP_SETTINGS
 from .paths import Note, partition_directory, place_of
 from .rows import PLACE, PLACE_OF_DIRECTORY, Row, RowField, RowType, members, print_row, print_rows
 from .tables import print_lines

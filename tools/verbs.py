@@ -17,7 +17,7 @@ from logstore import clock
 from logstore.disk.system_errors import is_refused
 from logstore.errors import LogstoreError, UsageError
 
-from .main import HELP_SETTINGS
+from . import HELP_SETTINGS
 from .paths import Note, each_once, input_paths, unlisted
 from .rows import FORMATS, RowType
 from .tables import visible

@@ -24,7 +24,7 @@ from ..replay.internal_topic import ReplayedRecord, replayed_rows
 from ..replay.metadata_image import MetadataImage, TopicImage
 from ..topics import INTERNAL_TOPICS
 from ..view.walk import Damage, Run, walk
-from .facts.batches import Breach
+from .finding import Breach
 from .partition import Partition, open_partition, unless_gone
 from .stable_reading import Signature, newest_ms, signature
 

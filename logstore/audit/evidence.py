@@ -1,4 +1,6 @@
-"""Evidence: what can be known of a partition, as YES, NO or UNKNOWN. No rule is asked where it is UNKNOWN.
+"""What a pass over a partition hands to its followers, and evidence: what can be known, as YES, NO or UNKNOWN.
+
+No rule is asked where it is UNKNOWN.
 
     evidence = Evidence(partition, cluster)         the first follower of a pass, see `log_pass`
     evidence.is_cleaned_beyond, evidence.cleaned_up_to, evidence.is_whole, evidence.has_damage
@@ -11,18 +13,23 @@ left. So the log is cleaned up to the checkpoint, and beyond it only a topic tha
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from ..columns.batch_table import BoolArray, Int64Array
+import numpy as np
+
+from ..columns.batch_table import BatchTable, BoolArray, Int64Array
 from ..disk.directory import SegmentFiles
 from ..disk.names import child
+from ..kernels.scan import batches as fields
+from ..layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from ..layout.file_names import METADATA_TOPIC
 from ..layout.offset_checkpoint import CLEANER_OFFSET_FILE_NAME as _CLEANER
 from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME as _LOG_START
-from ..view.walk import Damage
+from ..view.walk import OFFSET_SPAN, Damage, Run
 from .cluster import MINUTE_MS, Cluster, Known
-from .facts.batches import AuditedBatches, Follower
+from .finding import Broken, Where
 from .partition import Partition, directory_around
 
 
@@ -31,6 +38,25 @@ class Unasked(NamedTuple):
 
     rule: str
     reason: str
+
+
+class Follower:
+    """A part of the pass, called for each segment: `begin`, `step` and `skip` in the order of the bytes, `end`."""
+
+    def begin(self, segment: SegmentFiles) -> None:
+        """Take the next segment."""
+
+    def step(self, batches: AuditedBatches) -> None:
+        """Take good batches of it."""
+
+    def skip(self, piece: Damage) -> None:
+        """Take bytes of it that are no good batch."""
+
+    def end(self) -> None:
+        """Take the end of the segment."""
+
+    def finish(self) -> None:
+        """Take the end of the log."""
 
 
 class Evidence(Follower):
@@ -220,3 +246,75 @@ class Evidence(Follower):
     @property
     def _policy(self) -> Known:
         return self.cluster.compaction(self.partition.files.topic)
+
+
+class AuditedBatches:
+    """Good batches of a segment, one behind the other; columns of a row each.
+
+    Attributes:
+        run, table: the batches as rows of a larger table, for kernels; and as a table of their own.
+        before: end of the offsets of the batch before, exclusive.
+        epoch_before: highest leader epoch before each, -1 for none.
+        offset_max: highest offset that the segment can hold: below the next segment, and within reach of indexes.
+        is_after_damage: bytes before the first batch are none; their offsets are not known.
+        transactions: number of the transaction that each has data of, -1 for none; see `transactions`.
+        base, last, span, epochs: first and last offset, number of offsets, leader epoch.
+        is_v2, is_producers, is_transactional: of magic 2 or above, of a producer, data of a transaction.
+        is_thin, is_hole: fewer records than offsets; offsets missing before it that no damage explains.
+        is_ascending: each begins behind the one before; followers that go by offsets need it.
+    """
+
+    def __init__(self, evidence: Evidence, segment: SegmentFiles, run: Run) -> None:
+        """Take rows of a segment; `evidence` is that of the batch before."""
+        self.evidence, self.partition, self.segment, self.run = evidence, evidence.partition, segment, run
+        matrix = run.table.matrix[:, run.first_row : run.row_end]
+        self.table = table = BatchTable(matrix, matrix.shape[1], run.table.status, run.table.next_position)
+        self.offset_max = min(self.partition.end_of(segment), segment.base_offset + OFFSET_SPAN) - 1
+        self.is_after_damage = evidence.is_after_damage
+        self.transactions = np.full(len(table), -1)
+        self.base: Int64Array = table.base_offset
+        self.last, self.span = table.last_offset, table.column(fields.LAST_OFFSET_DELTA) + 1
+        self.epochs = table.column(fields.PARTITION_LEADER_EPOCH)
+        end_before = evidence.batch_end_offset
+        if end_before is None:
+            end_before = min(segment.base_offset, int(self.base[0]))
+        self.before = np.concatenate([[end_before], self.last[:-1] + 1])
+        self.epoch_before = np.maximum.accumulate(np.concatenate([[evidence.leader_epoch], self.epochs[:-1]]))
+        flags = table.attributes & (CONTROL_FLAG | TRANSACTIONAL_FLAG)
+        self.is_v2: BoolArray = table.magic >= MAGIC_V2
+        self.is_producers: BoolArray = self.is_v2 & (table.producer_id != NO_PRODUCER_ID)
+        self.is_transactional: BoolArray = self.is_producers & (flags == TRANSACTIONAL_FLAG)
+        self.is_thin: BoolArray = self.is_v2 & (table.record_count >= 0) & (table.record_count < self.span)
+        self.is_hole: BoolArray = self.base > self.before
+        self.is_hole[0] &= not self.is_after_damage
+        self.is_ascending = bool((self.last >= self.base).all() and (self.base[1:] > self.last[:-1]).all())
+
+    def where(self, row: int, offset: int | None = None) -> Where:
+        """Return the place of a batch."""
+        offset = int(self.base[row]) if offset is None else offset
+        return self.partition.where(self.segment.log, int(self.table.position[row]), offset)
+
+    def broken(
+        self, is_wrong: BoolArray, expected: str, expected_values: Int64Array, found_values: Int64Array
+    ) -> Iterator[Broken]:
+        """Yield wrong rows: the place, the expected value within a text, and the value found."""
+        for row in np.flatnonzero(is_wrong).tolist():
+            yield self.where(row), expected.format(int(expected_values[row])), int(found_values[row])
+
+
+class BadBytes(NamedTuple):
+    """Damage in a segment: bytes that are no good batch.
+
+    Attributes:
+        is_unused: zeros up to the end of a file that a broker preallocated, and has not closed.
+    """
+
+    partition: Partition
+    path: str
+    piece: Damage
+    is_unused: bool = False
+
+    @property
+    def where(self) -> Where:
+        """The place where they begin."""
+        return self.partition.where(self.path, self.piece.start, self.piece.offset)

@@ -18,6 +18,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, get_type_hints
 
+from ..disk.mapped import is_too_large
+from ..disk.system_errors import is_refused
+from ..errors import LogstoreError
+
 
 class Severity(Enum):
     """ERROR: records are lost, unreadable or wrong for consumers. WARNING: a broker repairs it, or works slower."""
@@ -82,6 +86,42 @@ class Finding:
 
 
 Broken = tuple[Where, object, object]  # where a rule is broken, what was expected there, and what was found
+
+
+Ask = Callable[[object], None]  # asks all rules of some facts
+
+
+class Breach(NamedTuple):
+    """A rule that is broken where facts are read, such as by a file that does not parse: its name, and where."""
+
+    rule: str
+    broken: Broken
+
+    @classmethod
+    def of(cls, rule: str, where: Where, error: LogstoreError, expected: object) -> Breach:
+        """Make a breach of an error of reading, which may know the place better than `where`.
+
+        A file that the system refuses to read breaks no rule of Kafka: it is a breach of `log-unreadable`.
+        """
+        if is_refused(error):
+            return cls.unreadable(where, error)
+        return cls._of(rule, where, error, expected)
+
+    @classmethod
+    def unreadable(cls, where: Where, error: LogstoreError) -> Breach:
+        """Make a breach of a file or directory that cannot be read; the system may know its path."""
+        path = getattr(error.__cause__, "filename", None) or where.path
+        rule = "log-size" if is_too_large(error) else "log-unreadable"
+        return cls._of(rule, where._replace(path=path), error, "what can be read")
+
+    @classmethod
+    def _of(cls, rule: str, where: Where, error: LogstoreError, expected: object) -> Breach:
+        path = where.path if error.path is None else str(error.path)
+        cause = error.__cause__
+        reason = cause.strerror if isinstance(cause, OSError) else error.message  # Kafka's message may be a path alone
+        found = reason or error.message or error.found or type(error).__name__
+        place = where._replace(path=path, position=error.position, offset=error.offset)
+        return cls(rule, (place, expected if error.expected is None else error.expected, found))
 
 
 @dataclass(frozen=True, slots=True)

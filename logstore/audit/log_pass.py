@@ -12,8 +12,8 @@ from ..disk.directory import SegmentFiles
 from ..disk.loaded import LoadedFile
 from ..disk.mapped import MappedFile, segment_size
 from ..view.walk import Advance, Run, walk
-from .evidence import Evidence
-from .facts.batches import Ask, AuditedBatches, BadBytes, Follower
+from .evidence import AuditedBatches, BadBytes, Evidence, Follower
+from .finding import Ask
 from .partition import unless_gone
 
 

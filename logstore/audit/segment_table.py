@@ -11,8 +11,7 @@ from ..disk.side_files import read_offset_index, read_time_index, read_transacti
 from ..layout.batch import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
 from ..model import Codec
 from ..view.walk import Damage
-from .evidence import Evidence
-from .facts.batches import AuditedBatches, Follower
+from .evidence import AuditedBatches, Evidence, Follower
 from .partition import unless_gone
 
 _NO_TIMESTAMP = -1

@@ -21,8 +21,7 @@ from ..topics import consumer_offsets, transaction_state
 from ..view.walk import Advance, Damage, walk
 from . import rules
 from .cluster import Cluster
-from .evidence import Evidence, Unasked
-from .facts.batches import Ask, AuditedBatches, BadBytes, Breach, Follower
+from .evidence import AuditedBatches, BadBytes, Evidence, Follower, Unasked
 from .facts.coordinators import GroupLog, InternalRecords
 from .facts.epochs import EpochFacts
 from .facts.indexes import OffsetIndexFacts, TimeIndexFacts
@@ -34,7 +33,7 @@ from .facts.states import StateRecords
 from .facts.surroundings import Surrounding
 from .facts.swaps import BESIDE_MERGED, CopiedSwap
 from .facts.transactions import PartitionTransactions
-from .finding import Finding
+from .finding import Ask, Breach, Finding
 from .log_pass import PassSize, follow
 from .partition import Partition, open_partition, open_partitions, unless_gone
 from .stable_reading import read_until_stable

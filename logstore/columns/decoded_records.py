@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import chain, repeat
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ from .record_columns import RecordColumns
 from .record_table import RecordTable
 
 NO_LEADER_EPOCH = -1
+_FLAGS_SIZE = 4  # bits that hold the flag of the timestamp type
+T = TypeVar("T")
 Headers = list[tuple[str, bytes | None]]
 
 
@@ -130,33 +132,39 @@ class Records(RecordTable):
 
     def to_lists(self) -> tuple[list[Any], ...]:
         """Return the fields of `Record` as one list each, copied."""
-        data = self.data.data
-        offsets, timestamps, _, *spans, _, header_counts = self.matrix[:, : self.count].tolist()
-        key_positions, key_sizes, value_positions, value_sizes = spans
+        data, matrix = self.data.data, self.matrix[:, : self.count]
+        offsets, timestamps = matrix[: fields.SEQUENCE].tolist()
+        key_positions, key_sizes, value_positions, value_sizes = matrix[
+            fields.KEY_POSITION : fields.HEADERS_POSITION
+        ].tolist()
         headers: list[Headers] = [[] for _ in offsets]
-        if any(header_counts):
+        if self.header_count.any():
             for row in np.flatnonzero(self.header_count).tolist():
                 headers[row] = [(java_utf8(key), value) for key, value in self.headers(row)]
         keys = [None if n < 0 else data[i : i + n].tobytes() for i, n in zip(key_positions, key_sizes, strict=True)]
         values = [
             None if n < 0 else data[i : i + n].tobytes() for i, n in zip(value_positions, value_sizes, strict=True)
         ]
-        types, epochs = self._types_and_epochs()
+        rows = self.batch_rows
+        epochs = self._for_each(self.batches.column(scan.PARTITION_LEADER_EPOCH)[rows], _epoch_of)
+        flags = self.batches.attributes[rows] & LOG_APPEND_TIME_FLAG
+        types = self._for_each(self.batches.magic[rows] << _FLAGS_SIZE | flags, _type_of)
         return offsets, timestamps, types, keys, values, headers, epochs
 
-    def _types_and_epochs(self) -> tuple[list[TimestampType], list[int | None]]:
-        stored = self.batches.matrix[[scan.MAGIC, scan.ATTRIBUTES, scan.PARTITION_LEADER_EPOCH]][:, self.batch_rows]
-        magics, flags, numbers = stored.tolist()
-        plain = TimestampType.CREATE_TIME
-        types = [
-            plain if magic and not flag & LOG_APPEND_TIME_FLAG else timestamp_type(magic, flag)
-            for magic, flag in zip(magics, flags, strict=True)
-        ]
-        epochs = [None if number == NO_LEADER_EPOCH else number for number in numbers]
-        counts = self.batch_counts.tolist()
-        return list(chain.from_iterable(map(repeat, types, counts))), list(
-            chain.from_iterable(map(repeat, epochs, counts))
-        )
+    def _for_each(self, numbers: Int64Array, item_of: Callable[[int], T]) -> list[T]:
+        """Return an item for each record, made from the number of its batch."""
+        items = {number: item_of(number) for number in set(numbers.tolist())}
+        if len(items) == 1:  # as in most logs
+            return list(items.values()) * self.count
+        return [items[number] for number in np.repeat(numbers, self.batch_counts).tolist()]
+
+
+def _epoch_of(number: int) -> int | None:
+    return None if number == NO_LEADER_EPOCH else number
+
+
+def _type_of(number: int) -> TimestampType:
+    return timestamp_type(number >> _FLAGS_SIZE, number & LOG_APPEND_TIME_FLAG)
 
 
 def timestamp_types(batches: BatchTable) -> npt.NDArray[np.int64]:

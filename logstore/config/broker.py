@@ -2,7 +2,7 @@
 
 Names and defaults are Kafka's, except one: with `logstore.durable.commits` the commit of a transaction or of offsets is
 durable when it is answered, and survives a power failure; else the system writes it some time later, as for a broker.
-`logstore.kafka.version` is the version of Kafka that gives a new store its levels, and that its logs do as.
+`logstore.kafka.version` is the version of Kafka whose logs a store's logs clean and close as.
 The defaults of topics come from here too, under the broker's names (`ServerTopicConfigSynonyms`).
 
 >>> config = parse_broker_config({"log.retention.hours": 2, "num.partitions": 3})

@@ -132,7 +132,7 @@ _DEFINITIONS = {
     "min.insync.replicas": Definition(as_int, 1, between(1)),
     "preallocate": Definition(as_boolean, False),
     PRODUCER_ID_EXPIRATION_MS: Definition(as_int, _DAY_MS, between(1)),
-    "remote.copy.lag.bytes": Definition(as_long, 0, between(-1), "4.4"),
+    "remote.copy.lag.bytes": Definition(as_long, -1, between(-1), "4.4"),
     "remote.copy.lag.ms": Definition(as_long, 0, between(-1), "4.4"),
     "remote.log.copy.disable": Definition(as_boolean, False),
     "remote.log.delete.on.disable": Definition(as_boolean, False),

@@ -67,7 +67,7 @@ class PartitionFiles:
         segments: by ascending base offset.
         producer_snapshots: offset to path, ascending.
         kraft_snapshots: complete ones, (end offset, epoch) to path, ascending.
-        files: name to path, of those of `PARTITION_FILE_NAMES` that exist.
+        files: name to path, of the files in `PARTITION_FILE_NAMES` that exist.
         left_overs: paths of all other files: unfinished, to be deleted, or an index without its `.log`.
         errors: what could not be listed.
     """
@@ -95,7 +95,7 @@ class DataDirectoryFiles:
 
     Attributes:
         partitions: of every kind, `__cluster_metadata` too.
-        files: name to path, of those of `ROOT_FILE_NAMES` that exist.
+        files: name to path, of the files in `ROOT_FILE_NAMES` that exist.
         left_overs: paths of all other plain files.
         errors: what could not be listed, and directories that keep a broker from starting.
     """
@@ -241,7 +241,7 @@ def partition_directories(path: str) -> list[tuple[PartitionDirectory, str]]:
 
 
 class _Sorter:
-    """Sorts the files of a partition by name: of two files of one offset the first is taken, the other is an error."""
+    """Sorts the files of a partition by name. If two names parse to the same offset, the second is an error."""
 
     def __init__(self, errors: list[LogstoreError], *, has_kraft_snapshots: bool) -> None:
         self.producer_snapshots: dict[int, str] = {}

@@ -25,7 +25,7 @@ def read_file(path: str) -> bytes:
 
 
 def file_size(path: str) -> int:
-    """Return the bytes of a file; 0 of one that cannot be looked at, of which a reader says what is wrong."""
+    """Return the size of a file in bytes, or 0 if stat fails; opening the file raises the error."""
     try:
         return os.stat(path).st_size
     except OSError:

@@ -1,7 +1,7 @@
 """A file as a read-only array, mapped: its pages are in the page cache, not in this process's memory.
 
-For files that only this process changes, or for a process that may end when another one cuts a file that it reads
-(SIGBUS): `file_range` copies instead.
+Use it only for files that nobody else truncates: touching a page behind the new end kills the process (SIGBUS).
+`file_range` copies instead.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _map_error(error: OSError, path: str, size: int) -> DataDirectoryError:
 
 
 def is_too_large(error: BaseException) -> bool:
-    """Return whether the error is that of a file which is larger than a segment may be."""
+    """Return whether the error says that a file is larger than a segment may be."""
     return isinstance(error, DataDirectoryError) and error.java_class == _TOO_LARGE
 
 

@@ -34,7 +34,7 @@ def random_access_error(error: OSError, path: str) -> DataDirectoryError:
 
 
 def io_error(error: OSError, descriptor: int = -1) -> DataDirectoryError:
-    """Convert the error of a call on an open file, such as that of a full disk; names the file where the system can."""
+    """Convert the error of a call on an open file, such as a full disk; names the file where the system does."""
     try:
         path = os.readlink(f"/proc/self/fd/{descriptor}")
     except OSError:  # not Linux, or not open

@@ -1,7 +1,7 @@
 """All errors: each says what is wrong, where, what was expected and found, and what to do.
 
 Every error inherits from `LogstoreError` and from the builtin that a caller would catch. `message` is Kafka's where
-Kafka has the error; `kafka_name` and `kafka_code` are those of Kafka's `Errors`; `java_class` is the exception of
+Kafka has the error; `kafka_name` and `kafka_code` come from Kafka's `Errors`; `java_class` is the exception of
 Kafka's tools, so that a command line can print the same first line.
 """
 

@@ -8,7 +8,7 @@ from .error import LogstoreError, RecordError, Recovery
 
 
 class CoordinatorError(LogstoreError):
-    """An error of a coordinator; its default message is that of its code in Kafka's `Errors`."""
+    """An error of a coordinator; Kafka's `Errors` has its default message, by its code."""
 
     kafka_message: ClassVar[str]
 

@@ -1,10 +1,10 @@
-"""Batches that a read_committed consumer skips: those of aborted transactions (`CompletedFetch`, KIP-98).
+"""Batches of aborted transactions, which a read_committed consumer skips (`CompletedFetch`, KIP-98).
 
     state = CommittedFilter(aborted)                         # of a fetch, or of all `.txnindex` files of a log
     is_aborted = step(state, data, table, first_row, row_end)
 
 A fetch tells which producer aborted from which offset on; the ABORT marker in the log tells where the transaction ends.
-Batches without transaction are kept, also those of a producer that aborted one, and so are batches below the first
+Batches without transaction are kept, also if their producer has aborted one, and so are batches below the first
 offset. What is returned for a control batch has no meaning: no consumer gets one.
 
 >>> from ..kernels.scan import batches as scan

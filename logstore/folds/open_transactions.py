@@ -65,7 +65,7 @@ class OpenTransactions:
         self.struct.ongoing_head = self.struct.ongoing_end = 0
 
     def load(self, first_offsets: Int64Array, producer_ids: Int64Array) -> None:
-        """Replace all transactions by those of a snapshot; of several with one offset the last counts."""
+        """Replace all transactions by a snapshot's; if several have the same offset, keep the last."""
         self.clear()
         order = np.argsort(first_offsets, kind="stable")
         is_last = np.ones(order.size, np.bool_)

@@ -14,7 +14,6 @@ from ..kernels.fold import producer_entries as fields
 from ..kernels.fold import producer_struct as producers
 from ..kernels.fold.producer_struct import ProducerStruct
 from ..kernels.fold.producers import apply_updates, fold_producers
-from .java_hash_map import COMPUTE, PUT, iteration_order
 from .open_transactions import CompletedTransactions, OpenTransactions
 
 _ROOM_MIN = 16
@@ -53,13 +52,8 @@ class ProducerBuffers:
         row = fields.find_entry(producer_id, entries, struct.index, struct.index_bits, struct.index_seed)
         return None if row < 0 else int(row)
 
-    def ordered_entries(self) -> Int64Array:
-        """Return a copy of the entries in the order of a Java HashMap."""
-        entries = self.entries
-        return entries[iteration_order(entries[:, fields.PRODUCER_ID], self.struct.java_capacity, PUT)]
-
     def keep(self, is_kept: npt.NDArray[np.bool_]) -> None:
-        """Remove all other rows; as in Kafka the table of the Java map keeps its size."""
+        """Remove all other rows."""
         if is_kept.all():
             return
         struct, kept = self.struct, self.entries[is_kept]
@@ -75,7 +69,7 @@ class ProducerBuffers:
         self._reserve_entries(len(self.entries) + count)
         self.struct.updates[:count] = rows
         self.struct.update_count = count
-        self._apply_in(np.arange(count))
+        self.apply()
 
     def fold(self, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> int:
         """Fold rows into updates, see `fold_producers`; enlarge what is full, return any other status."""
@@ -88,18 +82,20 @@ class ProducerBuffers:
             self._enlarge()
 
     def apply(self) -> int:
-        """Apply the present group in the order of a Java HashMap, see `apply_updates`; return its status."""
-        struct = self.struct
-        ids = struct.updates[: struct.update_count, fields.PRODUCER_ID]
-        return self._apply_in(iteration_order(ids, struct.update_java_capacity, COMPUTE))
+        """Apply the present group, see `apply_updates`, which also ends it; return its status."""
+        status = apply_updates(self.struct)
+        if len(self.struct.updates) > _ROOM_KEPT:
+            self.struct.updates = np.zeros((0, fields.ENTRY_WIDTH), np.int64)
+            self._reserve_updates(_ROOM_MIN)
+        return status
 
     def discard(self) -> None:
         """Forget the present group."""
         struct = self.struct
         if struct.update_count:
             struct.update_index[:] = 0
-        struct.update_count = struct.update_java_capacity = struct.started_count = 0
-        struct.completed_count = struct.applied_count  # those of earlier batches stay, for `take_completed`
+        struct.update_count = struct.started_count = 0
+        struct.completed_count = struct.applied_count  # earlier batches' transactions stay, for `take_completed`
 
     def take_completed(self) -> CompletedTransactions:
         """Return the transactions decided since the last call."""
@@ -112,13 +108,6 @@ class ProducerBuffers:
         """Return int64[COMPLETED_WIDTH]: transaction `number` of those decided since `take_completed`."""
         transaction: Int64Array = self.struct.completed[number]
         return transaction
-
-    def _apply_in(self, order: Int64Array) -> int:
-        status = apply_updates(np.ascontiguousarray(order, np.int64), self.struct)  # which also ends the group
-        if len(self.struct.updates) > _ROOM_KEPT:
-            self.struct.updates = np.zeros((0, fields.ENTRY_WIDTH), np.int64)
-            self._reserve_updates(_ROOM_MIN)
-        return status
 
     def _enlarge(self) -> None:
         struct = self.struct

@@ -4,7 +4,7 @@
     state.load(snapshot, offset, now_ms)          # the newest usable `.snapshot`, or state.start_at(log_start_offset)
     …                                             # steps: see `producer_update`
     state.map_end_offset                          # the state covers the log up to here; names the snapshot
-    state.to_snapshot_bytes()                     # what Kafka would write, byte for byte
+    state.to_snapshot_bytes()                     # what Kafka would write, sorted by producer id
     state.transactions                            # undecided ones, and the last stable offset: see `open_transactions`
     state.verification                            # see `verification`
 
@@ -187,10 +187,10 @@ class ProducerState:
         self.map_end_offset = offset
 
     def load(self, snapshot: ProducerSnapshot, offset: int, now_ms: int | None) -> None:
-        """Replace all producers by those of the snapshot at `offset` (`loadFromSnapshot`).
+        """Replace all producers by the entries of the snapshot at `offset` (`loadFromSnapshot`).
 
         Args:
-            now_ms: producers expired by then are left out, unless they have an open transaction; None expires nobody.
+            now_ms: producers expired by then are left out, unless they have an open transaction; None keeps all.
         """
         self.clear()
         self.map_end_offset = offset
@@ -216,8 +216,8 @@ class ProducerState:
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 
     def to_snapshot_bytes(self) -> bytes:
-        """Return the bytes of the `.snapshot` at `map_end_offset`, in the order of Kafka's map (`writeSnapshot`)."""
-        return _snapshot_bytes(self.buffers.ordered_entries())
+        """Return the bytes of the `.snapshot` at `map_end_offset`, sorted by producer id (`writeSnapshot`)."""
+        return _snapshot_bytes(self.buffers.entries)
 
     def _is_expired(self, timestamps: Int64Array, now_ms: int) -> npt.NDArray[np.bool_]:
         return np.int64(now_ms) - timestamps >= self.expiration_ms
@@ -238,13 +238,10 @@ def _entry_of(row: list[int]) -> ProducerEntry:
 
 
 def _rows_of(snapshot: ProducerSnapshot, is_wanted: npt.NDArray[np.bool_]) -> Int64Array:
-    """Return int64[n, ENTRY_WIDTH]: the wanted entries in file order; a later one of an id replaces it in place."""
-    wanted = np.flatnonzero(is_wanted)
-    ids = snapshot.producer_ids[wanted]
-    _, first = np.unique(ids, return_index=True)
-    _, last = np.unique(ids[::-1], return_index=True)
-    order = np.argsort(first)
-    wanted = wanted[ids.size - 1 - last[order]]
+    """Return int64[n, ENTRY_WIDTH]: the wanted entries, sorted by producer id; the last one of an id counts."""
+    wanted = np.flatnonzero(is_wanted)[::-1]
+    _, last = np.unique(snapshot.producer_ids[wanted], return_index=True)
+    wanted = wanted[last]
     rows = np.zeros((wanted.size, fields.ENTRY_WIDTH), np.int64)
     first_offsets = snapshot.current_txn_first_offsets[wanted]
     rows[:, fields.PRODUCER_ID] = snapshot.producer_ids[wanted]
@@ -268,9 +265,13 @@ def newest_batches(rows: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]
 
 
 def _snapshot_bytes(rows: Int64Array) -> bytes:
-    """Return the file with these entries, int64[n, ENTRY_WIDTH], in their order."""
-    count = len(rows)
-    stored = np.zeros(count, producer_snapshot.ENTRY_DTYPE)
+    """Return the file with these entries, int64[n, ENTRY_WIDTH], sorted by producer id."""
+    producer_ids = rows[:, fields.PRODUCER_ID]
+    if (producer_ids[1:] < producer_ids[:-1]).any():
+        rows = rows[np.argsort(producer_ids)]
+    # filled in place: with many producers the pages of each further copy cost more than the rest
+    content = np.empty(producer_snapshot.HEADER_SIZE + len(rows) * producer_snapshot.ENTRY_SIZE, np.uint8)
+    stored = content[producer_snapshot.HEADER_SIZE :].view(producer_snapshot.ENTRY_DTYPE)
     batch, has_batch = newest_batches(rows)
     first_offsets = rows[:, fields.TXN_FIRST_OFFSET]
     stored["producer_id"] = rows[:, fields.PRODUCER_ID]
@@ -281,6 +282,8 @@ def _snapshot_bytes(rows: Int64Array) -> bytes:
     stored["timestamp"] = rows[:, fields.LAST_TIMESTAMP]
     stored["coordinator_epoch"] = rows[:, fields.COORDINATOR_EPOCH]
     stored["current_txn_first_offset"] = np.where(first_offsets == fields.NONE, -1, first_offsets)
-    checked = count.to_bytes(4, "big") + stored.tobytes()
-    crc = crc32c_range(np.frombuffer(checked, np.uint8), 0, len(checked))
-    return producer_snapshot.VERSION.to_bytes(2, "big") + crc.to_bytes(4, "big") + checked
+    content[: producer_snapshot.CRC_POSITION].view(">i2")[0] = producer_snapshot.VERSION
+    content[producer_snapshot.ENTRY_COUNT_POSITION : producer_snapshot.HEADER_SIZE].view(">i4")[0] = len(rows)
+    crc = crc32c_range(content, producer_snapshot.CRC_START_POSITION, content.size)
+    content[producer_snapshot.CRC_POSITION : producer_snapshot.ENTRY_COUNT_POSITION].view(">u4")[0] = crc
+    return content.tobytes()

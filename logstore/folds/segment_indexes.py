@@ -10,7 +10,7 @@ A batch gets an entry if it lies more than `index_interval_bytes` behind the sta
 the last entry or, before the first, where writing began: 0 in a new or recovered segment, the file's size in a loaded
 or truncated one. So a reopened segment gets other entries than a recovered one. The offset entry is (last offset of the
 batch, its position). The time entry is (largest timestamp so far, last offset of its batch), added only if the
-timestamp is above that of the last entry.
+timestamp is above the last entry's.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class VerificationStates:
     def begin(
         self, producer_id: int, *, sequence: int, epoch: int, supports_epoch_bump: bool, now_ms: int, end_offset: int
     ) -> VerificationGuard:
-        """Return a guard to ask with; that of an earlier question, if it is not used up."""
+        """Return the guard of the producer's pending verification; start one if none is pending."""
         state = self._states.setdefault(
             producer_id, VerificationState(now_ms, sequence, epoch, supports_epoch_bump, end_offset)
         )

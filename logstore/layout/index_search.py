@@ -103,7 +103,7 @@ def _searched(keys: NDArray[np.int64], target: int, warm_entry_count: int) -> tu
 
 
 def entry_count_before_zeros(offsets: NDArray[np.int64], base_offset: int) -> int:
-    """Return how many entries precede the zeros behind those of a preallocated index (`DumpLogSegments`).
+    """Return how many entries precede the zeros that end a preallocated index (`DumpLogSegments`).
 
     A zero entry reads as the base offset, which no entry but the first can have.
 

@@ -16,7 +16,7 @@ An entry of a message set is an offset, a size and one message; Kafka reads each
 |          | …    | value      |                                                                           |
 
 All integers are big-endian and signed, but for the checksum. With a codec the entry is a wrapper: its value is a
-compressed message set, whose messages must not be compressed again, and its offset is that of the last message. In a
+compressed message set, whose messages must not be compressed again, and its offset is the last message's. In a
 wrapper of magic 0 the inner offsets are absolute. In one of magic 1 they count from 0, and absolute = wrapper's offset
 - last inner offset + inner offset; the cleaner leaves gaps, so the last inner offset can exceed the count - 1.
 

@@ -29,7 +29,7 @@ FILE_NAMES = (
 
 
 def parse_offset_checkpoint(data: bytes, *, path: str) -> dict[tuple[str, int], int]:
-    """Return the offset of each (topic, partition); the last entry counts for one that is there twice.
+    """Return the offset of each (topic, partition); if there are two entries of a partition, the last counts.
 
     Raises:
         CheckpointFormatError: with Kafka's message.

@@ -17,8 +17,9 @@ version:
       int64 current_txn_first_offset   -1 without an open transaction
 
 Of the five batches that a broker keeps in memory the file has only the last. Any `last_offset` < 0 means no batch, and
-any `current_txn_first_offset` < 0 no open transaction. The order of entries has no meaning (Java's HashMap). The
-checksum covers bytes behind the entries, which are ignored otherwise. The reader in `logstore.disk` verifies it.
+any `current_txn_first_offset` < 0 no open transaction. The order of entries has no meaning: ours
+are sorted by producer id, a broker's are in the order of Java's HashMap. The checksum covers bytes behind the entries,
+which are ignored otherwise. The reader in `logstore.disk` verifies it.
 
 >>> snapshot = parse_producer_snapshot(bytes.fromhex(
 ...     "0001 c4077e0b 00000003"

@@ -126,7 +126,7 @@ def _text_field(text: str) -> bytes:
 
 
 def headers_bytes(headers: Headers | bytes) -> bytes:
-    """Return a record's encoded headers; bytes are those of `encode_headers`, or empty. Raises as that."""
+    """Return a record's encoded headers; bytes are what `encode_headers` returned, or empty. Raises as it does."""
     if not headers:
         return NO_HEADERS
     return headers if type(headers) is bytes else encode_headers(cast("Headers", headers))

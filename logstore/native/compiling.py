@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
-from numba import cfunc, from_dtype, njit, types
+from numba import cfunc, from_dtype, types
 
 from .byte_type import BYTE_POINTER
 from .kernel import ArgumentType, Kernel
@@ -17,12 +17,6 @@ from .library import SYMBOL_PREFIX
 UNDEFINED = {"memcpy", "memmove", "memset"}
 _TYPES = {"i64": types.int64, "u8*": BYTE_POINTER, "i64*": types.CPointer(types.int64)}
 _OPTIMIZATION_LEVEL = 3
-
-
-def compiled_device(function: Callable[..., Any], *, forceinline: bool = False) -> Any:
-    """Compile a function that kernels call."""
-    options = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return njit(forceinline=forceinline, **options)(function)
 
 
 def compile_kernels(kernels: Iterable[Kernel], machine: Any) -> bytes:

@@ -1,6 +1,6 @@
 """Levels of processors: the kernels are built once per level, and the best one that the processor can run is loaded.
 
-A level is an LLVM name with additional instructions that kernels use (`kernels.scan.crc_folding`). The system tells
+A level is an LLVM name with additional instructions that kernels use (`kernels.scan.crc32c`). The system tells
 the processor's features: Linux in /proc/cpuinfo, macOS by sysctl.
 """
 
@@ -30,20 +30,15 @@ class Level(NamedTuple):
 
 _V2 = "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3"
 _V3 = f"{_V2} avx avx2 bmi1 bmi2 f16c fma abm movbe xsave"
-_V4 = f"{_V3} avx512f avx512bw avx512cd avx512dq avx512vl"
-_FOLDING = "pclmulqdq vpclmulqdq"
-_FOLDING_FEATURES = "+crc32,+sse4.2,+pclmul,+vpclmulqdq,+avx2"
 
 
 def _level(name: str, cpu: str, features: str = "", needs: str = "") -> Level:
     return Level(name, cpu, features, frozenset(needs.split()))
 
 
-# The best first. Processors with AVX-512 and without VPCLMULQDQ (Intel's first) run x86-64-v3.
+# The best first.
 LEVELS = {
     "x86_64": [
-        _level("x86-64-v4", "x86-64-v4", f"{_FOLDING_FEATURES},+avx512f", f"{_V4} {_FOLDING}"),
-        _level("x86-64-v3-folding", "x86-64-v3", _FOLDING_FEATURES, f"{_V3} {_FOLDING}"),
         _level("x86-64-v3", "x86-64-v3", "+crc32,+sse4.2,+avx2", _V3),
         _level("x86-64-v2", "x86-64-v2", "+crc32,+sse4.2", _V2),
         _level("x86-64", "x86-64"),

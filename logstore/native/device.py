@@ -53,9 +53,10 @@ def inlined(function: F) -> F:
 def _declared(function: F, *, forceinline: bool) -> F:
     if not BUILDING:
         return function
-    from .compiling import compiled_device
+    from numba import njit
 
-    compiled: F = compiled_device(function, forceinline=forceinline)
+    options = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled: F = njit(forceinline=forceinline, **options)(function)
     return compiled
 
 

@@ -79,7 +79,7 @@ class FoundDirectory(NamedTuple):
 def directory_fates(
     directories: Iterable[tuple[PartitionDirectory, str]], image: MetadataImage
 ) -> Iterator[FoundDirectory]:
-    """Yield what becomes of each directory of partitions, without those of the metadata log.
+    """Yield what becomes of each partition's directory but the metadata log's.
 
     Args:
         directories: as `partition_directories` returns them.
@@ -88,23 +88,23 @@ def directory_fates(
         DataDirectoryError: a file cannot be read.
     """
     taken: set[tuple[str, int, DirectoryKind]] = set()
-    found = sorted(directories, key=lambda one: (one[0].kind is not DirectoryKind.LIVE, _is_odd(*one), one[1]))
+    found = sorted(directories, key=lambda entry: (entry[0].kind is not DirectoryKind.LIVE, _is_odd(*entry), entry[1]))
     for name, path in found:
         if name.topic == METADATA_TOPIC:
             continue
-        one = _by_id(name, path, image)
-        if one.fate in (Fate.SERVED, Fate.MISNAMED, Fate.UNREADABLE):  # of which a broker has only one by a name
-            if name in taken and one.fate is not Fate.UNREADABLE:
-                one = one._replace(fate=Fate.TWICE)
-            elif name.kind is DirectoryKind.FUTURE and one.fate is Fate.SERVED:
+        directory = _by_id(name, path, image)
+        if directory.fate in (Fate.SERVED, Fate.MISNAMED, Fate.UNREADABLE):  # a broker has one of a name
+            if name in taken and directory.fate is not Fate.UNREADABLE:
+                directory = directory._replace(fate=Fate.TWICE)
+            elif name.kind is DirectoryKind.FUTURE and directory.fate is Fate.SERVED:
                 is_free = name._replace(kind=DirectoryKind.LIVE) not in taken
-                one = one._replace(fate=Fate.MOVED if is_free else Fate.BESIDE_CURRENT)
+                directory = directory._replace(fate=Fate.MOVED if is_free else Fate.BESIDE_CURRENT)
             taken.add(name)
-        yield one
+        yield directory
 
 
 def _is_odd(name: PartitionDirectory, path: str) -> bool:
-    """Return whether a number is written in another way than by Kafka, as in `orders-00`."""
+    """Return whether Kafka would write the partition's number differently, as for `orders-00`."""
     return name.kind is DirectoryKind.LIVE and file_name(path) != directory_name(name.topic, name.partition)
 
 

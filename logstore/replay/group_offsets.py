@@ -71,7 +71,7 @@ class ReplayedOffsets:
         record_offset: int,
         producer_id: int = NO_PRODUCER_ID,
     ) -> None:
-        """Apply the record at `record_offset`; None is a tombstone, `producer_id` that of a transactional batch."""
+        """Apply the record at `record_offset`; None is a tombstone, `producer_id` is a transactional batch's."""
         partition = TopicPartition(key.topic, key.partition)
         if value is None:
             self.remove(key.group_id, partition)

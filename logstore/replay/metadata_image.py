@@ -96,7 +96,7 @@ class MetadataImage:
             that their log start never was raised.
         tiered_topics: names of topics whose older segments are, or once were, in remote storage (KIP-405).
         configs: (resource type, name) to configurations; the default of all brokers has the name "".
-        features: finalized levels by name, without those of level 0.
+        features: finalized levels above 0, by name.
         brokers: registered brokers by id.
         log_directories: broker and id of each data directory that was ever registered; "" for one without an id.
         acls, tokens: their ids.

@@ -47,6 +47,7 @@ from logstore_tools.dump.decoders import parsers as record_parsers
 from logstore_tools.dump.log_printer import LogPrinter
 from logstore_tools.dump.options import DumpOptions
 from logstore_tools.dump.output import Output
+from logstore_tools.dump.text_rows import LogTextRows
 from tests.support.logs import open_partition_log
 
 PATH = "/data/orders-0/00000000000000000000.log"
@@ -156,7 +157,7 @@ def dump(data: ByteArray) -> None:
     """Print batches and records."""
     options = DumpOptions(["--files", PATH, "--deep-iteration", "--print-data-log"])
     out = Output(lambda buffer, _: buffer)
-    LogPrinter(PATH, data, options, out, None).print_table(scan(data, check_crc=True))
+    LogPrinter(PATH, data, options, out, None, LogTextRows).print_table(scan(data, check_crc=True))
 
 
 def streams(data: ByteArray) -> None:

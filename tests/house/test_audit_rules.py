@@ -10,8 +10,7 @@ import pytest
 
 from logstore.audit import rules
 from logstore.audit.directory_audit import audit_directory
-from logstore.audit.facts.batches import Breach
-from logstore.audit.finding import Rule, Where
+from logstore.audit.finding import Breach, Rule, Where
 from tests.support import audit_faults, audit_story_faults
 
 CLEAN = ("transactions",)  # golden directories, beside the clean story

@@ -14,6 +14,7 @@ from typing import Any, Self
 from tests.kafka.workload_log import WorkloadLog
 from tests.kafka.workloads import line
 from tests.support.oracle import Oracle
+from tests.support.snapshots import comparable
 
 # of a segment, with the time of its file
 _KAFKA_DETAILS = re.compile(r"( Existing segment is Optional\[|(?<=active segment) )LogSegment\([^)]*\)\]?\.?")
@@ -94,7 +95,7 @@ def _differences(work: dict[str, Any], expected: dict[str, Any], found: dict[str
 
 
 def _file_differences(theirs: Path, ours: Path) -> Iterator[str]:
-    expected, found = ({path.name: path.read_bytes() for path in place.iterdir()} for place in (theirs, ours))
+    expected, found = ({path.name: comparable(path) for path in place.iterdir()} for place in (theirs, ours))
     for name in sorted(expected.keys() | found.keys()):
         if expected.get(name) != found.get(name):
             sizes = [None if content is None else len(content) for content in (expected.get(name), found.get(name))]

@@ -30,6 +30,7 @@ from tests.recovery.comparison import answer, disagreement
 from tests.support.dice import Dice
 from tests.support.oracle import JUDGED
 from tests.support.sampling import case_count, seed_of
+from tests.support.snapshots import comparable
 
 pytestmark = pytest.mark.kafka
 
@@ -95,7 +96,7 @@ class Twins:
 
 def files(directory: Path) -> Files:
     """Of each file the content; and of a `.log`, in ms, when it was written to last."""
-    return {path.name: (_modified_ms(path), path.read_bytes()) for path in directory.iterdir()}
+    return {path.name: (_modified_ms(path), comparable(path)) for path in directory.iterdir()}
 
 
 def _modified_ms(path: Path) -> int | None:

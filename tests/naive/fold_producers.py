@@ -8,7 +8,6 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from tests.naive.checksum import crc32c
-from tests.naive.java_hash_map import JavaHashMap
 from tests.support.encoder import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Batch
 
 REPLICATION, COORDINATOR, CLIENT = "replication", "coordinator", "client"
@@ -73,7 +72,7 @@ class Verification:
 @dataclass
 class State:
     partition: str = "t-0"
-    producers: JavaHashMap[Producer] = field(default_factory=JavaHashMap)
+    producers: dict[int, Producer] = field(default_factory=dict)
     ongoing: dict[int, int] = field(default_factory=dict)
     verification: dict[int, Verification] = field(default_factory=dict)
 
@@ -81,20 +80,20 @@ class State:
         return min([high_watermark, *self.ongoing])
 
     def drop_expired(self, now: int, expiration: int) -> None:
-        for key, producer in self.producers.items():
+        for key, producer in list(self.producers.items()):
             if producer.first_offset is None and now - producer.timestamp >= expiration:
-                self.producers.remove(key)
+                del self.producers[key]
 
     def snapshot(self) -> bytes:
         entries = b""
-        for key, producer in self.producers.items():
+        for key, producer in sorted(self.producers.items()):
             last = producer.batches[-1] if producer.batches else Remembered(-1, -1, 0, -1)
             first_offset = -1 if producer.first_offset is None else producer.first_offset
             entries += struct.pack(
                 ">qhiqi", key, producer.epoch, last.last_sequence, last.last_offset, last.offset_delta
             )
             entries += struct.pack(">qiq", producer.timestamp, producer.coordinator_epoch, first_offset)
-        checked = struct.pack(">i", len(self.producers.items())) + entries
+        checked = struct.pack(">i", len(self.producers)) + entries
         return struct.pack(">hI", 1, crc32c(checked)) + checked
 
 
@@ -106,7 +105,7 @@ class Group:
     origin: str = REPLICATION
     version: int = -1
     is_verified: Callable[[int], bool] = lambda _: True
-    updates: JavaHashMap[Producer] = field(default_factory=JavaHashMap)
+    updates: dict[int, Producer] = field(default_factory=dict)
     verification: dict[int, Verification | None] = field(default_factory=dict)
     started: list[tuple[int, int]] = field(default_factory=list)
     completed: list[Completed] = field(default_factory=list)
@@ -127,7 +126,7 @@ def commit(group: Group) -> list[Completed]:
     for producer_id, update in group.updates.items():
         known = state.producers.get(producer_id)
         if known is None:
-            state.producers.put(producer_id, copy(update))
+            state.producers[producer_id] = copy(update)
         else:
             known.take_epoch(update.epoch)
             for batch in update.batches:
@@ -160,7 +159,7 @@ def analyze(group: Group, batch: Batch) -> Remembered | None:
     verification = group.verification.setdefault(batch.producer_id, state.verification.get(batch.producer_id))
     fresh = copy(known) if known is not None else Producer(batch.producer_id)
     fresh.batches = []
-    update = group.updates.compute_if_absent(batch.producer_id, fresh)
+    update = group.updates.setdefault(batch.producer_id, fresh)
     if not batch.flags & CONTROL:
         work_data(group, batch, known or Producer(batch.producer_id), update, verification)
     elif batch.records:

@@ -208,7 +208,7 @@ def test_a_snapshot_brings_back_all_but_the_older_batches(before: list[Batch], a
             naive.Remembered(b.last_sequence, b.last_offset, b.offset_delta, producer.timestamp)
             for b in producer.batches[-1:]
         ]
-        reloaded.producers.put(producer_id, producer)
+        reloaded.producers[producer_id] = producer
         if producer.first_offset is not None:
             reloaded.ongoing[producer.first_offset] = producer_id
     assert loaded.map_end_offset == state.map_end_offset

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from logstore.errors import LogstoreError
 from logstore.layout.utf8 import java_utf8
 from logstore.messages.cursor import java_int
-from logstore.messages.java_double import java_double
-from logstore.messages.json_form import string_text
+from logstore.messages.json_form import java_double, string_text
 from logstore.topics import cluster_metadata, consumer_offsets, record_types, transaction_state
 from logstore_tools.dump.decoders import control_record_text, parsers
 

@@ -13,6 +13,7 @@ from tests.recovery.cases import Case
 from tests.support.oracle import JUDGED
 from tests.support.recovered_json import as_json
 from tests.support.seams import UnsyncedSeam
+from tests.support.snapshots import comparable
 
 Answer = dict[str, Any]
 
@@ -32,9 +33,9 @@ def answer(case: Case, directory: Path) -> Answer:
 
 
 def files(directory: Path) -> dict[str, str]:
-    """Name to size and hash of every file."""
+    """Name to size and hash of every file, of a snapshot with its entries sorted by producer id."""
     listed = sorted(path for path in directory.iterdir() if path.is_file())
-    return {path.name: described(path.read_bytes()) for path in listed}
+    return {path.name: described(comparable(path)) for path in listed}
 
 
 def described(content: bytes) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from logstore_tools.dump import command, output, run
-from logstore_tools.main import dump_program
+from logstore_tools.endings import dump_program
 from tests.conformance.beyond import difference
 from tests.conformance.dumping import answer, disagreement
 from tests.golden.archive import NAMES, answers, read_rows

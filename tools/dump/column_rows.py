@@ -25,7 +25,7 @@ from logstore.layout.batch import (
 )
 from logstore.model import Codec, TimestampType
 
-from .decoders import read_control_record, record_texts
+from .decoders import read_control_record
 from .findings import Findings
 from .options import DumpOptions
 from .output import Output, Row
@@ -215,21 +215,10 @@ def _contents(
             if is_one:
                 found.append((read_control_record(key, value, options.kafka_version).json, ABSENT, ABSENT))
             elif options.needs_python:
-                found.append((ABSENT, *record_texts(options, int(offsets[row]), key, value)))
+                found.append((ABSENT, *options.record_texts(int(offsets[row]), key, value)))
             else:
                 found.append((ABSENT, key, value))
     except LogstoreError as raised:
         error = raised
     names = ("control", "key", "value") if options.prints_contents else ("control",)
     return {name: [row[index] for row in found] for index, name in enumerate(names)}, error
-
-
-def column_rows(path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> ColumnRows:
-    """Return what writes rows of the file at `path` in the format of the options, which is not text."""
-    if options.format == "json":
-        from .json_rows import JsonRows
-
-        return JsonRows(path, options, out, findings)
-    from .arrow_rows import ArrowRows
-
-    return ArrowRows(path, options, out, findings)

@@ -21,7 +21,7 @@ from .output import Output
 
 if TYPE_CHECKING:
     from .findings import Findings
-    from .log_printer import Place
+    from .log_dump import Place
 
 _ABOUT = (
     "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly "
@@ -128,7 +128,7 @@ def follow(
     """
     import threading
 
-    from .log_printer import Place
+    from .log_dump import Place
 
     places: dict[str, Place] = {}
     sizes: dict[str, int] = {}
@@ -168,7 +168,7 @@ def _look(
     Returns:
         Where the log goes on, and whether anything was printed.
     """
-    from .log_printer import dump_log
+    from .log_dump import dump_log
 
     line = title.encode("utf-8", "replace")
     out.write(line)
@@ -250,7 +250,7 @@ def _dump_file(options: DumpOptions, path: str, out: Output, findings: Findings)
     if options.format == "text":
         out.print(f"Dumping {path}")
     if file_name(path).endswith((LOG_SUFFIX, KRAFT_SNAPSHOT_SUFFIX)):
-        from .log_printer import dump_log
+        from .log_dump import dump_log
 
         dump_log(path, options, out, findings)
     else:

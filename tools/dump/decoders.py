@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from logstore.config.kafka_version import NEWEST, KafkaVersion
 from logstore.errors import LogstoreError, SchemaError
@@ -26,9 +26,6 @@ from logstore.model import ControlRecordType
 from logstore.topics import control_records, family, frames
 from logstore.topics.frames import DecodedValue
 from logstore.topics.transaction_state import TransactionState
-
-if TYPE_CHECKING:
-    from .options import DumpOptions
 
 MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
 
@@ -106,16 +103,6 @@ def control_record_text(key: bytes | None, value: bytes | None, kafka: KafkaVers
     if name == "coordinatorEpoch":
         return f" endTxnMarker: {record_type.name} coordinatorEpoch: {detail}"
     return f" {_CONTROL_TITLES[record_type]} {detail}"
-
-
-def record_texts(
-    options: DumpOptions, offset: int, key: bytes | None, value: bytes | None
-) -> tuple[str | None, str | None]:
-    """Return the texts that the decoders of the options make of key and value; None prints nothing."""
-    if options.parser is not None:
-        return options.parser(offset, key, value)
-    key_text = None if key is None else options.key_decoder(key)
-    return key_text, None if value is None else options.value_decoder(value)
 
 
 def _null_pointer(method: str, variable: str) -> LogstoreError:

@@ -22,8 +22,6 @@ from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, MAG
 from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
 from logstore.layout.java_integer import parse_long
 
-from .options import FILTER_OPTIONS, DumpOptions
-
 if TYPE_CHECKING:
     from .partition_filters import ConsumedBatches
 
@@ -62,9 +60,18 @@ class RecordFilter:
     consumed: ConsumedBatches | None = None
 
     @classmethod
-    def from_options(cls, options: DumpOptions) -> RecordFilter:
-        """Return the filter that FILTER_OPTIONS make; raise UsageError for a wrong value."""
-        offset, time, producer_id, key, transactional_id, isolation_level = map(options.text, FILTER_OPTIONS)
+    def of_texts(
+        cls,
+        offset: str | None,
+        time: str | None,
+        producer_id: str | None,
+        key: str | None,
+        transactional_id: str | None,
+        isolation_level: str | None,
+        *,
+        follows: bool,
+    ) -> RecordFilter:
+        """Return the filter of the values of `options.FILTER_OPTIONS`; raise UsageError for a wrong one."""
         if isolation_level not in (None, *ISOLATION_LEVELS):
             raise UsageError(
                 "--isolation-level takes one of two", expected=" or ".join(ISOLATION_LEVELS), found=isolation_level
@@ -78,7 +85,7 @@ class RecordFilter:
             key=None if key is None else key.encode("utf-8", "surrogateescape"),
             transactional_id=transactional_id,
             isolation_level=isolation_level,
-            follows=options.has("follow"),
+            follows=follows,
         )
 
     def of_file(self, path: str) -> RecordFilter:

@@ -29,8 +29,8 @@ from logstore.layout.index_search import entry_count_before_zeros
 from logstore.layout.transaction_index import parse_transaction_index
 
 from .batch_chains import ILLEGAL_ARGUMENT, SegmentRecords
-from .column_rows import column_rows
 from .findings import Findings, Section
+from .json_rows import column_rows
 from .options import DumpOptions
 from .output import Output, Row
 from .text_rows import TextRows

@@ -164,3 +164,12 @@ def _content(name: str, content: bytes | None) -> str:
         return f'"{name}":{_encode(content.decode())}'
     except UnicodeDecodeError:
         return f'"{name}Base64":"{base64.b64encode(content).decode()}"'
+
+
+def column_rows(path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> ColumnRows:
+    """Return what writes rows of the file at `path` in the format of the options, which is not text."""
+    if options.format == "json":
+        return JsonRows(path, options, out, findings)
+    from .arrow_rows import ArrowRows
+
+    return ArrowRows(path, options, out, findings)

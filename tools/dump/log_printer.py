@@ -1,56 +1,31 @@
-"""The text of a `.log` or `.checkpoint` file (`DumpLogSegments.dumpLog`).
+"""Prints typical batches of a log file as text, by kernels, which stop for the others.
 
-Kernels print typical batches; they stop for the others, which `slow_rows` prints. That module is imported for the first
-such batch: it needs numpy, whose import takes longer than the dump of a small log.
+It imports no numpy, whose import takes longer than the dump of a small log.
 """
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from logstore.disk.files import read_file
-from logstore.disk.names import file_name
 from logstore.kernels.decode import records as decode
 from logstore.kernels.dump import batches as dump_text
 from logstore.kernels.dump import lines as dump_lines
 from logstore.kernels.dump import state as dump_state
 from logstore.kernels.primitives import add64
 from logstore.kernels.scan import batches as scan
-from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, LOG_SUFFIX, base_offset_of, parse_kraft_snapshot_name
 from logstore.native.kernel import Kernel
 
-from .options import MAX_BYTES_DEFAULT, DumpOptions
+from .options import DumpOptions
 from .output import Output
 
 if TYPE_CHECKING:
     from logstore.columns.batch_table import BatchTable
-    from logstore.disk.mapped import MappedFile
 
-    from .filters import RecordFilter
     from .findings import Findings
-    from .slow_rows import SlowRows
-    from .text_rows import LogTextRows
 
-SMALL_SIZE_MAX = 1024 * 1024  # bytes of a file that is read into memory; a larger one is mapped
-ROW_CAPACITY, RECORD_CAPACITY, GAP_CAPACITY = 1024, 2048, 4096
-
-
-class Place(NamedTuple):
-    """Where the dump of a log that grows stopped.
-
-    Attributes:
-        position: byte behind the last batch that is done.
-        previous_offset: of the last record that was compared with the one before; -1 before the first.
-        is_held: whole batches follow, whose transactions are not decided yet.
-    """
-
-    position: int = 0
-    previous_offset: int = -1
-    is_held: bool = False
+RECORD_CAPACITY, GAP_CAPACITY = 2048, 4096
 
 
 class SmallTable(NamedTuple):
@@ -64,135 +39,7 @@ class SmallTable(NamedTuple):
     bad_length: int
 
 
-def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, after: Place | None = None) -> Place:
-    """Print the log file at `path`, and return the place behind its last whole batch.
-
-    An error is raised behind the output so far. With `--follow` a dump of what consumers get stops at the first batch
-    whose transaction may still be aborted.
-
-    Args:
-        after: where an earlier dump stopped; this one goes on there, and prints no header.
-    """
-    options.check_log_options()
-    header = _header(path)
-    if options.format == "text" and after is None:
-        out.print(header)
-    place, is_held = after or _first_place(path, options), False
-    printer: LogPrinter | SlowRows
-    if options.format == "text" and options.filter is None and not place.position and _is_small(path):
-        content = read_file(path)
-        end = options.end_of(len(content), path)
-        printer = LogPrinter(path, content, options, out, findings)
-        printer.previous_offset = place.previous_offset
-        position = _print_tables(printer, _small_tables(content, end), 0, end, path)
-    else:
-        from logstore.disk.mapped import MappedFile
-
-        with MappedFile(path) as file:
-            end = options.end_of(file.size, path)
-            # behind the size: what these batches need was written before them
-            record_filter = None if options.filter is None else options.filter.of_file(path)
-            printer = _printer(path, file.data, options, record_filter, out, findings)
-            printer.previous_offset = place.previous_offset
-            tables = _mapped_tables(file, place.position, end)
-            if record_filter is not None and options.has("follow"):
-                tables = record_filter.decided(tables)
-            position = _print_tables(printer, tables, place.position, end, path)
-            is_held = record_filter is not None and record_filter.holds(position, end)
-    if position < end and options.max_bytes == MAX_BYTES_DEFAULT and not options.has("follow"):
-        if options.format == "text":
-            out.print(f"Found {end - position} invalid bytes at the end of {file_name(path)}")
-        else:
-            from .column_rows import column_rows
-
-            column_rows(path, options, out).write_rows([{"type": "trailer", "invalidBytes": end - position}])
-    return Place(position, printer.previous_offset, is_held)
-
-
-def _first_place(path: str, options: DumpOptions) -> Place:
-    """Return the place at the start of a log; one that is followed may begin at its base offset without a gap."""
-    return Place(previous_offset=base_offset_of(file_name(path)) - 1) if options.has("follow") else Place()
-
-
-def _printer(
-    path: str, data: Any, options: DumpOptions, record_filter: RecordFilter | None, out: Output, findings: Findings
-) -> LogPrinter | SlowRows:
-    """Return the printer of a mapped log."""
-    if options.format == "text" and record_filter is None:
-        return LogPrinter(path, data, options, out, findings)
-    from .slow_rows import SlowRows
-
-    if options.format == "text":
-        return SlowRows(data, options, record_filter, LogPrinter(path, data, options, out, None).rows)
-    from .column_rows import column_rows
-
-    writer = column_rows(path, options, out, findings if record_filter is None else None)
-    return SlowRows(data, options, record_filter, writer)
-
-
-def _header(path: str) -> str:
-    """Return the first line about a segment or a KRaft snapshot; raise InvalidNameError in Java's words."""
-    name = file_name(path)
-    if name.endswith(LOG_SUFFIX):
-        return f"Log starting offset: {base_offset_of(name)}"
-    snapshot = None if name == BOOTSTRAP_SNAPSHOT_NAME else parse_kraft_snapshot_name(name)
-    if snapshot is None:
-        return "KRaft bootstrap snapshot"
-    return f"Snapshot end offset: {snapshot.end_offset}, epoch: {snapshot.epoch}"
-
-
-def _is_small(path: str) -> bool:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return False  # mapping it raises the error
-    return stat.S_ISREG(status.st_mode) and status.st_size <= SMALL_SIZE_MAX
-
-
-def _small_tables(content: bytes, end: int) -> Iterator[SmallTable]:
-    """Yield the batches of a small file, each table in the memory of the one before."""
-    matrix, result = _words(scan.COLUMN_COUNT * ROW_CAPACITY), _words(scan.RESULT_COUNT)
-    position, status = 0, scan.MORE
-    while status == scan.MORE:
-        status = scan.scan_batches(content, len(content), position, end, end, matrix, ROW_CAPACITY, result)
-        count, position, bad_length = result
-        scan.check_batches(content, matrix, ROW_CAPACITY, 0, count)
-        yield SmallTable(matrix, ROW_CAPACITY, count, status, position, bad_length)
-
-
-def _mapped_tables(file: MappedFile, position: int, end: int) -> Iterator[BatchTable]:
-    from logstore.view.parallel_scan import scan_windows
-
-    for table in scan_windows(file.data, position, end):
-        yield table
-        file.release(position, table.next_position)
-        position = table.next_position
-
-
-def _print_tables(
-    printer: LogPrinter | SlowRows,
-    tables: Iterable[SmallTable | BatchTable],
-    position: int,
-    end: int,
-    path: str,
-) -> int:
-    """Print the batches of all tables of a scan up to `end`, and return the position behind the last batch.
-
-    Raises:
-        LogstoreError: the batch at that position is damaged.
-    """
-    for table in tables:
-        printer.print_table(table)
-        printer.out.advance(table.next_position - position)
-        position = table.next_position
-        if table.status not in (scan.MORE, scan.END):
-            error = as_arrays(table).error(path, end)
-            assert error is not None
-            raise error
-    return position
-
-
-def _words(count: int) -> memoryview:
+def words(count: int) -> memoryview:
     """Return zeros, int64[count]."""
     return memoryview(bytearray(8 * count)).cast("q")
 
@@ -209,8 +56,18 @@ def as_arrays(table: SmallTable | BatchTable) -> BatchTable:
     return BatchTable(matrix, table.count, table.status, table.next_position, table.bad_length)
 
 
+class OtherRows(Protocol):
+    """Prints the rows that kernels stop for."""
+
+    def go_on(self, status: int, table: BatchTable, row_end: int) -> None:
+        """Print the row that `dump_batches` stopped for on its way to `row_end`, or raise its error."""
+
+
 class LogPrinter:
     """One log file on its way to text.
+
+    Args:
+        other_rows: makes the printer of the rows that kernels stop for, at the first of them.
 
     Attributes:
         data: the whole file, bytes or uint8, 1-D.
@@ -220,15 +77,24 @@ class LogPrinter:
         findings: gets the gaps; None drops them.
     """
 
-    def __init__(self, path: str, data: Any, options: DumpOptions, out: Output, findings: Findings | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        data: Any,
+        options: DumpOptions,
+        out: Output,
+        findings: Findings | None,
+        other_rows: Callable[[LogPrinter], OtherRows],
+    ) -> None:
         self.path = path
         self.data = data
         self.options = options
         self.out = out
         self.findings = findings
-        self.records = _words(decode.COLUMN_COUNT * RECORD_CAPACITY)
-        self.gaps = _words(2 * GAP_CAPACITY)
-        self.state = _words(dump_state.STATE_COUNT)
+        self._make_other_rows = other_rows
+        self.records = words(decode.COLUMN_COUNT * RECORD_CAPACITY)
+        self.gaps = words(2 * GAP_CAPACITY)
+        self.state = words(dump_state.STATE_COUNT)
         self.state[dump_state.FLAGS] = (
             (dump_state.DEEP if options.is_deep else 0)
             | (dump_state.CONTENTS if options.prints_contents else 0)
@@ -259,7 +125,7 @@ class LogPrinter:
         self.state[dump_state.ROW], self.state[dump_state.IS_LINE_PRINTED] = start, 0
         arguments = (self.data, table.matrix, table.capacity, end, self.records)
         while (status := self.run(dump_text.dump_batches, *arguments)) != dump_state.DONE:
-            self.rows.go_on(status, as_arrays(table), end)
+            self._other_rows.go_on(status, as_arrays(table), end)
 
     def run(self, dump: Kernel, *arguments: Any) -> int:
         """Run a kernel of `dump_text` until it stops for another reason than a full buffer; return its status."""
@@ -276,11 +142,8 @@ class LogPrinter:
                 return status
 
     @cached_property
-    def rows(self) -> LogTextRows:
-        """The printer of the rows that kernels stop for."""
-        from .text_rows import LogTextRows
-
-        return LogTextRows(self)
+    def _other_rows(self) -> OtherRows:
+        return self._make_other_rows(self)
 
     def note_offset(self, offset: int) -> None:
         """Compare the offset of a record that no kernel printed with the one before."""

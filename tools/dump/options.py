@@ -207,6 +207,13 @@ class DumpOptions:
 
         return decoder(name)
 
+    def record_texts(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
+        """Return the texts that the decoders make of a record's key and value; None prints nothing."""
+        if self.parser is not None:
+            return self.parser(offset, key, value)
+        key_text = None if key is None else self.key_decoder(key)
+        return key_text, None if value is None else self.value_decoder(value)
+
     @cached_property
     def needs_python(self) -> bool:
         """Whether keys and values are printed otherwise than as UTF-8."""
@@ -227,7 +234,7 @@ class DumpOptions:
             return None
         from .filters import RecordFilter
 
-        return RecordFilter.from_options(self)
+        return RecordFilter.of_texts(*map(self.text, FILTER_OPTIONS), follows=self.has("follow"))
 
     @cached_property
     def format(self) -> str:

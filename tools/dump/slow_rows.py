@@ -7,11 +7,12 @@ many batches at a time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from logstore.columns.batch_table import BatchTable, ByteArray, Int64Array
+from logstore.columns.decoded_records import Records
 from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
 from logstore.columns.record_windows import record_windows
 from logstore.errors import CorruptRecordError, InvalidRecordError, LogstoreError
@@ -20,15 +21,30 @@ from logstore.layout.legacy import MAGIC
 from logstore.model import Codec, TimestampType
 
 from .options import DumpOptions
-from .output import Row
+from .output import Output, Row
 
 if TYPE_CHECKING:
-    from .column_rows import ColumnRows
     from .decoders import MessageParser
     from .filters import RecordFilter
-    from .text_rows import LogTextRows
 
 _LEGACY = -1  # kind of a v0/v1 entry; that of a v2 batch is whether its codec is unknown, 0 or 1
+
+
+class LogWriter(Protocol):
+    """Writes batches and records of a log: as text by `LogTextRows`, else by `ColumnRows`, which say how."""
+
+    out: Output
+    previous_offset: int
+
+    def write_rows(self, rows: list[Row]) -> None: ...
+
+    def write_part(self, row: Row) -> None: ...
+
+    def write_batches(self, table: BatchTable, rows: Int64Array) -> None: ...
+
+    def write_records(self, table: BatchTable, batches: Int64Array, window: Records, records: Int64Array) -> None: ...
+
+    def note_offsets(self, offsets: Int64Array) -> None: ...
 
 
 class SlowRows:
@@ -39,7 +55,7 @@ class SlowRows:
         data: ByteArray,
         options: DumpOptions,
         record_filter: RecordFilter | None,
-        writer: LogTextRows | ColumnRows,
+        writer: LogWriter,
     ) -> None:
         self.data = data
         self._options = options

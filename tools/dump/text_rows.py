@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from logstore.columns.batch_table import BatchTable, Int64Array
@@ -15,11 +13,9 @@ from logstore.kernels.dump import state as dump_state
 from logstore.layout.batch import CODEC_MASK, CONTROL_FLAG, MAGIC_V2
 from logstore.model import Codec
 
+from .log_printer import LogPrinter
 from .output import Output, Row
 from .slow_rows import SlowRows
-
-if TYPE_CHECKING:
-    from .log_printer import LogPrinter
 
 
 class TextRows:
@@ -100,7 +96,7 @@ class LogTextRows(TextRows):
 
     def _end_record(self, chunk: RecordTable) -> None:
         """Print the end of a line, behind the metadata of the record that a kernel stopped for."""
-        from .decoders import control_record_text, record_texts  # here, because the import takes longer than a dump
+        from .decoders import control_record_text  # here, because the import takes longer than a dump
 
         state, options = self._printer.state, self._printer.options
         index = state[dump_state.CHUNK_ROW]
@@ -108,7 +104,7 @@ class LogTextRows(TextRows):
         if state[dump_state.ATTRIBUTES] & CONTROL_FLAG:
             text = control_record_text(key, value, options.kafka_version)
         else:
-            key_text, value_text = record_texts(options, int(chunk.offset[index]), key, value)
+            key_text, value_text = options.record_texts(int(chunk.offset[index]), key, value)
             text = _joined("| " if options.skips_metadata else " ", {"key": key_text, "payload": value_text})
         self.out.write(text.encode("utf-8", "replace") + b"\n")
         state[dump_state.CHUNK_ROW] = index + 1

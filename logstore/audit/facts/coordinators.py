@@ -19,8 +19,8 @@ from ...topics import transaction_state
 from ...topics.partition_for import partition_for
 from ...topics.transaction_state import PREPARED, TransactionState
 from ..cluster import Known
-from ..evidence import Evidence
-from .batches import Ask, AuditedBatches, Breach, Follower
+from ..evidence import AuditedBatches, Evidence, Follower
+from ..finding import Ask, Breach
 from .state_changes import difference
 from .states import CoordinatorEntry, StateRecords
 from .times import Times

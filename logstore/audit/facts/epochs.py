@@ -13,10 +13,9 @@ from ...disk.side_files import read_leader_epoch_checkpoint
 from ...errors import CheckpointFormatError, DataDirectoryError
 from ...layout import leader_epoch_checkpoint
 from ..cluster import Known
-from ..evidence import Evidence
-from ..finding import Broken
+from ..evidence import AuditedBatches, Evidence, Follower
+from ..finding import Ask, Breach, Broken
 from ..partition import unless_gone
-from .batches import Ask, AuditedBatches, Breach, Follower
 
 
 class EpochFacts(Follower):

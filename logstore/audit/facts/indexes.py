@@ -16,10 +16,9 @@ from ...errors import DataDirectoryError
 from ...layout import offset_index, time_index
 from ...layout.batch import HEADER_SIZE
 from ...view.walk import Damage
-from ..evidence import Evidence
-from ..finding import Where
+from ..evidence import AuditedBatches, Evidence, Follower
+from ..finding import Ask, Breach, Where
 from ..partition import unless_gone
-from .batches import Ask, AuditedBatches, Breach, Follower
 
 _NO_TIMESTAMP = -1
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ...columns.batch_table import Int64Array
 from ...layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from ..cluster import Known
-from .batches import AuditedBatches, Follower
+from ..evidence import AuditedBatches, Follower
 from .transactions import NONE, PartitionTransactions, Table
 
 

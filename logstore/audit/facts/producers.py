@@ -22,9 +22,9 @@ from ...folds.aborted_transactions import AbortedTransactions
 from ...folds.producer_state import ProducerState
 from ...layout.producer_snapshot import ProducerSnapshot, parse_producer_snapshot
 from ..cluster import Known
-from ..evidence import Evidence
+from ..evidence import AuditedBatches, Evidence, Follower
+from ..finding import Ask, Breach
 from ..partition import Partition, unless_gone
-from .batches import Ask, AuditedBatches, Breach, Follower
 
 NONE = -1
 

@@ -9,7 +9,8 @@ from ...kernels.scan import batches as fields
 from ...layout.batch import CONTROL_FLAG
 from ...topics import consumer_offsets
 from ...view.walk import Damage
-from .batches import Ask, AuditedBatches, Follower
+from ..evidence import AuditedBatches, Follower
+from ..finding import Ask
 
 SEQUENCE_COUNT = 2**31  # 0 follows on 2^31 - 1
 ANY = -2  # the next sequence is not known

@@ -13,9 +13,8 @@ from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, METADATA_TOPIC, Direct
 from ...replay.internal_topic import ReplayedRecord, replayed_rows
 from ...replay.metadata_image import METADATA_VERSION, MetadataImage
 from ...view.walk import Damage, walk
-from ..finding import Where
+from ..finding import Breach, Where
 from ..partition import unless_gone
-from .batches import Breach
 
 RULE = "startup-file"
 

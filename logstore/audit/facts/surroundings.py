@@ -21,10 +21,9 @@ from ...layout.meta_properties import MetaProperties
 from ...replay.directory_fates import Fate, directory_fates
 from ...replay.metadata_image import METADATA_VERSION, MetadataImage
 from ..cluster import Cluster, Known
-from ..finding import Broken, Where
+from ..finding import Breach, Broken, Where
 from ..log_pass import PassSize
 from ..partition import SET_ASIDE, Partition, unless_gone
-from .batches import Breach
 from .startup_files import startup_breaches
 
 _WRITTEN_ON_CLOSE = (offset_checkpoint.RECOVERY_POINT_FILE_NAME, offset_checkpoint.LOG_START_OFFSET_FILE_NAME)

@@ -8,9 +8,8 @@ from ...columns.batch_table import BoolArray
 from ...disk.directory import SegmentFiles
 from ...layout.file_names import METADATA_TOPIC
 from ..cluster import Known
-from ..evidence import Evidence, Unasked
+from ..evidence import AuditedBatches, Evidence, Follower, Unasked
 from ..partition import Partition
-from .batches import AuditedBatches, Follower
 
 BESIDE_MERGED = Unasked("log-offset-order", "a copy holds segments beside the one that the cleaner merged them into")
 

@@ -18,8 +18,8 @@ from ...clock import now_ms
 from ...disk.directory import SegmentFiles
 from ...layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG
 from ..cluster import NEVER
+from ..evidence import AuditedBatches, Follower
 from ..partition import Partition
-from .batches import AuditedBatches, Follower
 
 _STEP_MS = 10_000  # of brokers' stamps that lie closer together the last one is kept
 _SECOND_NS = 1_000_000_000

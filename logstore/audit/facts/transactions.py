@@ -16,8 +16,7 @@ from ...layout.batch import CONTROL_FLAG, RECORDS, TRANSACTIONAL_FLAG
 from ...model import ControlRecordType
 from ...view.walk import Damage
 from ..cluster import MINUTE_MS, NEVER
-from ..evidence import Evidence
-from .batches import AuditedBatches, Follower
+from ..evidence import AuditedBatches, Evidence, Follower
 from .times import Times
 
 NONE = -1

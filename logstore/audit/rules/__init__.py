@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from ..facts.batches import Breach
-from ..finding import Finding, Rule
+from ..finding import Breach, Finding, Rule
 from . import directory, groups, indexes, log, producers, transactions
 
 RULES: tuple[Rule, ...] = tuple(

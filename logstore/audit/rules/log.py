@@ -21,7 +21,7 @@ from ...layout.batch import (
 from ...layout.file_names import METADATA_TOPIC
 from ...model import Codec
 from ..cluster import Known
-from ..facts.batches import AuditedBatches, BadBytes
+from ..evidence import AuditedBatches, BadBytes
 from ..facts.epochs import EpochFacts
 from ..facts.offsets import Holes
 from ..facts.times import Retained

@@ -186,7 +186,7 @@ def append_request(log: Any, fast: Any, request: Any, producers: Any, indexes: A
         _forget_group(producers)
         return NOT_FOR_FAST_PATH
     row[scan.POSITION] = log.segment_size
-    log.unfinished_size = size  # before the write: an interrupt in it must not leave bytes that nobody knows of
+    log.unfinished_size = size  # before the write: an interrupt in it must not leave bytes that the log does not know
     batch = bytes_at(fast.out)
     if request.kind == kinds.BUILT:
         batch = bytes_at(request.built)

@@ -83,7 +83,7 @@ class RequestStruct(Struct):
     # which columns RECORDS have,
     has_keys: int
     has_headers: int
-    has_timestamps: int  # 0: `now_ms` is that of every record
+    has_timestamps: int  # 0: every record has `now_ms`
     # fields of the other kinds,
     size: int  # bytes of the batch
     transaction_version: int  # of a marker

@@ -32,7 +32,7 @@ _MEANINGFUL_FLAGS = 0x77  # all except LOG_APPEND_TIME_FLAG
 
 @device
 def _is_plain_header(data: Any, fast: Any, request: Any, columns: Any) -> bool:
-    """Read the header into the columns; returns whether it is that of one whole, usual batch."""
+    """Read the header into the columns; returns whether it begins one whole, usual batch."""
     size = request.size
     if size < HEADER_SIZE or size > fast.batch_size_max:
         return False

@@ -1,6 +1,6 @@
 """Decodes LZ4 frames as Kafka's clients write them, and leaves unusual ones to `codec.lz4`.
 
-The checks are at least those of the C library, so that it accepts whatever is decoded here.
+The checks are at least as strict as the C library's, so that it accepts whatever is decoded here.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from ..scan.batches import check_row
 from . import records as decode
 from .records import OK, PLAIN, decode_rows
 
-# Status, besides those of `kernels.decode.records`.
+# Status, besides the ones in `kernels.decode.records`.
 BAD_COUNT = 11  # a record count below 0
 SHORT_BATCH = 12  # shorter than its header
 RECORDS_FULL = 13  # the record table has no room for the row

@@ -59,7 +59,7 @@ def _end_row(encoding: Any) -> int:
 
 @device
 def _base_timestamp(encoding: Any, first_timestamp: int) -> int:
-    """Return the next batch's base timestamp: that of its first record, or the given delete horizon."""
+    """Return the next batch's base timestamp: its first record's, or the given delete horizon."""
     columns, capacity, batch = words_at(encoding.batches), encoding.batch_capacity, encoding.batch_count
     if columns[scan.ATTRIBUTES * capacity + batch] & DELETE_HORIZON_FLAG == 0:
         return first_timestamp

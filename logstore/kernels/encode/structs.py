@@ -30,7 +30,7 @@ class Encoding(Struct):
     headers_size: int  # -1: no row has headers
     headers_width: int
     timestamps: Words  # ms
-    has_timestamps: int  # 0: `timestamp` is that of every row
+    has_timestamps: int  # 0: every row has `timestamp`
     timestamp: int
     offset_deltas: Words
     has_offset_deltas: int  # 0: the rows of a batch have 0, 1, 2, …

@@ -17,7 +17,7 @@ from ..rules import increment_sequence
 from ..scan import batches as scan
 from . import producer_entries as fields
 from . import producer_struct as fold
-from .producer_entries import ENTRY_WIDTH, NONE, add_batch, find_batch, find_entry, map_capacity_with, newest_sequence
+from .producer_entries import ENTRY_WIDTH, NONE, add_batch, find_batch, find_entry, newest_sequence
 from .producer_struct import OK
 
 
@@ -27,17 +27,9 @@ def update_of(producer_id: int, entry: int, producers: Any) -> int:
     entries, updates = words_at(producers.entries), words_at(producers.updates)
     update_index = words_at(producers.update_index)
     count = producers.update_count
-    capacity = producers.update_java_capacity
-    if capacity == 0:  # grows like Java's HashMap, whose order decides that of a snapshot
-        capacity = fields.MAP_CAPACITY_MIN
-    elif count > capacity * 3 // 4:
-        capacity = capacity * 2
-    producers.update_java_capacity = capacity
     found = find_entry(producer_id, updates, update_index, producers.update_index_bits, producers.index_seed)
     if found >= 0:
         return found
-    capacity = map_capacity_with(producer_id, updates, count, capacity, fields.MAP_CROWDED_BY_COMPUTE)
-    producers.update_java_capacity = capacity
     producers.update_count = count + 1
     update_index[-1 - found] = count + 1
     update = count * ENTRY_WIDTH

@@ -32,11 +32,6 @@ ENTRY_WIDTH = BATCHES + BATCH_COUNT_MAX * BATCH_WIDTH
 
 NONE = -(1 << 63)  # no open transaction: cannot be the first offset of a batch whose last offset is not negative
 
-MAP_CAPACITY_MIN = 16
-MAP_TREE_CAPACITY_MIN = 64  # in a smaller table a crowded bucket makes the table grow (`HashMap.treeifyBin`)
-MAP_CROWDED_BY_PUT = 8  # entries in a bucket for which `HashMap.put` of one more counts as crowded
-MAP_CROWDED_BY_COMPUTE = 7  # the same of `HashMap.computeIfAbsent`
-
 _MASK31 = (1 << 31) - 1
 
 
@@ -70,29 +65,6 @@ def index_entries(entries: Any, count: int, index: Any, bits: int, seed: int) ->
             index[-1 - found] = row + 1
             entries[row * ENTRY_WIDTH + INDEX_SLOT] = -1 - found
     return count
-
-
-@device
-def java_hash(producer_id: int) -> int:
-    """Return the hash of a Java Long as HashMap spreads it, 32 bits unsigned."""
-    low = (producer_id ^ (producer_id >> 32)) & MASK32
-    return low ^ (low >> 16)
-
-
-@device
-def map_capacity_with(producer_id: int, entries: Any, count: int, map_capacity: int, crowded: int) -> int:
-    """Return the table size of the Java map of `count` entries after this producer's node went into its bucket.
-
-    It decides the order of a snapshot, and depends on the history of the map: a crowded bucket doubled it once.
-    """
-    if map_capacity >= MAP_TREE_CAPACITY_MIN:
-        return map_capacity
-    bucket = java_hash(producer_id) & (map_capacity - 1)
-    neighbour_count = 0
-    for row in range(count):
-        if java_hash(entries[row * ENTRY_WIDTH + PRODUCER_ID]) & (map_capacity - 1) == bucket:
-            neighbour_count += 1
-    return map_capacity * 2 if neighbour_count >= crowded else map_capacity
 
 
 @device

@@ -14,13 +14,11 @@ class ProducerStruct(Struct):
     entry_capacity: int
     index_bits: int
     index_seed: int
-    java_capacity: int  # table size of the Java map; 0 before its first entry
     map_end_offset: int  # the state covers the offsets before this one
     # the current group,
     update_count: int
     update_capacity: int
     update_index_bits: int
-    update_java_capacity: int
     started_count: int  # started transactions that are not yet among the open ones
     started_capacity: int
     completed_count: int  # completed transactions
@@ -81,7 +79,7 @@ SMALLER_EPOCH = 4  # `detail`: known epoch
 NOT_VERIFIED = 5
 OLD_EPOCH = 6  # `detail`: known epoch, `second_detail`: transaction version
 FIRST_SEQUENCE_NOT_ZERO = 7
-SEQUENCE_ABOVE_LOWEST = 8  # `detail`: that of the verification state
+SEQUENCE_ABOVE_LOWEST = 8  # `detail`: the lowest sequence of the verification state
 NEW_EPOCH_SEQUENCE = 9  # `detail`: known epoch
 SEQUENCE_GAP = 10  # `detail`: known last sequence
 OLD_COORDINATOR_EPOCH = 11  # `detail`: known epoch, `second_detail`: the marker's

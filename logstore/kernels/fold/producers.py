@@ -18,7 +18,7 @@ from ..scan import batches as scan
 from . import producer_entries as fields
 from . import producer_struct as fold
 from .producer_batches import check_before, read_marker, update_of, work_data, work_marker
-from .producer_entries import ENTRY_WIDTH, add_batch, find_entry, map_capacity_with
+from .producer_entries import ENTRY_WIDTH, add_batch, find_entry
 from .producer_struct import NO_ROOM, NOT_STARTED, OK, ProducerStruct
 from .transactions import put_ongoing, remove_ongoing, stable_offset
 
@@ -34,11 +34,6 @@ def apply_update(update: int, producers: Any) -> int:
     entry = count if found < 0 else found
     at = entry * ENTRY_WIDTH
     if found < 0:
-        capacity = fields.MAP_CAPACITY_MIN if producers.java_capacity == 0 else producers.java_capacity
-        capacity = map_capacity_with(producer_id, entries, count, capacity, fields.MAP_CROWDED_BY_PUT)
-        if count + 1 > capacity * 3 // 4:
-            capacity *= 2
-        producers.java_capacity = capacity
         producers.entry_count = count + 1
         index[-1 - found] = count + 1
         entries[at + fields.PRODUCER_ID] = producer_id
@@ -97,7 +92,6 @@ def clear_updates(producers: Any) -> int:
     for update in range(producers.update_count):
         update_index[updates[update * ENTRY_WIDTH + fields.INDEX_SLOT]] = 0
     producers.update_count = 0
-    producers.update_java_capacity = 0
     return OK
 
 
@@ -160,14 +154,11 @@ def fold_producers(data: Any, columns: Any, capacity: int, row: int, row_end: in
     return OK
 
 
-@kernel("i64*", ProducerStruct)
-def apply_updates(order: Any, producers: Any) -> int:
-    """Apply the updates of a group in this order, that of Java's HashMap; then its transactions.
-
-    order: int64[update_count], numbers of updates; the buffers have room for the group. Returns OK or NOT_STARTED.
-    """
-    for number in range(producers.update_count):
-        apply_update(order[number], producers)
+@kernel(ProducerStruct)
+def apply_updates(producers: Any) -> int:
+    """Apply the updates of a group, then its transactions; the buffers have room for it. Returns OK or NOT_STARTED."""
+    for update in range(producers.update_count):
+        apply_update(update, producers)
     status = apply_transactions(producers)
     clear_updates(producers)
     return status

@@ -14,7 +14,7 @@ from .crc32c import crc32c_of
 # Rows of the column matrix, one int64 per batch. v0/v1 entries have -1 in fields that they lack.
 POSITION = 0  # byte position of the batch in the file
 SIZE = 1  # bytes of the whole batch
-BASE_OFFSET = 2  # v0/v1: the entry's offset, which is that of its last message
+BASE_OFFSET = 2  # v0/v1: the entry's offset, which its last message has
 PARTITION_LEADER_EPOCH = 3
 MAGIC = 4  # signed byte
 CRC = 5  # stored checksum, unsigned

@@ -1,8 +1,7 @@
 """CRC-32C (Castagnoli), the checksum of v2 batches and of producer snapshots.
 
-Three ways, of which the processor that loads the kernels decides. With carry-less multiplication of vectors
-(VPCLMULQDQ) `crc_folding` folds many bytes at a time. With a CRC-32C instruction (SSE 4.2, ARMv8 CRC) three streams are
-interleaved, because it has a latency of three cycles and a throughput of one. Else tables take eight bytes a step.
+With a CRC-32C instruction (SSE 4.2, ARMv8 CRC) three streams are interleaved, because it has a latency of three cycles
+and a throughput of one. Processors without it take eight bytes a step from tables.
 Polynomial 0x1EDC6F41, reflected 0x82F63B78 (RFC 3720).
 """
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 POLYNOMIAL = 0x82F63B78
-FOLDED_SIZE = 256  # bytes per step of `crc32c_folded`
 BLOCK_SIZE = 128  # bytes of each stream before the three are joined: few, so that memory is read nearly in order
 AHEAD_SIZE = 4096  # bytes to prefetch ahead; the processor itself does not prefetch across the end of a page
 
@@ -82,12 +80,6 @@ def has_crc32c() -> int:
     return 1
 
 
-@intrinsic("has_folding", "logstore.kernels.scan.crc_intrinsics")
-def has_folding() -> int:
-    """Return 1 if the processor has the instructions of `crc_folding`."""
-    return 1
-
-
 @intrinsic("crc32c_word", "logstore.kernels.scan.crc_intrinsics")
 def crc32c_word(crc: int, word: int) -> int:
     """Return the register after the 8 bytes of a little-endian word."""
@@ -120,12 +112,6 @@ def _update_by_tables(crc: int, data: Any, start: int, end: int) -> int:
         )
         position += 8
     return _update_bytes(crc, data, position, end)
-
-
-@intrinsic("crc32c_folded", "logstore.kernels.scan.crc_intrinsics")
-def crc32c_folded(crc: int, data: Any, start: int, end: int) -> int:
-    """Return the register after data[start:end], a multiple of FOLDED_SIZE."""
-    return _update_by_tables(crc, data, start, end)
 
 
 @device
@@ -166,19 +152,8 @@ def _update_by_instruction(crc: int, data: Any, start: int, end: int) -> int:
 
 
 @device
-def _update_by_folding(crc: int, data: Any, start: int, end: int) -> int:
-    position = start
-    if end - start >= FOLDED_SIZE:
-        position = end - (end - start) % FOLDED_SIZE
-        crc = crc32c_folded(crc, data, start, position)
-    return _update_words(crc, data, position, end)
-
-
-@device
 def crc32c_of(data: Any, start: int, end: int) -> int:
     """Return the CRC-32C of data[start:end], unsigned."""
-    if has_folding() == 1:
-        return _update_by_folding(MASK32, data, start, end) ^ MASK32
     if has_crc32c() == 1:
         return _update_by_instruction(MASK32, data, start, end) ^ MASK32
     return _update_by_tables(MASK32, data, start, end) ^ MASK32

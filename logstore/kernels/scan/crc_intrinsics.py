@@ -1,4 +1,4 @@
-"""Compiled forms of the intrinsics of `crc32c`: an instruction for 8 bytes, and folding of many."""
+"""Compiled forms of the intrinsics of `crc32c`: the processor's instruction for 8 bytes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from ...native.byte_type import BYTE_POINTER
 from ...native.intrinsics import emitted
-from .crc_folding import emit_crc32c_word, emit_folding
 
-_I64 = ir.IntType(64)
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 
 def crc32c_instruction(machine: str, features: Mapping[str, bool]) -> str | None:
@@ -32,13 +30,6 @@ def crc32c_instruction(machine: str, features: Mapping[str, bool]) -> str | None
     return None
 
 
-def folding_size(features: Mapping[str, bool]) -> int:
-    """Return how many bytes one instruction folds; 0 if folding is not faster than `crc32c_instruction`."""
-    if not all(features.get(name, False) for name in ("crc32", "sse4.2", "pclmul", "vpclmulqdq", "avx2")):
-        return 0
-    return 64 if features.get("avx512f", False) else 32
-
-
 def _target_features() -> dict[str, bool]:
     """Return the features that the code may use, which `native.build` gives to numba."""
     names = os.environ["NUMBA_CPU_FEATURES"].split(",")
@@ -49,23 +40,22 @@ def _target_instruction() -> str | None:
     return crc32c_instruction(platform.machine(), _target_features())
 
 
+def emit_crc32c_word(builder: Any, instruction: str, crc: Any, word: Any) -> Any:
+    """Emit the CRC-32C instruction on two i64 values; returns an i64. x86 takes the register as 64 bits, ARM as 32."""
+    register = _I64 if ".x86." in instruction else _I32
+    function = builder.module.declare_intrinsic(instruction, (), ir.FunctionType(register, [register, _I64]))
+    if register is _I64:
+        return builder.call(function, [crc, word])
+    return builder.zext(builder.call(function, [builder.trunc(crc, _I32), word]), _I64)
+
+
 def _emit_word(builder: Any, crc: Any, word: Any) -> Any:
-    """Emit the processor's instruction for 8 bytes; it runs only if `has_crc32c` is 1."""
+    # without an instruction it never runs: `has_crc32c` is 0
     instruction = _target_instruction()
     return _I64(0) if instruction is None else emit_crc32c_word(builder, instruction, crc, word)
 
 
-def _emit_folded(builder: Any, crc: Any, data: Any, start: Any, end: Any) -> Any:
-    """Emit the folding of whole steps; it runs only if `has_folding` is 1."""
-    size = folding_size(_target_features())
-    if size == 0:
-        return _I64(0)
-    return emit_folding(builder, size, crc, builder.gep(data, [start]), builder.gep(data, [end]))
-
-
 _i64 = types.int64
-# constants of the compiled kernels, which are built for one processor
+# a constant of the compiled kernels, which are built for one processor
 has_crc32c = emitted(_i64(), lambda builder: _I64(int(_target_instruction() is not None)))
-has_folding = emitted(_i64(), lambda builder: _I64(int(folding_size(_target_features()) > 0)))
 crc32c_word = emitted(_i64(_i64, _i64), _emit_word)
-crc32c_folded = emitted(_i64(_i64, BYTE_POINTER, _i64, _i64), _emit_folded)

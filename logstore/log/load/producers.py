@@ -113,7 +113,7 @@ class PartitionProducers:
         """Return a digest that is equal for equal states that were reached in the same way."""
         state = self.state
         parts = state.buffers.entries, state.transactions.ongoing_entries()
-        numbers = state.map_end_offset, self._last_snapshot_offset, state.buffers.struct.java_capacity
+        numbers = state.map_end_offset, self._last_snapshot_offset
         hashed = blake2b(repr(numbers).encode())
         for part in parts:
             hashed.update(part.tobytes())

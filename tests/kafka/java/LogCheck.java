@@ -6,6 +6,7 @@ import java.io.BufferedReader;
 import java.io.File;
 import java.io.InputStreamReader;
 import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.security.MessageDigest;
@@ -19,6 +20,7 @@ import java.util.Optional;
 import java.util.Properties;
 import java.util.Queue;
 import java.util.concurrent.ScheduledFuture;
+import java.util.zip.CRC32C;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.DescribeProducersResponseData.ProducerState;
 import org.apache.kafka.common.utils.Time;
@@ -45,13 +47,17 @@ import org.apache.logging.log4j.core.config.Property;
  * stdin: one JSON object a line: {"directory", "clean", "logStart", "recoveryPoint", "now", "config"}.
  * stdout: for each, in order, {"state", "files"} or, when opening throws, {"error"}.
  * "state" is what the open log knows with everything replicated, or what is below "highWatermark" if the question has
- * it; "files" are those left after close: size and hash. With the argument --warnings each answer has "warnings" too:
+ * it; "files" are those left after close: size and hash,
+ * of a snapshot with its entries sorted by producer id. With the argument --warnings each answer has "warnings" too:
  * what Kafka's loggers said of level WARN and above.
  */
 public final class LogCheck {
     private static final int CASES_PER_COLLECTION = 50;
     private static final int MAX_TRANSACTION_TIMEOUT_MS = 900_000;
     private static final int PRODUCER_CHECK_INTERVAL_MS = 600_000;
+    private static final int SNAPSHOT_CHECKED_AT = 6;
+    private static final int SNAPSHOT_HEADER_SIZE = 10;
+    private static final int SNAPSHOT_ENTRY_SIZE = 46;
     private static final String PRODUCER_EXPIRATION = "producer.id.expiration.ms";
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -207,9 +213,34 @@ public final class LogCheck {
         File[] listed = directory.listFiles(File::isFile);
         Arrays.sort(listed);
         for (File file : listed) {
-            byte[] hash = MessageDigest.getInstance("SHA-256").digest(Files.readAllBytes(file.toPath()));
+            byte[] content = Files.readAllBytes(file.toPath());
+            if (file.getName().endsWith(".snapshot")) content = sortedSnapshot(content);
+            byte[] hash = MessageDigest.getInstance("SHA-256").digest(content);
             files.put(file.getName(), file.length() + ":" + HexFormat.of().formatHex(hash, 0, 8));
         }
         return files;
+    }
+
+    /** The snapshot with its entries sorted by producer id, as tests/support/snapshots.py does it; damage as it is. */
+    private static byte[] sortedSnapshot(byte[] content) {
+        ByteBuffer buffer = ByteBuffer.wrap(content);
+        boolean isSound = content.length >= SNAPSHOT_HEADER_SIZE && buffer.getShort(0) == 1
+            && content.length == SNAPSHOT_HEADER_SIZE + (long) SNAPSHOT_ENTRY_SIZE * buffer.getInt(SNAPSHOT_CHECKED_AT)
+            && buffer.getInt(2) == snapshotCrc(content);
+        if (!isSound) return content;
+        List<byte[]> entries = new ArrayList<>();
+        for (int start = SNAPSHOT_HEADER_SIZE; start < content.length; start += SNAPSHOT_ENTRY_SIZE) {
+            entries.add(Arrays.copyOfRange(content, start, start + SNAPSHOT_ENTRY_SIZE));
+        }
+        entries.sort(Arrays::compareUnsigned);
+        ByteBuffer sorted = ByteBuffer.wrap(content.clone()).position(SNAPSHOT_HEADER_SIZE);
+        entries.forEach(sorted::put);
+        return sorted.putInt(2, snapshotCrc(sorted.array())).array();
+    }
+
+    private static int snapshotCrc(byte[] content) {
+        CRC32C crc = new CRC32C();
+        crc.update(content, SNAPSHOT_CHECKED_AT, content.length - SNAPSHOT_CHECKED_AT);
+        return (int) crc.getValue();
     }
 }

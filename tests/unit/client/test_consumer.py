@@ -21,7 +21,6 @@ from logstore.errors import (
     UsageError,
     WakeupError,
 )
-from logstore.log.partition_log import PartitionLog
 from logstore.model import TimestampType, TopicPartition
 
 TOPICS = {"t": 2}
@@ -223,13 +222,10 @@ class Asked:
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self._partitions: list[tuple[str, int]] = []
-        log = store.directory.log
-
-        def asked(topic: str, partition: int) -> PartitionLog:
-            self._partitions.append((topic, partition))
-            return log(topic, partition)
-
-        monkeypatch.setattr(store.directory, "log", asked)
+        directory, log = store.directory, store.directory.log
+        monkeypatch.setattr(
+            directory, "log", lambda *partition: (self._partitions.append(partition), log(*partition))[1]
+        )
 
     def taken(self) -> list[int]:
         """Numbers of the partitions that were asked for since the last call."""

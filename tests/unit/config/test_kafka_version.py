@@ -43,6 +43,13 @@ def test_an_older_version_speaks_in_its_own_words() -> None:
     ]
 
 
+def test_words_that_did_not_change_stay() -> None:
+    same = (
+        "Message batch size is 9 bytes in append to partition t-0, which exceeds the maximum configured segment size."
+    )
+    assert V4_3.words(same) == same
+
+
 def test_only_4_4_knows_what_came_with_it() -> None:
     assert "UnregisterControllerRecord" not in family("cluster_metadata", V4_3)
     value = encode_value("UnregisterControllerRecord", {"controllerId": 3})

@@ -1,23 +1,17 @@
-"""Which processors compute CRC-32C themselves or fold, and what is made of it for each."""
+"""Which processors compute CRC-32C themselves, and what is made of it for each."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
-import numpy as np
 import pytest
 from llvmlite import ir
 
-from logstore.kernels.scan.crc32c import FOLDED_SIZE, MASK32
-from logstore.kernels.scan.crc_folding import emit_crc32c_word, emit_folding
-from logstore.kernels.scan.crc_intrinsics import crc32c_instruction, folding_size
-from tests.naive import checksum
-from tests.support.dice import Dice
+from logstore.kernels.scan.crc_intrinsics import crc32c_instruction, emit_crc32c_word
 
-I64, POINTER = ir.IntType(64), ir.IntType(8).as_pointer()
+I64 = ir.IntType(64)
 LINUX_ON_X86 = "x86_64-unknown-linux-gnu"
 
 
@@ -33,12 +27,6 @@ def compiled(
     builder = ir.IRBuilder(function.append_basic_block())
     builder.ret(emit(builder, *function.args))
     return llvm.parse_assembly(str(module)), llvm.Target.from_triple(triple).create_target_machine(features=features)
-
-
-def compiled_folding(triple: str, features: str, vector_size: int) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
-    return compiled(
-        triple, features, [I64, POINTER, POINTER], lambda builder, *given: emit_folding(builder, vector_size, *given)
-    )
 
 
 CASES = [
@@ -71,49 +59,3 @@ def test_checksum_of_a_word_becomes_one_instruction(triple: str, feature: str, i
         triple, feature, [I64, I64], lambda builder, *given: emit_crc32c_word(builder, instruction, *given)
     )
     assert machine.emit_assembly(module).count(assembly) == 1
-
-
-FOLDING = {"sse4.2": True, "crc32": True, "pclmul": True, "avx2": True, "vpclmulqdq": True}
-
-
-@pytest.mark.parametrize(
-    ("features", "size"),
-    [
-        ({**FOLDING, "avx512f": True}, 64),
-        ({**FOLDING, "avx512f": False}, 32),
-        (FOLDING, 32),
-        ({**FOLDING, "vpclmulqdq": False, "avx512f": True}, 0),
-        ({**FOLDING, "crc32": False}, 0),
-        ({"crc": True}, 0),
-        ({}, 0),
-    ],
-)
-def test_processor_decides_how_much_is_folded_at_once(features: dict[str, bool], size: int) -> None:
-    assert folding_size(features) == size
-
-
-@pytest.mark.parametrize(("vector_size", "register"), [(64, "%zmm"), (32, "%ymm")])
-def test_vectors_are_folded_whole(vector_size: int, register: str) -> None:
-    features = "+sse4.2,+crc32,+pclmul,+avx2,+vpclmulqdq" + (",+avx512f" if vector_size == 64 else "")
-    module, machine = compiled_folding(LINUX_ON_X86, features, vector_size)
-    lines = [line for line in machine.emit_assembly(module).splitlines() if "pclmul" in line and register in line]
-    assert len(lines) >= 2 * FOLDED_SIZE // vector_size
-
-
-@pytest.mark.parametrize("vector_size", [64, 32])
-def test_each_width_gives_the_checksum_where_the_processor_has_it(vector_size: int) -> None:
-    host = llvm.get_host_cpu_features()
-    if folding_size(host) < vector_size:
-        pytest.skip(f"the processor does not fold {vector_size} bytes at a time")
-    module, machine = compiled_folding(llvm.get_process_triple(), host.flatten(), vector_size)
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    fold = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(
-        engine.get_function_address("emitted")
-    )
-    noise = Dice("folding").take(10 * FOLDED_SIZE)
-    data = np.frombuffer(noise, np.uint8)
-    for start in (0, 1, 63):
-        for size in range(FOLDED_SIZE, 9 * FOLDED_SIZE, FOLDED_SIZE):
-            address = data.ctypes.data + start
-            assert fold(MASK32, address, address + size) ^ MASK32 == checksum.crc32c(noise[start : start + size])

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from logstore.layout.utf8 import java_utf8
-from logstore.messages.java_double import java_double
+from logstore.messages.json_form import java_double
 
 #: bytes in hex, `new String(bytes, UTF_8)`
 DECODED = [

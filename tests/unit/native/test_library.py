@@ -59,7 +59,7 @@ def test_a_damaged_library_is_not_loaded(cache: Path) -> None:
     assert "is damaged: its hash is" in str(library.distrust(str(path)))
 
 
-@pytest.mark.parametrize("manifest", [b"", b"x86-64-v4\n", b"\xff\n" * 5])
+@pytest.mark.parametrize("manifest", [b"", b"x86-64-v3\n", b"\xff\n" * 5])
 def test_a_library_with_a_manifest_of_nothing_is_not_loaded(cache: Path, manifest: bytes) -> None:
     path = _stored(cache)
     Path(f"{path}{library.MANIFEST_SUFFIX}").write_bytes(manifest)
@@ -148,7 +148,7 @@ def test_without_compilers_and_a_library_one_error_says_what_to_install(
 
 def test_a_build_that_fails_says_why_in_one_line(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "run", _fails)
-    with pytest.raises(KernelBuildError, match=r"cannot be built for x86-64-v4: no folder .* says more\)$"):
+    with pytest.raises(KernelBuildError, match=r"cannot be built for x86-64-v3: no folder .* says more\)$"):
         library.library_path()
 
 
@@ -260,8 +260,8 @@ def test_a_wheel_brings_a_library_for_each_level(cache: Path, monkeypatch: pytes
 
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(cpu, "levels", lambda: cpu.LEVELS["x86_64"])
-    assert library.build_release(str(cache)) == ["a path"] * 4
-    assert [words[0] for words in asked] == ["x86-64-v4", "x86-64-v3-folding", "x86-64-v3", "x86-64-v2"]
+    assert library.build_release(str(cache)) == ["a path"] * 2
+    assert [words[0] for words in asked] == ["x86-64-v3", "x86-64-v2"]
     assert {(words[1], words[2]) for words in asked} == {("release", str(cache))}
 
 

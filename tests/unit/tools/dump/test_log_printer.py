@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.support.data import write_segment
 from logstore.native.kernel import INTERPRETED
-from logstore_tools.dump import log_printer, output, run
+from logstore_tools.dump import log_dump, log_printer, output, run
 from tests.naive.legacy import Message, message_set
 from tests.support.encoder import GZIP, Batch, Rec
 from tests.support.golden import Golden
@@ -32,10 +32,10 @@ def check_same(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[int, b
     """The answer, which is the same of a mapped file, and in small tables and buffers."""
     found = answer(argv)
     with monkeypatch.context() as patched:
-        patched.setattr(log_printer, "SMALL_SIZE_MAX", -1)
+        patched.setattr(log_dump, "SMALL_SIZE_MAX", -1)
         assert answer(argv) == found
     with monkeypatch.context() as patched:
-        patched.setattr(log_printer, "ROW_CAPACITY", 3)
+        patched.setattr(log_dump, "ROW_CAPACITY", 3)
         patched.setattr(log_printer, "RECORD_CAPACITY", 2)
         patched.setattr(log_printer, "GAP_CAPACITY", 2)
         patched.setattr(output, "BUFFER_SIZE", 100)
