@@ -65,7 +65,7 @@ _PARTS: list[tuple[str, str, list[Any]]] = [
 ]
 #: public in Python, and for the library's own parts
 _INNER = {
-    "Store": {"invalidate_after_fork", "require_same_process", "schedule", "start"},
+    "Store": {"invalidate_after_fork", "schedule"},
     "Producer": {"invalidate_after_fork"},
     "PartitionLog": {
         *("append", "append_as_leader", "cleanable", "clean", "delete_old_segments", "fast"),

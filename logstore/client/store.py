@@ -132,7 +132,7 @@ class Store(ClosedInWith):
         Raises:
             UnknownTopicOrPartitionError, InvalidPartitionsError, PolicyViolationError: what Kafka refuses.
             KafkaStorageError: the change could not be written.
-            DataDirectoryError: the directories could not be producer; each is producer when it is first asked for.
+            DataDirectoryError: the directories could not be made; each is made when it is first asked for.
         """
         return self.directory.add_partitions(name, partitions)
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import UsageError
 
@@ -31,8 +30,7 @@ _LEVEL_NAMES = (
 _LOWEST_LEVEL = 7
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KafkaVersion:
+class KafkaVersion(NamedTuple):
     """What one version of Kafka knows and does.
 
     Attributes:
@@ -61,6 +59,9 @@ class KafkaVersion:
     trims_all_indexes: bool
     bounds_record_sizes: bool
     older_words: tuple[tuple[re.Pattern[str], str], ...] = ()
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def number(self) -> tuple[int, ...]:
