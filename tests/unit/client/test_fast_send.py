@@ -112,14 +112,14 @@ def test_a_store_with_a_clock_of_its_own_says_the_time(tmp_path: Path) -> None:
     with logstore.open(tmp_path / "data") as store:
         store.create_topic("one", 1)
         times = iter(range(5000, 6000))
-        store.now_ms = lambda: next(times)
-        producer = Producer(store, parse_producer_config({"linger_ms": LONG_MS}))
+        store.directory.now_ms = lambda: next(times)
+        producer = Producer(store.directory, parse_producer_config({"linger_ms": LONG_MS}))
         futures = [producer.send("one", b"v") for _ in range(3)]
         producer.flush()
         timestamps = [future.get().timestamp for future in futures]
         assert timestamps == sorted(set(timestamps))
         assert max(timestamps) < 6000
-        store.now_ms = clock.now_ms
+        store.directory.now_ms = clock.now_ms
 
 
 def test_records_with_keys_and_headers_take_the_fast_path_once_their_queue_is_known(store: Store) -> None:
