@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from logstore.disk.seam import Seam
-from logstore.log.partition_log import Later, PartitionLog
+from logstore.log.partition_log import PartitionLog
+from logstore.log.state import Later
 from tests.crash.lossy_disk import ALL_OUTCOMES, Left, LossyDisk, Survivor, write_survivor
 from tests.support.dice import Dice
 from tests.support.encoder import TRANSACTIONAL, Batch, Rec

@@ -139,7 +139,7 @@ def _work() -> None:
 def _answer(asked: dict[str, Any], place: Path, tried: set[str], say: Callable[[dict[str, Any]], object]) -> None:
     what = {**CALLS, **REENTRANT, **HANDLED}[asked["name"]]
     dry_count = 1 if asked["is_dry"] else 2  # the first imports and compiles
-    for _ in range(0 if asked["signals"] and asked["name"] in tried else dry_count):
+    for _ in range(0 if asked.get("signals") and asked["name"] in tried else dry_count):
         say({"at": -1})
         dry = LineTracer()
         faulthandler.dump_traceback_later(asked["dry_s"], exit=True)
