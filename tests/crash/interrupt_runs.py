@@ -240,7 +240,7 @@ class Runs:
     def try_out(self, name: str) -> list[str]:
         """Make a call without an interrupt; what is wrong afterwards."""
         outcome = Outcome()
-        self._ask({"name": name, "signals": 0, "is_dry": True, "from": -1}, outcome)
+        self._ask({"name": name, "is_dry": True, "from": -1}, outcome)
         return [problem for problems in outcome.wrong.values() for problem in problems]
 
     def _ask(self, asked: dict[str, Any], outcome: Outcome) -> int:
