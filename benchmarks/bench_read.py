@@ -48,7 +48,7 @@ from logstore.layout.time_index import ENTRY_DTYPE as TIME_ENTRY_DTYPE
 from logstore.layout.time_index import TimeIndex, parse_time_index
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
-from logstore.view import records as record_reader
+from logstore.view import record_reader
 from logstore.view.follower import LogFollower
 from logstore.view.partition_reader import PartitionReader
 

@@ -98,7 +98,7 @@ def sizes_of_one(directory: Path, call: Callable[[], object]) -> Sequence[int]:
     return sizes
 
 
-def windows_of(path: Path, *, is_ahead: bool) -> Iterator[Records]:
+def chunks_of(path: Path, *, is_ahead: bool) -> Iterator[Records]:
     """Decode the records of a segment that is opened anew, as `FileRecords` is: every checksum, every record.
 
     A helper decodes beside the reader, or all is done in turn.
@@ -107,19 +107,19 @@ def windows_of(path: Path, *, is_ahead: bool) -> Iterator[Records]:
     bounds = ReadBounds("t-0", 0, INT64_MAX, INT64_MAX, INT64_MAX)
     fetched = Fetched(data, OffsetMetadata(0, 0, 0), str(path), False, None, bounds)
     decoder = WindowDecoder(fetched, 0, None, is_committed=False, check_crc=True)
-    parts = in_order(decoder.next_window, decoder.decode) if is_ahead else decoder.decoded()
-    return (window for part in parts for window in part.windows if window.error is None)
+    windows = in_order(decoder.next_window, decoder.decode) if is_ahead else decoder.decoded()
+    return (records for window in windows for records in window.records if records.error is None)
 
 
 def decode_all(path: Path, *, is_ahead: bool = False) -> int:
     """Decode a segment and return the number of its records."""
-    return sum(len(window) for window in windows_of(path, is_ahead=is_ahead))
+    return sum(len(chunk) for chunk in chunks_of(path, is_ahead=is_ahead))
 
 
 def sums_of(path: Path, *, is_ahead: bool) -> tuple[int, int]:
     """Return (records, bytes of values plus the number of odd offsets), as `LogBench.java` counts them."""
     count = size = 0
-    for window in windows_of(path, is_ahead=is_ahead):
-        count += len(window)
-        size += int((window.value_size + window.offset % 2).sum())
+    for chunk in chunks_of(path, is_ahead=is_ahead):
+        count += len(chunk)
+        size += int((chunk.value_size + chunk.offset % 2).sum())
     return count, size

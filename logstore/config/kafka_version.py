@@ -44,8 +44,6 @@ class KafkaVersion(NamedTuple):
         cleans_to_high_watermark: a batch of which nothing is left stays, empty, where it ends at the high watermark,
             else where it ends its round of the cleaner.
         trims_all_indexes: a close cuts odd bytes off the indexes of all segments, else of the active one.
-        bounds_record_sizes: a record of a compressed batch that is larger than `max.decompressed.message.bytes`, or has
-            a negative size, is refused by its size.
         older_words: patterns of the newest version's messages, with the words of this version in their place.
     """
 
@@ -57,7 +55,6 @@ class KafkaVersion(NamedTuple):
     transaction_index_version_size: int
     cleans_to_high_watermark: bool
     trims_all_indexes: bool
-    bounds_record_sizes: bool
     older_words: tuple[tuple[re.Pattern[str], str], ...] = ()
 
     def __hash__(self) -> int:
@@ -111,7 +108,6 @@ V4_3 = KafkaVersion(
     transaction_index_version_size=1,
     cleans_to_high_watermark=False,
     trims_all_indexes=True,
-    bounds_record_sizes=False,
     older_words=(
         (
             re.compile(r"Invalid record size: -\d+ is negative\."),
@@ -130,7 +126,6 @@ V4_4 = KafkaVersion(
     transaction_index_version_size=2,
     cleans_to_high_watermark=True,
     trims_all_indexes=False,
-    bounds_record_sizes=True,
 )
 VERSIONS = (V4_3, V4_4)
 NEWEST = VERSIONS[-1]

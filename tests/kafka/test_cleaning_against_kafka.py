@@ -19,8 +19,7 @@ from logstore.columns.batch_table import scan
 from logstore.config.topic import LogConfig
 from logstore.errors import LogstoreError
 from logstore.layout.batch import CODEC_MASK, HEADER_SIZE
-from logstore.log.cleaner.choice import Cleanable, cleanable
-from logstore.log.cleaner.rounds import clean
+from logstore.log.cleaner.choice import Cleanable
 from logstore.model import Codec
 from tests.crash.lossy_disk import LossyDisk
 from tests.kafka.cleaning_cases import NOW, CleaningCase, cleaning_cases, example_case, lay_out, legacy_cases, opened
@@ -79,11 +78,11 @@ class Twins:
         """What we choose and do in that round, said as `Cleans.java` says it."""
         step = self.case.steps[number]
         log = opened(self.ours, self.config, step.now_ms, was_clean=True)
-        chosen = cleanable(log, self.checkpoint, step.now_ms)
+        chosen = log.cleanable(self.checkpoint, step.now_ms)
         answer = chosen_as_json(chosen)
         try:
             if chosen.cleanable_size:
-                cleaned = clean(log, chosen, step.now_ms, buffer_size=step.dedupe_size)
+                cleaned = log.clean(chosen, step.now_ms, buffer_size=step.dedupe_size)
                 answer["end"] = self.checkpoint = cleaned
         except LogstoreError as error:
             answer["error"] = f"{error.java_class}: {JUDGED.words(str(error.message))}"

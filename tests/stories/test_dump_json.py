@@ -179,7 +179,7 @@ def canonical(text: str) -> str:
 def problem(row: Item) -> str | None:
     """What the objects do not tell as the real tool's text did; None when they do."""
     argv = row["argv"]
-    rc, stdout, stderr = answer(["--format", "json", *argv])
+    rc, stdout, stderr = answer(["--format", "json", "--kafka-version", "4.3", *argv])
     report = differences(argv, (row["rc"], "", row["stderr"]), (rc, "", stderr))
     if report:
         return "\n".join(report)

@@ -1,6 +1,6 @@
 """Rules of a log for batches that are appended: its configuration as the checks need it (`LogConfig`).
 
->>> from ..config import parse_config
+>>> from logstore.config.topic import parse_config
 >>> rules = ValidationRules.of(parse_config({"compression.type": "zstd", "cleanup.policy": "compact"}), "t-0")
 >>> rules.target_codec(Codec.NONE).kafka_name, rules.level(Codec.ZSTD), rules.is_compacted
 ('zstd', 3, True)
