@@ -19,6 +19,7 @@ from ..folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ..folds.verification import VerificationGuard
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE
 from ..layout.record import EncodedHeaders, Headers, bytes_column, encode_headers
+from ..model import Codec
 from .append.columns import COLUMNS_BATCH_SIZE, answer_to_all, column_requests
 from .append.fast import FastPath
 from .append.records import CLIENTS, new_records_request
@@ -126,16 +127,19 @@ class LogAppends:
         producer_epoch: int = -1,
         base_sequence: int = NO_SEQUENCE,
         is_transactional: bool = False,
+        codec: Codec = Codec.NONE,
+        level: int | None = None,
         leader_epoch: int = 0,
         guard: VerificationGuard | None = None,
     ) -> AppendInfo:
-        """Append records as one batch, compressed as the topic is configured.
+        """Append records as one batch, compressed as the topic is configured, or else as the producer is.
 
         Args:
             keys: one for each value; None makes all null.
             timestamps: ms; None takes the time of the append.
             headers: (key, value) pairs of each record; None for no headers.
             producer_id, producer_epoch, base_sequence: of an idempotent producer.
+            codec, level: the producer's, as for `append_columns`.
             guard: of `begin_verification`, for the first batch of a transaction.
 
         Raises:
@@ -152,7 +156,9 @@ class LogAppends:
         except TypeError as error:
             raise UsageError("Keys and values are lists of bytes", found=repr(error)) from error
         producer = producer_id, producer_epoch, base_sequence, bool(is_transactional)
-        request = new_records_request((values, keys, timestamps, headers, *producer, leader_epoch, guard, *CLIENTS))
+        request = new_records_request(
+            (values, keys, timestamps, headers, *producer, leader_epoch, guard, codec, level, *CLIENTS)
+        )
         with alone_in_log(), self.lock:
             return self._append(request)
 
