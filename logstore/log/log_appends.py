@@ -14,7 +14,7 @@ from ..calls import alone_in_log
 from ..columns.batch_fields import SentFieldArguments
 from ..columns.batch_table import ByteArray
 from ..columns.record_columns import RecordColumns
-from ..errors import UsageError
+from ..errors import LogstoreError, UsageError
 from ..folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ..folds.verification import VerificationGuard
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE
@@ -37,15 +37,42 @@ class LogAppends:
             alive: on an idle log the watchers of dropped consumers would pile up.
     """
 
-    def __init__(self, state: LogState) -> None:
+    def __init__(self, state: LogState, reopen: Callable[[LogState], LogState]) -> None:
+        """Take over a loaded log.
+
+        Args:
+            reopen: loads a log again whose state was put aside.
+        """
         self.state = state
         self.lock = state.lock
         self.watchers: tuple[ref[Callable[[], object]], ...] = ()
+        self._reopen = reopen
 
     @cached_property
     def fast(self) -> FastPath:
         """The path of common appends; its memory is taken on first use."""
         return FastPath(self.state)
+
+    def _usable(self) -> LogState:
+        """Return the state; one that was put aside is first loaded again. The caller holds the lock.
+
+        Raises:
+            KafkaStorageError: it cannot be loaded; the log is poisoned.
+        """
+        return self._opened_again(self.state) if self.state.failure.is_put_aside else self.state
+
+    def _opened_again(self, old: LogState) -> LogState:
+        old.failure.is_cut_off = True  # also if only the kernel was: a pass of the cleaner aborts, even one that waits
+        with old.cleaning_lock:
+            old.release()
+            try:
+                state = self._reopen(old)
+            except LogstoreError as error:
+                raise old.failure.poison("Error while opening again the log of", error) from error
+            state.follow(old)
+        vars(self).pop("fast", None)
+        self.state = state  # last: an interrupt before this line leaves the old one, which is opened again
+        return state
 
     def watch(self, watcher: Callable[[], object]) -> bool:
         """Call `watcher` once, after the next append; return False if it is registered already.
@@ -72,11 +99,11 @@ class LogAppends:
     def _append(self, request: AppendRequest) -> AppendInfo:
         """Append by the fast path if it takes the request, else by the slow path. The caller holds the lock.
 
-        An interrupt loses the answer, never the state: the log is as before, as after, or takes no more appends.
+        An interrupt loses the answer, never what was acknowledged.
         """
         info = self.fast.try_append(request)
         if info is None:
-            info = append_slowly(self.state, request)
+            info = append_slowly(self._usable(), request)
         if self.watchers:
             # dropped before they are called: a watcher may register itself again
             watchers, self.watchers = self.watchers, ()
@@ -181,7 +208,7 @@ class LogAppends:
             LogstoreError: as `append_as_leader`; the batches before the refused one stay appended.
         """
         with alone_in_log(), self.lock:
-            state = self.state
+            state = self._usable()
             state.failure.require_writable()
             requests = column_requests(state, columns, batch_size, leader_epoch, guard, sent)
             return answer_to_all(list(map(self._append, requests)), state.log_start_offset)

@@ -9,17 +9,35 @@ from ...errors import KafkaStorageError, LogCleaningAbortedError, LogstoreError
 from ..segment.log_segment import LogSegment
 from ..state import LogState
 
+_LOOK_S = 0.02  # how often a pass that waits for the lock looks whether it should stop
+
 
 def require_going_on(state: LogState) -> None:
-    """Raise LogCleaningAbortedError if the log is about to be closed."""
-    if state.is_cleaning_stopped:
+    """Raise LogCleaningAbortedError if the log is about to be closed or to be opened again."""
+    if state.is_cleaning_stopped or state.failure.is_cut_off:
+        use = "closed" if state.is_cleaning_stopped else "opened again, as a change was cut off"
         raise LogCleaningAbortedError(
-            f"Log {state.topic_partition} is about to be closed",
+            f"Log {state.topic_partition} is about to be {use}",
             path=state.directory.path,
             expected="a log that stays open",
-            found="a store that closes",
             advice="clean it again when it is open",
         )
+
+
+@contextmanager
+def going_on(state: LogState) -> Iterator[None]:
+    """`with` block that holds the log's lock; whoever has it may wait for this pass of the cleaner to abort.
+
+    Raises:
+        LogCleaningAbortedError: the log is about to be closed, or is opened again.
+    """
+    while not state.lock.acquire(timeout=_LOOK_S):
+        require_going_on(state)
+    try:
+        require_going_on(state)
+        yield
+    finally:
+        state.lock.release()
 
 
 def require_unchanged(state: LogState, segments: Sequence[LogSegment]) -> None:
@@ -51,7 +69,7 @@ def reading(state: LogState, segments: Sequence[LogSegment]) -> Iterator[None]:
     except (KafkaStorageError, LogCleaningAbortedError):
         raise
     except (LogstoreError, OSError) as error:
-        with state.lock:
+        with going_on(state):
             try:
                 require_unchanged(state, segments)
             except LogCleaningAbortedError as aborted:

@@ -11,7 +11,7 @@ from ...columns.decoded_records import Records
 from ...columns.record_windows import whole_batch_windows
 from ..segment.log_segment import LogSegment
 from ..state import LogState
-from .aborting import reading, require_going_on
+from .aborting import going_on, reading, require_going_on
 from .choice import segments_between
 from .offset_map import OffsetMap
 from .scanning import record_count_max, tables
@@ -32,7 +32,7 @@ def build_offset_map(
         LogstoreError: a batch that cannot be read; as `whole_batch_windows`.
     """
     transactions = CleanedTransactions()
-    with state.lock:
+    with going_on(state):
         segments = segments_between(state, start_offset, end_offset)
         transactions.add_aborted(aborted_transactions(state, start_offset, end_offset))
     with reading(state, segments):

@@ -10,7 +10,7 @@ from ..load.split import split_overflowed_segment
 from ..maintain.swap import delete_snapshots, replace_segments
 from ..segment.log_segment import LogSegment
 from ..state import LogState
-from .aborting import reading, require_going_on, require_unchanged
+from .aborting import going_on, reading, require_going_on, require_unchanged
 from .cleaned_files import CleanedFiles
 from .decisions import Round, retention
 from .scanning import tables
@@ -71,7 +71,7 @@ class SegmentCleaning:
 
     def _clean_segment(self, segment: LogSegment, end_offset: int, cleaned: CleanedFiles) -> None:
         transactions = self._transactions
-        with self._state.lock:
+        with going_on(self._state):
             require_unchanged(self._state, [segment])
             transactions.add_aborted(aborted_transactions(self._state, segment.base_offset, end_offset))
         keeps_legacy_tombstones = segment.modified_ms > self._legacy_delete_horizon_ms
@@ -84,7 +84,7 @@ class SegmentCleaning:
 
     def _replace(self, cleaned: CleanedFiles, group: Sequence[LogSegment]) -> None:
         state = self._state
-        with state.lock, state.failure.poisoned_by("Error while replacing segments of"):
+        with going_on(state), state.failure.poisoned_by("Error while replacing segments of"):
             # checked under the lock that the swap holds too: retention cannot come between
             try:
                 require_unchanged(state, group)
@@ -95,7 +95,7 @@ class SegmentCleaning:
 
     def _split(self, segment: LogSegment) -> None:
         state = self._state
-        with state.lock, state.failure.poisoned_by("Error while splitting a segment of"):
+        with going_on(state), state.failure.poisoned_by("Error while splitting a segment of"):
             require_unchanged(state, [segment])
             if not split_overflowed_segment(state.segments, segment, state.config):
                 delete_snapshots(state, [segment], self._round.now_ms)
