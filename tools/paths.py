@@ -9,9 +9,9 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from logstore.disk import recognition
+from logstore.disk import paths, recognition
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
-from logstore.disk.names import file_name
+from logstore.disk.names import file_name, is_url, normal_path, parent
 from logstore.disk.recognition import name_of_partition, refused_partition, require_kafka
 from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError, InvalidNameError, LogstoreError, UsageError
@@ -23,7 +23,6 @@ from logstore.layout.file_names import (
 
 Note = Callable[[LogstoreError], None]
 
-_WILDCARDS = "*?["
 _UNNAMED = PartitionDirectory("", 0, DirectoryKind.LIVE)  # stands for the name of a directory that has segments
 
 
@@ -40,7 +39,7 @@ def input_paths(word: str, note: Note) -> list[tuple[str, bool]]:
         around = _partition_of(path)
         if around is not None:
             found[around] = True
-        elif path not in found and (os.path.isdir(path) or not is_glob):
+        elif path not in found and (paths.is_directory(path) or not is_glob):
             found[path] = is_partition(path)
     if not found:
         raise _no_match("directory", word)
@@ -54,7 +53,7 @@ def each_once(named: Iterable[tuple[str, bool]]) -> list[tuple[str, bool]]:
     """
     found: dict[str, tuple[str, bool]] = {}
     for path, is_one in named:
-        found.setdefault(os.path.realpath(path), (path, is_one))
+        found.setdefault(paths.real_path(path), (path, is_one))
     roots = {real_path for real_path, (_, is_one) in found.items() if not is_one}
     return [one for real_path, one in found.items() if os.path.dirname(real_path) not in roots or _is_apart(*one)]
 
@@ -68,7 +67,7 @@ def _is_apart(path: str, is_one: bool) -> bool:
 def _partition_of(path: str) -> str | None:
     """Return the partition that the file at `path` is in; None for anything else."""
     around = os.path.dirname(path) or os.curdir
-    if not os.path.isfile(path):
+    if not paths.is_file(path):
         return None
     try:
         return around if is_partition(around) else None
@@ -90,7 +89,7 @@ def is_partition(path: str) -> bool:
         UsageError: it is neither.
         DataDirectoryError: it cannot be read, or is a partition by a link that leads out of its data directory.
     """
-    if not os.path.isdir(path):
+    if not paths.is_directory(path):
         raise _no_directory(path)
     directory = list_data_directory(path)
     if recognition.is_partition(directory):
@@ -100,11 +99,11 @@ def is_partition(path: str) -> bool:
 
 
 def _no_directory(path: str) -> UsageError:
-    advice, found = None, "a file" if os.path.exists(path) else "a link that leads nowhere"
-    if not os.path.lexists(path):
+    advice, found = None, "a file" if is_url(path) or os.path.exists(path) else "a link that leads nowhere"
+    if not paths.exists(path):
         found = "nothing"
-        around, name = os.path.split(os.path.abspath(path))
-        names = os.listdir(around) if os.path.isdir(around) else []
+        around, name = os.path.split(normal_path(path))
+        names = [entry.name for entry in paths.scan(around)] if paths.is_directory(around) else []
         close = get_close_matches(name, names, n=1)
         advice = f"did you mean {os.path.join(os.path.dirname(path), close[0])}?" if close else None
     expected = "a data directory or a partition"
@@ -165,7 +164,8 @@ def _partition(word: str, note: Note) -> str:
 
 def place_of(path: str, is_one: bool) -> tuple[str, str | None]:
     """Return a data directory with None, or the one around a partition with the partition's name."""
-    return (_parent_of(path), file_name(os.path.abspath(path))) if is_one else (os.path.abspath(path), None)
+    path = normal_path(path)
+    return (parent(path), file_name(path)) if is_one else (path, None)
 
 
 def require_accessible(path: str, *, writes: bool) -> None:
@@ -182,10 +182,6 @@ def unlisted(path: str) -> list[LogstoreError]:
     """Return the errors of listing the data directory at `path` and its partitions."""
     directory = list_data_directory(path)
     return [*directory.errors, *(error for partition in directory.partitions for error in partition.errors)]
-
-
-def _parent_of(path: str) -> str:
-    return os.path.dirname(os.path.abspath(path))
 
 
 def dump_files(words: Iterable[str], note: Note) -> list[str]:
@@ -205,20 +201,20 @@ def dump_files(words: Iterable[str], note: Note) -> list[str]:
 
 
 def _dump_files(word: str, note: Note) -> list[str]:
-    if os.path.isdir(word):
-        paths = _files_of_directory(word, note)
-        if not paths:
+    if paths.is_directory(word):
+        files = _files_of_directory(word, note)
+        if not files:
             raise DataDirectoryError(
                 "There is nothing to dump in the directory", path=word, advice="name a partition or a data directory"
             )
-        return paths
+        return files
     if not _is_glob(word):
         return [word]
     matched: dict[str, None] = {}  # a file in two matches comes once
     for match in _glob(word, note):
         try:
-            found = _files_of_directory(match, note) if os.path.isdir(match) else [match]
-            matched.update(dict.fromkeys(str(Path(path)) for path in found))
+            found = _files_of_directory(match, note) if paths.is_directory(match) else [match]
+            matched.update(dict.fromkeys(path if is_url(path) else str(Path(path)) for path in found))
         except LogstoreError as error:
             note(error)
     if not matched:
@@ -255,7 +251,7 @@ def _files_of_partition(files: PartitionFiles, note: Note) -> list[str]:
 
 
 def _is_glob(word: str) -> bool:
-    return not os.path.lexists(word) and any(c in word for c in _WILDCARDS)
+    return any(c in word for c in paths.WILDCARDS) and not paths.exists(word)
 
 
 def _no_match(what: str, pattern: str) -> DataDirectoryError:
@@ -266,8 +262,10 @@ def _no_match(what: str, pattern: str) -> DataDirectoryError:
 
 def _glob(pattern: str, note: Note) -> list[str]:
     """Return the paths that the pattern matches, by name; note and leave out links that lead out of its directory."""
+    if is_url(pattern):
+        return paths.url_matches(pattern)
     parts = Path(pattern).parts
-    fixed_count = next(index for index, part in enumerate(parts) if any(c in part for c in _WILDCARDS))
+    fixed_count = next(index for index, part in enumerate(parts) if any(c in part for c in paths.WILDCARDS))
     base, rest = Path(*parts[:fixed_count]), parts[fixed_count:]
     found = []
     real_base = os.path.realpath(base)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-
 from ..errors import DataDirectoryError, UsageError
 from ..layout import meta_properties
 from ..layout.file_names import LOG_SUFFIX, PartitionDirectory, parse_partition_directory
+from . import paths
 from .directory import DataDirectoryFiles, list_data_directory
-from .names import parent
+from .names import child, file_name, normal_path, parent
 
 
 def name_of_partition(path: str) -> PartitionDirectory | None:
     """Return the topic and number in the name of the directory at `path`; None if it is no partition's name."""
-    return parse_partition_directory(os.path.basename(os.path.abspath(path)))
+    return parse_partition_directory(file_name(normal_path(path)))
 
 
 def is_partition(directory: DataDirectoryFiles) -> bool:
@@ -35,8 +34,8 @@ def is_partition(directory: DataDirectoryFiles) -> bool:
 
 def _require_inside(path: str) -> None:
     """Raise DataDirectoryError for a partition that is a link to another directory's content."""
-    target = os.path.realpath(path)
-    if parent(target) != os.path.realpath(os.path.dirname(os.path.abspath(path))):
+    target = paths.real_path(path)
+    if parent(target) != paths.real_path(parent(normal_path(path))):
         raise DataDirectoryError(
             "A symbolic link that leads out of the data directory is not followed",
             path=path,
@@ -49,8 +48,8 @@ def require_kafka(directory: DataDirectoryFiles) -> None:
     """Raise UsageError for a directory with nothing of a broker in it: it is empty, or of something else."""
     if not directory.is_foreign and (directory.files or directory.partitions):
         return
-    near = [os.path.join(directory.path, name) for name in sorted(os.listdir(directory.path))]
-    meant = [path for path in near if os.path.isfile(os.path.join(path, meta_properties.FILE_NAME))]
+    near = [entry.path for entry in paths.scan(directory.path)]
+    meant = [path for path in near if paths.is_file(child(path, meta_properties.FILE_NAME))]
     raise UsageError(
         f"This is not a Kafka data directory: no {meta_properties.FILE_NAME}, no partition",
         path=directory.path,
@@ -73,5 +72,5 @@ def require_data_directory(path: str) -> None:
 
 def refused_partition(path: str) -> UsageError:
     """Return the error of a partition where a data directory is asked for."""
-    around = os.path.dirname(os.path.abspath(path))
+    around = parent(normal_path(path))
     return UsageError("This is a partition, not a data directory", path=path, advice=f"did you mean {around}?")
