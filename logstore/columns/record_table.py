@@ -38,6 +38,7 @@ _MESSAGES = {
     "read {second}",
     fields.RECORDS_REMAINING: "Incorrect declared batch size, records still remaining in file",
     fields.NEGATIVE_SIZE: "Invalid record size: {detail} is negative.",
+    fields.SIZE_ABOVE_MAX: "Invalid record size: {detail} exceeds the configured maximum record size of {second}.",
 }
 
 

@@ -149,7 +149,7 @@ def _decoded(
         places: where in `content` the records of each row start and end.
     """
     first_row, (starts, ends) = row, places
-    state = np.empty(fields.STATE_COUNT, np.int64)
+    state = np.zeros(fields.STATE_COUNT, np.int64)
     record_rows = np.empty(batches.capacity + 1, np.int64)
     while row < row_end:
         matrix = new_matrix(capacity)

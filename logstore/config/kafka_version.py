@@ -50,6 +50,8 @@ class KafkaVersion(NamedTuple):
         highest_level: of `metadata.version`.
         bounds_messages: a message may have 10,000 tagged fields and arrays of 1,000,000 elements, and no more of either
             than bytes remain.
+        bounds_records: a compressed batch with a record of a negative length, or of one above
+            `max.decompressed.message.bytes`, is refused.
         names_transaction_states: the dump tool prints the names of transactions' states.
         transaction_index_version_size: bytes of the version of a `.txnindex` entry that are looked at, of two.
         cleans_to_high_watermark: a batch of which nothing is left stays, empty, where it ends at the high watermark,
@@ -62,6 +64,7 @@ class KafkaVersion(NamedTuple):
     release: str
     highest_level: int
     bounds_messages: bool
+    bounds_records: bool
     names_transaction_states: bool
     transaction_index_version_size: int
     cleans_to_high_watermark: bool
@@ -108,6 +111,7 @@ V4_3 = KafkaVersion(
     release="4.3.1",
     highest_level=30,
     bounds_messages=False,
+    bounds_records=False,
     names_transaction_states=False,
     transaction_index_version_size=1,
     cleans_to_high_watermark=False,
@@ -126,6 +130,7 @@ V4_4 = KafkaVersion(
     release="4.4.0",
     highest_level=33,
     bounds_messages=True,
+    bounds_records=True,
     names_transaction_states=True,
     transaction_index_version_size=2,
     cleans_to_high_watermark=True,

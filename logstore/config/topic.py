@@ -51,7 +51,7 @@ DEDUPE_BUFFER_SIZE = 128 * 1024 * 1024  # log.cleaner.dedupe.buffer.size, the br
 LogConfig = dict[str, Any]
 
 _LONG_MAX = 2**63 - 1
-_ARRAY_SIZE_MAX = 2**31 - 9  # bytes of the largest array that Java allocates
+ARRAY_SIZE_MAX = 2**31 - 9  # bytes of the largest array that Java allocates
 _DAY_MS = 86_400_000
 
 
@@ -122,7 +122,7 @@ _DEFINITIONS = {
     "local.retention.bytes": Definition(as_long, -2, between(-2)),
     "local.retention.ms": Definition(as_long, -2, between(-2)),
     "max.compaction.lag.ms": Definition(as_long, _LONG_MAX, between(1)),
-    MAX_DECOMPRESSED_MESSAGE_BYTES: Definition(as_int, _ARRAY_SIZE_MAX, between(1, _ARRAY_SIZE_MAX), "4.4"),
+    MAX_DECOMPRESSED_MESSAGE_BYTES: Definition(as_int, ARRAY_SIZE_MAX, between(1, ARRAY_SIZE_MAX), "4.4"),
     "max.message.bytes": Definition(as_int, 1_048_588, between(0)),
     "message.timestamp.after.max.ms": Definition(as_long, 3_600_000, between(0)),
     "message.timestamp.before.max.ms": Definition(as_long, _LONG_MAX, between(0)),

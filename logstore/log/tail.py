@@ -34,7 +34,7 @@ class _Decoder:
     def __init__(self) -> None:
         tail = self.tail = TailStruct()
         tail.columns = self.columns = np.empty((scan.COLUMN_COUNT, BATCH_CAPACITY), np.int64)
-        tail.state = np.empty(decode.STATE_COUNT, np.int64)
+        tail.state = np.zeros(decode.STATE_COUNT, np.int64)
         tail.records = self.records = np.empty((decode.COLUMN_COUNT, RECORD_CAPACITY), np.int64)
         tail.record_ends = self.record_ends = np.empty(BATCH_CAPACITY, np.int64)
         self.run = decode_tail.bound(tail).run

@@ -24,6 +24,7 @@ class Context(NamedTuple):
     base_timestamp: int = 0
     base_sequence: int = -1
     log_append_time: int | None = None
+    size_max: int = 0  # of a record's body; 0: any
 
 
 class Record(NamedTuple):

@@ -1,4 +1,4 @@
-"""Records of a stream as Kafka's `PartialDefaultRecord` reads them: the size that a record gives is not looked at."""
+"""Records of a stream as Kafka's `PartialDefaultRecord` reads them: the size that a record gives is only bounded."""
 
 from __future__ import annotations
 
@@ -23,9 +23,15 @@ def skip_stream(data: bytes, count: int, context: Context) -> Iterator[Skipped]:
     stream = Fields(data)
     for index in range(count):
         try:
-            stream.varint()
+            size = stream.varint()
         except (EndOfBytesError, TooLongError) as error:
             raise BrokenRecordError(PREMATURE) from error
+        if context.size_max and size < 0:
+            raise BrokenRecordError(f"Invalid record size: {size} is negative.")
+        if context.size_max and size > context.size_max:
+            raise BrokenRecordError(
+                f"Invalid record size: {size} exceeds the configured maximum record size of {context.size_max}."
+            )
         try:
             record = _skip_body(stream, context)
         except (EndOfBytesError, TooLongError) as error:

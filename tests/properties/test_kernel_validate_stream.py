@@ -18,7 +18,8 @@ from tests.support.sampling import examples
 
 UNTOUCHED = -77
 
-contexts = st.builds(Context, longs, longs, ints, st.none() | longs)
+size_limits = st.sampled_from([0, 0, 1, 9, 20, (1 << 20) - 1, 1 << 20, 2**31 - 9])
+contexts = st.builds(Context, longs, longs, ints, st.none() | longs, size_limits)
 noise = st.lists(st.sampled_from([0, 1, 2, 3, 4, 10, 127, 128, 255]), max_size=40).map(bytes)
 
 
@@ -43,6 +44,7 @@ def found(
     state[decode.END_POSITION] = end
     state[decode.RECORD_INDEX] = 0
     state[decode.SOURCE] = decode.SKIPPED_STREAM
+    state[decode.SIZE_MAX] = context.size_max
     state[decode.NEXT_POSITION] = start
     records: list[Skipped] = []
     while state[decode.RECORD_INDEX] < count:

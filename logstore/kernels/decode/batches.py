@@ -58,10 +58,10 @@ def decode_batches(
 
     data: uint8, the bytes that were scanned, or for a `source` of STREAM the decompressed ones; starts, ends:
     int64[row_end - row], where the records of each row are in it; columns: int64[scan.COLUMN_COUNT, capacity]; state:
-    int64[decode.STATE_COUNT], out; records: int64[decode.COLUMN_COUNT, record_capacity], out; record_rows:
-    int64[capacity + 1], out: the first record of each decoded row, and behind them the number of records. IS_VALID of a
-    plain row with TO_CHECK is computed. Stops at a row with a wrong checksum, that does not parse or has no room;
-    returns the status, and the row in state[ROW_COUNT].
+    int64[decode.STATE_COUNT], out except SIZE_MAX; records: int64[decode.COLUMN_COUNT, record_capacity], out;
+    record_rows: int64[capacity + 1], out: the first record of each decoded row, and behind them the number of records.
+    IS_VALID of a plain row with TO_CHECK is computed. Stops at a row with a wrong checksum, that does not parse or has
+    no room; returns the status, and the row in state[ROW_COUNT].
     """
     first_row = row
     record_row = 0

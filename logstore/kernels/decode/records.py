@@ -48,11 +48,13 @@ END_POSITION = 7  # end of the records
 # the progress,
 RECORD_INDEX = 8  # records of the batch decoded so far
 NEXT_POSITION = 9
-# and the result of the last call.
+# the result of the last call,
 ROW_COUNT = 10
 DETAIL = 11
 SECOND_DETAIL = 12
-STATE_COUNT = 13
+# and a setting of the caller.
+SIZE_MAX = 13  # length of the largest record of a stream; 0: any length, as Kafka 4.3 reads it
+STATE_COUNT = 14
 
 # Sources.
 PLAIN = 0  # the batch itself
@@ -72,6 +74,7 @@ BAD_HEADER_KEY_SIZE = 8  # DETAIL: size
 SIZE_MISMATCH = 9  # DETAIL: length, SECOND_DETAIL: bytes read
 RECORDS_REMAINING = 10
 NEGATIVE_SIZE = 11  # of a stream; DETAIL: length
+SIZE_ABOVE_MAX = 12  # of a stream; DETAIL: length, SECOND_DETAIL: SIZE_MAX
 # Of a skipped stream; `log.append.validate` has the messages.
 LENGTH_TOO_LONG = 20
 STRUCTURE_TOO_LONG = 21
@@ -85,6 +88,7 @@ AHEAD_SIZE = 16 * 1024  # bytes to prefetch ahead, about a batch: the decode lea
 _NOT_FAST = 0
 _FAST_ROOM = 24  # bytes that must follow, so that no number up to the key's size needs its own check of the end
 _WORD_SIZE = 8
+_FAST_LENGTH_END = 1 << 20  # no record that long is for the fast path, as its length has more than three bytes
 _NO_NUMBER = 1 << 40  # larger than any number that it is compared with
 
 
@@ -256,6 +260,13 @@ def _decode_record(
     if start < 0:
         return _bad_length(source, start, length, state)
     limit = end
+    if state[SIZE_MAX] > 0 and source != PLAIN:
+        state[DETAIL] = length
+        state[SECOND_DETAIL] = state[SIZE_MAX]
+        if length < 0:
+            return -NEGATIVE_SIZE
+        if length > state[SIZE_MAX]:
+            return -SIZE_ABOVE_MAX
     if source != SKIPPED_STREAM:
         if source == STREAM and length < 0:
             state[DETAIL] = length
@@ -340,7 +351,9 @@ def decode_rows(data: Any, state: Any, columns: Any, capacity: int, row: int, ro
     Returns the status; state[ROW_COUNT] is the row behind the last good one.
     """
     end = state[END_POSITION]
-    fast_end = end if state[LOG_APPEND_TIME] == 0 else 0  # the fast path computes timestamps from deltas only
+    # the fast path computes timestamps from deltas only, and looks at no bound
+    is_bounded = 0 < state[SIZE_MAX] < _FAST_LENGTH_END and state[SOURCE] != PLAIN
+    fast_end = 0 if state[LOG_APPEND_TIME] == 1 or is_bounded else end
     missing_count = state[RECORD_COUNT] - state[RECORD_INDEX]
     first_row = row
     row_end = min(row_end, row + missing_count)

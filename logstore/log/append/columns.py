@@ -83,8 +83,8 @@ def column_requests(
     arguments = _header_fields(state, now_ms, leader_epoch, sent)
     batch_size = min(batch_size, rules.max_message_bytes, rules.segment_size_max)
     stamped = columns.stamped(now_ms)
-    if not _are_records_welcome(columns, rules, now_ms):
-        as_sent = build_batches(stamped, batch_size=batch_size, **_as_sent(arguments))
+    if not _are_records_welcome(columns, rules, now_ms, sent):
+        as_sent = build_batches(stamped, batch_size=batch_size, **_as_sent(arguments, sent))
         _refuse(as_sent, leader_epoch, rules, now_ms)
     for built in _built(stamped, batch_size, arguments, rules, lambda: state.active.size):
         for row in range(len(built.table)):
@@ -102,8 +102,8 @@ def built_request(
 ) -> BuiltRequest:
     """Return all rows, at least one, as one batch for the log's end; raises as `PartitionLog.append_records`."""
     rules, arguments = state.rules, _header_fields(state, now_ms, leader_epoch, sent)
-    if not _are_records_welcome(columns, rules, now_ms):
-        _refuse(build(columns, BatchFields(**_as_sent(arguments))), leader_epoch, rules, now_ms)
+    if not _are_records_welcome(columns, rules, now_ms, sent):
+        _refuse(build(columns, BatchFields(**_as_sent(arguments, sent))), leader_epoch, rules, now_ms)
     built = build(columns, BatchFields(**arguments))
     _require_sizes(built.table.size, rules)
     return BuiltRequest(built.data, built.table.matrix[:, 0], arguments["log_append_time"], leader_epoch, guard)
@@ -127,10 +127,11 @@ def _header_fields(state: LogState, now_ms: int, leader_epoch: int, sent: SentFi
     }
 
 
-def _as_sent(arguments: BatchFieldArguments) -> BatchFieldArguments:
+def _as_sent(arguments: BatchFieldArguments, sent: SentFieldArguments) -> BatchFieldArguments:
     """Return the header fields as a client would send them."""
     return {
         **arguments,
+        "codec": sent.get("codec", Codec.NONE),
         "base_offset": 0,
         "timestamp_type": TimestampType.CREATE_TIME,
         "log_append_time": NO_TIMESTAMP,
@@ -175,8 +176,10 @@ def _require_sizes(sizes: Int64Array, rules: ValidationRules) -> None:
         )
 
 
-def _are_records_welcome(columns: RecordColumns, rules: ValidationRules, now_ms: int) -> bool:
-    """Return whether every record has the key and the timestamp that the topic demands."""
+def _are_records_welcome(columns: RecordColumns, rules: ValidationRules, now_ms: int, sent: SentFieldArguments) -> bool:
+    """Return whether every record surely has the key, the timestamp and the size that the topic demands."""
+    if rules.limits_records(sent.get("codec", Codec.NONE)):
+        return False
     if rules.is_compacted and (columns.keys is None or bool(columns.keys.is_null.any())):
         return False
     if rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
@@ -192,7 +195,7 @@ def _are_records_welcome(columns: RecordColumns, rules: ValidationRules, now_ms:
 
 
 def _refuse(built: BuiltBatches, leader_epoch: int, rules: ValidationRules, now_ms: int) -> None:
-    """Validate batches as a leader does when a client sends them, to raise the error of the first refused record."""
+    """Validate batches as a leader does when a client sends them; raises the error of the first refused record."""
     _require_sizes(built.table.size, rules)
     for row in range(len(built.table)):
         batch = _batch(built.data, built.table, row)

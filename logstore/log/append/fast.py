@@ -118,6 +118,7 @@ class FastPath:
         rules, bound, request = self._state.rules, self.struct, self.request
         request.rules = rules
         bound.batch_size_max = rules.max_message_bytes
+        self._arrays["decode_state"][decode.SIZE_MAX] = rules.record_size_max
         bound.codec = -1 if rules.codec is None else rules.codec
         bound.needs_keys = rules.is_compacted
         bound.is_log_append_time = rules.timestamp_type is TimestampType.LOG_APPEND_TIME

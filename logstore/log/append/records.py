@@ -54,6 +54,8 @@ class RecordsRequest(NamedTuple):
     def write_to(self, request: KernelRequest, now_ms: int) -> bytes | None:
         """See `AppendRequest`."""
         kind = RECORDS
+        if self.codec and request.rules.limits_records(self.codec):
+            return None
         if request.rules.target_codec(self.codec):
             kind = TO_COMPRESS
             if not self._has_plain_fields():
@@ -117,7 +119,8 @@ class RecordsRequest(NamedTuple):
             "base_sequence": self.base_sequence,
             "is_transactional": self.is_transactional,
         }
-        if len(columns) and state.rules.target_codec(self.codec):
+        rules = state.rules
+        if len(columns) and (rules.target_codec(self.codec) or rules.limits_records(self.codec)):
             sent |= {"codec": self.codec, "level": self.level}
             request = built_request(state, columns, now_ms, self.leader_epoch, self.guard, sent)
             return request.numbered(state, now_ms)

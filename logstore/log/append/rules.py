@@ -10,7 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...config.topic import LogConfig, is_compacted, segment_size_max
+from ...config.topic import (
+    ARRAY_SIZE_MAX,
+    KAFKA_VERSION,
+    MAX_DECOMPRESSED_MESSAGE_BYTES,
+    LogConfig,
+    is_compacted,
+    segment_size_max,
+)
 from ...model import Codec, TimestampType
 
 _CODECS = {"uncompressed": Codec.NONE, **{codec.kafka_name: codec for codec in Codec if codec}}
@@ -23,6 +30,8 @@ class ValidationRules:
     Attributes:
         topic_partition: as Kafka's messages name it, `topic-0`.
         max_message_bytes: size of the largest batch, header included.
+        record_size_max: length of the largest record of a compressed batch, which its own size excludes; 0 is any
+            length, a negative one too, as Kafka 4.3 reads it.
         segment_size_max: bytes; no append may be larger.
         timestamp_type: CREATE_TIME or LOG_APPEND_TIME.
         timestamp_before_max_ms, timestamp_after_max_ms: how far a CreateTime may be from the broker's clock.
@@ -33,6 +42,7 @@ class ValidationRules:
 
     topic_partition: str
     max_message_bytes: int
+    record_size_max: int
     segment_size_max: int
     timestamp_type: TimestampType
     timestamp_before_max_ms: int
@@ -51,6 +61,7 @@ class ValidationRules:
         return cls(
             topic_partition=topic_partition,
             max_message_bytes=config["max.message.bytes"],
+            record_size_max=config[MAX_DECOMPRESSED_MESSAGE_BYTES] if config[KAFKA_VERSION].bounds_records else 0,
             segment_size_max=segment_size_max(config),
             timestamp_type=TimestampType.LOG_APPEND_TIME if is_log_append_time else TimestampType.CREATE_TIME,
             timestamp_before_max_ms=config["message.timestamp.before.max.ms"],
@@ -59,6 +70,10 @@ class ValidationRules:
             codec=_CODECS.get(config["compression.type"]),
             levels=tuple(levels),
         )
+
+    def limits_records(self, codec: Codec) -> bool:
+        """Return whether records sent in `codec` may be too large, although their batch is not."""
+        return codec is not Codec.NONE and 0 < self.record_size_max < ARRAY_SIZE_MAX
 
     def target_codec(self, source: Codec) -> Codec:
         """Return the codec that a batch sent in `source` is stored in (`BrokerCompressionType.targetCompression`)."""

@@ -79,7 +79,7 @@ def validate(
 
     Raises:
         InvalidRecordError: more than one batch, an offset range, sequence or count that cannot be, control records of
-            a client, records that do not parse, records without a key in a compacted topic.
+            a client, records that do not parse or are too large, records without a key in a compacted topic.
         InvalidTimestampError: timestamps that are too far away, or that a client has no right to.
         DecompressionError: a stream that is broken or too large.
         RecordTooLargeError: the batch, built anew, is larger than `max.message.bytes`.
@@ -119,7 +119,9 @@ def _checked(
         record_class="PartialDefaultRecord" if is_skipped else "DefaultRecord",
     )
     if table.record_count[0] != 0:  # a batch without any is not even opened
-        for records in (SkippedRecords if is_skipped else BatchRecords)(data, table, 0).chunks():
+        batch = (SkippedRecords if is_skipped else BatchRecords)(data, table, 0)
+        batch.state[fields.SIZE_MAX] = rules.record_size_max
+        for records in batch.chunks():
             check.take(records)
     check.require_none()
     return check
@@ -214,7 +216,7 @@ def _stamp(
 class SkippedRecords(BatchRecords):
     """The records of one compressed v2 batch, with the fields that a leader checks: offset, timestamp and sizes.
 
-    As in Kafka, a record's length is ignored, so that a leader accepts records that no consumer can read.
+    As in Kafka, a record's length is only bounded, so that a leader accepts records that no consumer can read.
     """
 
     __slots__ = ()
