@@ -119,7 +119,8 @@ def open(
     Records older than `retention.ms` are deleted half a minute later, as by a broker; a logged warning says how many.
 
     Args:
-        path: of the directory; one of a broker 4.3.1 is taken over as it is.
+        path: of the directory; one of a broker 4.3.1 is taken over as it is. With `read_only` also a URL of an object
+            store, see `disk.objects`.
         read_only: neither lock nor write: safe beside a live broker, see `store.read_only`.
         cluster_id: required cluster id, or the id to assign on creation; None accepts any.
         accept_loss: let the recovery remove batches that can be read, as a broker does: those behind damage, for one.
@@ -141,8 +142,13 @@ def open(
             raise UsageError("A store that is read_only takes neither config, progress, cluster_id nor accept_loss")
         return ReadOnlyStore(fspath(path), now_ms)
     from .client.store import open_store
+    from .disk.names import is_url
     from .disk.seam import SEAM
 
+    if is_url(fspath(path)):
+        from .errors import UsageError
+
+        raise UsageError("An object store cannot be written", path=fspath(path), advice="open it with read_only=True")
     return open_store(
         fspath(path),
         config=config or {},

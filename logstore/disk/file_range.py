@@ -83,6 +83,8 @@ class FileRange:
         assert self.object is not None
         try:
             return self.object.read(position, size)
+        except DataDirectoryError:
+            raise
         except OSError as error:
             raise nio_error(error, self.path) from error
 

@@ -33,7 +33,8 @@ PIECE_SIZE = 4 * 1024 * 1024  # bytes of one request; a larger read is several, 
 AHEAD_SIZE_MAX = 16 * 1024 * 1024
 THREAD_COUNT = 8  # requests of a process at once
 RETRIES: dict[str, Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=120)}
-TRY_COUNT = 4  # of a request whose body ended early
+TRY_COUNT = 4  # of a request whose body ended early, which obstore does not always try again
+_CUT = "body error"  # in the text of its error
 _SCHEMES = ("s3", "s3a", "gs", "abfss", "http", "https")
 _ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://[^/]*")
 _NS = 1_000_000_000
@@ -151,20 +152,25 @@ def _store(scheme: str, root: str) -> ObjectStore:
 
 
 def _call(work: Callable[..., T], url: str) -> T:
-    """Call `work` with the store and the key of a URL; raise OSError with the store's reason."""
+    """Call `work` with the store and the key of a URL, again if a body ends early; raise OSError with the reason."""
     obstore, (scheme, root) = _obstore(), _root_of(url)
-    try:
-        return work(_store(scheme, root), url[len(root) + 1 :])
-    except (obstore.exceptions.BaseError, FileNotFoundError, ValueError) as error:
-        raise _os_error(error, url) from error
+    for attempt in range(1, TRY_COUNT + 1):
+        try:
+            return work(_store(scheme, root), url[len(root) + 1 :])
+        except (obstore.exceptions.BaseError, FileNotFoundError, ValueError) as error:
+            is_cut = _CUT in str(error)
+            if attempt == TRY_COUNT or not is_cut:
+                raise _os_error(error, url, f"in {attempt} tries" if is_cut else "") from error
+    raise AssertionError
 
 
-def _os_error(error: Exception, url: str) -> OSError:
+def _os_error(error: Exception, url: str, tries: str) -> OSError:
     text = str(error).partition("\n\nDebug source:")[0].strip()
     told = [found.strip() for found in re.findall(r"<(?:Code|Message)>([^<]*)</", text)]
     reason = ": ".join(dict.fromkeys(told)) or re.sub(r"\s+", " ", text)
-    tries = re.search(r"after \d+ retries", text)
-    reason = f"{reason}, {tries[0]}" if tries and told else reason
+    retries = re.search(r"after \d+ retries", text)
+    tries = retries[0] if retries and told else tries
+    reason = f"{reason}, {tries}" if tries else reason
     kind = type(error).__name__
     if isinstance(error, FileNotFoundError):
         number = errno.ENOENT
@@ -247,43 +253,43 @@ def scan_tree(url: str) -> Entries:
     return listed
 
 
-def _fetch(url: str, etag: str, start: int, end: int) -> memoryview:
-    """Return bytes of an object, by one request; try again if its body ends early.
+def _fetch(url: str, etag: str, start: int, end: int, size: int) -> memoryview:
+    """Return bytes of an object of `size` bytes, by one request; try again if its body ends early.
 
     Raises:
         DataDirectoryError: the object has another ETag.
         OSError: the store's reason.
     """
-    obstore = _obstore()
-    options = {"range": (start, end), **({"if_match": etag} if etag else {})}
+    options: dict[str, Any] = {"if_match": etag} if etag else {}
+    if (start, end) != (0, size):  # a whole object is had from servers without ranges too
+        options["range"] = start, end
 
     def get(store: ObjectStore, key: str) -> memoryview:
-        result = obstore.get(store, key, options=options)
-        found = result.meta["e_tag"] or ""
+        result = _obstore().get(store, key, options=options)
+        found, data = result.meta["e_tag"] or "", memoryview(result.bytes())
         if found != etag:  # a server that does not look at If-Match
-            raise _replaced(url, etag, found)
-        return memoryview(result.bytes())
+            raise replaced(url, etag, found)
+        if len(data) != end - start:
+            raise ValueError(f"{len(data)} of {end - start} bytes came: {_CUT}")
+        return data
 
-    for attempt in range(TRY_COUNT):
-        try:
-            data = _call(get, url)
-        except OSError as error:
-            if type(error.__cause__).__name__ == "PreconditionError":
-                forget(url)
-                raise _replaced(url, etag, stat(url).st_ino) from error
-            if isinstance(error, FileNotFoundError):
-                forget(url)
-            raise
-        if len(data) == end - start:
-            return data
-        reason = f"{len(data)} of {end - start} bytes came, in {attempt + 1} tries"
-    raise OSError(errno.EIO, reason, url)
+    try:
+        return _call(get, url)
+    except FileNotFoundError:
+        forget(url)
+        raise
+    except OSError as error:
+        if type(error.__cause__).__name__ == "PreconditionError":
+            forget(url)
+            raise replaced(url, etag, stat(url).st_ino) from error
+        raise
 
 
-def _replaced(url: str, etag: str, found: str) -> DataDirectoryError:
+def replaced(url: str, etag: str, found: str) -> DataDirectoryError:
+    """Return the error of an object that has another ETag than it had; its directory will be listed anew."""
     forget(url)
     return DataDirectoryError(
-        "The object was replaced while it was read",
+        "The object was replaced since it was listed",
         path=url,
         expected=f"ETag {etag}",
         found=f"ETag {found}",
@@ -327,7 +333,7 @@ class ObjectFile:
 
     def fetch(self, start: int, end: int) -> memoryview:
         """Return bytes by one request."""
-        return _fetch(self._url, self.etag, start, end)
+        return _fetch(self._url, self.etag, start, end, self.size)
 
     def read_ahead(self) -> ReadAhead:
         """Return a reader from front to back."""
