@@ -361,8 +361,8 @@ def _pattern(text: str) -> str:
 
 
 def _readable_path(path: str) -> str:
-    is_remote = is_url(path) and not path.lower().startswith("file:")
-    return normal_path(path) if is_remote else local_path(path)
+    is_object = is_url(path) and path.partition(":")[0].lower() in objects.SCHEMES
+    return normal_path(path) if is_object else local_path(path)
 
 
 def local_path(path: str) -> str:

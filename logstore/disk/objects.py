@@ -35,7 +35,7 @@ THREAD_COUNT = 8  # requests of a process at once
 RETRIES: dict[str, Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=120)}
 TRY_COUNT = 4  # of a request whose body ended early, which obstore does not always try again
 _CUT = "body error"  # in the text of its error
-_SCHEMES = ("s3", "s3a", "gs", "abfss", "http", "https")
+SCHEMES = ("s3", "s3a", "gs", "abfss", "http", "https")
 _ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://[^/]*")
 _NS = 1_000_000_000
 _ADVICE = {
@@ -122,8 +122,8 @@ def _root_of(url: str) -> tuple[str, str]:
     """Return the scheme of a URL, and the URL of its bucket, container or host."""
     found = _ROOT.match(url)
     scheme = "" if found is None else found[1].lower()
-    if found is None or scheme not in _SCHEMES:
-        expected = "a path, or " + " ".join(f"{name}://" for name in _SCHEMES)
+    if found is None or scheme not in SCHEMES:
+        expected = "a path, or " + " ".join(f"{name}://" for name in SCHEMES)
         raise UsageError(
             f"{scheme}:// is not read",
             path=url,
