@@ -121,8 +121,8 @@ def open(
     Records older than `retention.ms` are deleted half a minute later, as by a broker; a logged warning says how many.
 
     Args:
-        path: of the directory; one of a broker up to 4.4 is taken over as it is. With `read_only` also a URL of an object
-            store, see `disk.objects`.
+        path: of the directory; one of a broker up to 4.4 is taken over as it is. With `read_only` also a URL of an
+            object store, see `disk.objects`.
         read_only: neither lock nor write: safe beside a live broker, see `store.read_only`.
         cluster_id: required cluster id, or the id to assign on creation; None accepts any.
         kafka_version: `4.3`, the default, or `4.4`: whose levels a new directory gets; another keeps those it has.
@@ -145,13 +145,8 @@ def open(
             raise UsageError("A store that is read_only takes the path and now_ms alone")
         return ReadOnlyStore(fspath(path), now_ms)
     from .client.store import open_store
-    from .disk.names import is_url
     from .disk.seam import SEAM
 
-    if is_url(fspath(path)):
-        from .errors import UsageError
-
-        raise UsageError("An object store cannot be written", path=fspath(path), advice="open it with read_only=True")
     return open_store(
         fspath(path),
         config=_with_version(config or {}, kafka_version),

@@ -18,7 +18,7 @@ from logstore.disk import paths
 from logstore.disk.directory import PartitionFiles
 from logstore.disk.files import read_if_present
 from logstore.disk.names import child, is_url, parent
-from logstore.disk.objects import replaced
+from logstore.disk.object_file import replaced
 from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError
 from logstore.layout import meta_properties

@@ -19,7 +19,7 @@ from .names import is_url, java_file
 from .system_errors import io_error, nio_error
 
 if TYPE_CHECKING:
-    from .objects import ObjectFile
+    from .object_file import ObjectFile
 
 
 class FileIdentity(NamedTuple):
@@ -57,7 +57,7 @@ class FileRange:
         self.identity = FileIdentity(status.st_dev, status.st_ino)
 
     def _open_object(self) -> None:
-        from .objects import ObjectFile
+        from .object_file import ObjectFile
 
         try:
             self.object = ObjectFile(self.path)

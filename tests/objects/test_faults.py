@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from logstore.disk import objects
 from logstore.disk.file_range import FileRange
 from logstore.disk.loaded import LoadedFile
+from logstore.disk.object_file import PIECE_SIZE
 from logstore.errors import DataDirectoryError
 from logstore_tools.commands import logstore
 from tests.conformance.dumping import answer
@@ -172,7 +173,7 @@ def test_a_web_server_is_read_file_by_file(store: ObjectStore, golden: Golden) -
     assert (found[0], found[1].replace(url, local), found[2]) == expected
 
 
-@pytest.mark.parametrize("size", [0, 1, objects.PIECE_SIZE, 3 * objects.PIECE_SIZE + 1])
+@pytest.mark.parametrize("size", [0, 1, PIECE_SIZE, 3 * PIECE_SIZE + 1])
 def test_a_file_is_loaded_whole_whatever_its_size(size: int, store: ObjectStore) -> None:
     content = os.urandom(size)
     store.put("sizes/x", content)

@@ -315,8 +315,8 @@ def test_a_url_of_a_file_is_its_path(data: Path) -> None:
 
 def test_spark_hands_urls_over(data: Path, load: Load) -> None:
     assert load(f"file://{data}", subscribe="payments").count() == COUNT
-    with pytest.raises(Exception, match=r"have mounted.*s3://bucket/data.*mount the storage"):
-        load("s3://bucket/data").count()
+    with pytest.raises(Exception, match=r"have mounted.*hdfs://name/data.*mount the storage"):
+        load("hdfs://name/data").count()
 
 
 def test_isolation_goes_by_the_consumers_name_too() -> None:
