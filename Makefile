@@ -128,7 +128,7 @@ reference: setup ## write docs/reference anew from the code, and the figures in 
 
 lock: setup ## renew requirements.lock
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev --extra compile --extra spark --no-header --output-file requirements.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev --extra compile --extra spark --extra objects --no-header --output-file requirements.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra bench --constraint requirements.lock --no-header --output-file requirements-bench.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra docs --constraint requirements.lock --no-header --output-file requirements-docs.lock pyproject.toml
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import click
 
+from logstore.disk.names import file_name, normal_path
 from logstore.disk.recognition import name_of_partition
 from logstore.errors import UsageError
 from logstore.rows.schema import json_name
@@ -77,8 +77,8 @@ def _require_same_partition(replica: str, other: str) -> None:
         raise UsageError(
             "These are two partitions, not two replicas of one",
             path=other,
-            expected=os.path.basename(os.path.abspath(replica)),
-            found=os.path.basename(os.path.abspath(other)),
+            expected=file_name(normal_path(replica)),
+            found=file_name(normal_path(other)),
             advice="--force compares them",
         )
 

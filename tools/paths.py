@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from logstore.disk import paths
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
-from logstore.disk.names import file_name
+from logstore.disk.names import file_name, is_url, normal_path, parent
 from logstore.disk.recognition import name_of_partition, names_partition, refused_partition
 from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError, InvalidNameError, LogstoreError, UsageError
@@ -21,7 +22,6 @@ from logstore.layout.file_names import (
 
 Note = Callable[[LogstoreError], None]
 
-_WILDCARDS = "*?["
 _UNNAMED = PartitionDirectory("", 0, DirectoryKind.LIVE)  # stands for the name of a directory that has segments
 
 
@@ -38,7 +38,7 @@ def input_paths(word: str, note: Note) -> list[tuple[str, bool]]:
         around = _partition_of(path)
         if around is not None:
             found[around] = True
-        elif path not in found and (os.path.isdir(path) or not is_glob):
+        elif path not in found and (paths.is_directory(path) or not is_glob):
             found[path] = names_partition(path)
     if not found:
         raise _no_match("directory", word)
@@ -52,7 +52,7 @@ def each_once(named: Iterable[tuple[str, bool]]) -> list[tuple[str, bool]]:
     """
     found: dict[str, tuple[str, bool]] = {}
     for path, is_one in named:
-        found.setdefault(os.path.realpath(path), (path, is_one))
+        found.setdefault(paths.real_path(path), (path, is_one))
     roots = {real_path for real_path, (_, is_one) in found.items() if not is_one}
     return [one for real_path, one in found.items() if os.path.dirname(real_path) not in roots or _is_apart(*one)]
 
@@ -66,7 +66,7 @@ def _is_apart(path: str, is_one: bool) -> bool:
 def _partition_of(path: str) -> str | None:
     """Return the partition that the file at `path` is in; None for anything else."""
     around = os.path.dirname(path) or os.curdir
-    if not os.path.isfile(path):
+    if not paths.is_file(path):
         return None
     try:
         return around if names_partition(around) else None
@@ -135,7 +135,8 @@ def _partition(word: str, note: Note) -> str:
 
 def place_of(path: str, is_one: bool) -> tuple[str, str | None]:
     """Return a data directory with None, or the one around a partition with the partition's name."""
-    return (_parent_of(path), file_name(os.path.abspath(path))) if is_one else (os.path.abspath(path), None)
+    path = normal_path(path)
+    return (parent(path), file_name(path)) if is_one else (path, None)
 
 
 def require_accessible(path: str, *, writes: bool) -> None:
@@ -146,10 +147,6 @@ def require_accessible(path: str, *, writes: bool) -> None:
             if not os.access(one, mode) and os.path.lexists(one):
                 refused = PermissionError(errno.EACCES, os.strerror(errno.EACCES), one)
                 raise nio_error(refused, one) from refused
-
-
-def _parent_of(path: str) -> str:
-    return os.path.dirname(os.path.abspath(path))
 
 
 def dump_files(words: Iterable[str], note: Note) -> list[str]:
@@ -169,20 +166,20 @@ def dump_files(words: Iterable[str], note: Note) -> list[str]:
 
 
 def _dump_files(word: str, note: Note) -> list[str]:
-    if os.path.isdir(word):
-        paths = _files_of_directory(word, note)
-        if not paths:
+    if paths.is_directory(word):
+        files = _files_of_directory(word, note)
+        if not files:
             raise DataDirectoryError(
                 "There is nothing to dump in the directory", path=word, advice="name a partition or a data directory"
             )
-        return paths
+        return files
     if not _is_glob(word):
         return [word]
     matched: dict[str, None] = {}  # a file in two matches comes once
     for match in _glob(word, note):
         try:
-            found = _files_of_directory(match, note) if os.path.isdir(match) else [match]
-            matched.update(dict.fromkeys(str(Path(path)) for path in found))
+            found = _files_of_directory(match, note) if paths.is_directory(match) else [match]
+            matched.update(dict.fromkeys(path if is_url(path) else str(Path(path)) for path in found))
         except LogstoreError as error:
             note(error)
     if not matched:
@@ -219,7 +216,7 @@ def _files_of_partition(files: PartitionFiles, note: Note) -> list[str]:
 
 
 def _is_glob(word: str) -> bool:
-    return not os.path.lexists(word) and any(c in word for c in _WILDCARDS)
+    return any(c in word for c in paths.WILDCARDS) and not paths.exists(word)
 
 
 def _no_match(what: str, pattern: str) -> DataDirectoryError:
@@ -230,8 +227,10 @@ def _no_match(what: str, pattern: str) -> DataDirectoryError:
 
 def _glob(pattern: str, note: Note) -> list[str]:
     """Return the paths that the pattern matches, by name; note and leave out links that lead out of its directory."""
+    if is_url(pattern):
+        return paths.url_matches(pattern)
     parts = Path(pattern).parts
-    fixed_count = next(index for index, part in enumerate(parts) if any(c in part for c in _WILDCARDS))
+    fixed_count = next(index for index, part in enumerate(parts) if any(c in part for c in paths.WILDCARDS))
     base, rest = Path(*parts[:fixed_count]), parts[fixed_count:]
     found = []
     real_base = os.path.realpath(base)

@@ -6,14 +6,14 @@ cluster.has_partition("orders", 0), cluster.compaction("orders"), cluster.is_alo
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 from enum import Enum
 from functools import cached_property
 
 from ..clock import now_ms
-from ..disk.mapped import MappedFile
+from ..disk import paths
+from ..disk.loaded import open_log
 from ..disk.names import child
 from ..disk.side_files import read_meta_properties
 from ..errors import DataDirectoryError, LogstoreError, SchemaError
@@ -91,7 +91,7 @@ class Cluster:
     ) -> Iterator[ReplayedRecord]:
         """Yield the records of one file of batches; none if it is gone. Behind damage the image is partial."""
         try:
-            log = unless_gone(MappedFile, path)
+            log = unless_gone(open_log, path)
         except DataDirectoryError:
             image.is_partial = True  # `verify_partition` tells of it
             return
@@ -159,7 +159,7 @@ class Cluster:
         and looks for late transactions every ten seconds. So the last minute before the newest file is not judged,
         unless the directory was closed in order.
         """
-        if os.path.lexists(child(self._root, clean_shutdown.FILE_NAME)):
+        if paths.exists(child(self._root, clean_shutdown.FILE_NAME)):
             return NEVER
         return self._newest_ms - MINUTE_MS
 

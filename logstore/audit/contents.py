@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from os import fspath
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
@@ -13,9 +12,10 @@ from ..columns.batch_headers import field_column
 from ..columns.batch_table import BatchTable, ByteArray
 from ..columns.legacy import fill_legacy_is_valid
 from ..columns.record_windows import record_windows
+from ..disk import paths
 from ..disk.directory import PartitionFiles, SegmentFiles, list_data_directory, list_partition_directory
 from ..disk.loaded import LoadedFile
-from ..disk.names import file_name, parent
+from ..disk.names import file_name, normal_path, parent
 from ..disk.recognition import names_partition
 from ..errors import CorruptRecordError, LogstoreError, UsageError
 from ..layout.batch import CONTROL_FLAG
@@ -63,10 +63,10 @@ def dump(path: Path, *, records: bool = False) -> Rows[BatchRow] | Rows[RecordRo
 
 def _places(path: str) -> list[_Place]:
     """Return the segments that a path names."""
-    if os.path.isfile(path):
+    if paths.is_file(path):
         if not path.endswith(LOG_SUFFIX):
             raise UsageError("This is no log of a partition", path=path, expected="a .log, or a directory")
-        around = list_partition_directory(parent(os.path.abspath(path)))
+        around = list_partition_directory(parent(normal_path(path)))
         return [_Place(around, one) for one in around.segments if file_name(one.log) == file_name(path)]
     if names_partition(path):
         partitions: Sequence[PartitionFiles] = [list_partition_directory(path)]

@@ -12,7 +12,6 @@ left. So the log is cleaned up to the checkpoint, and beyond it only a topic tha
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -20,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..columns.batch_table import BatchTable, BoolArray, Int64Array
+from ..disk import paths
 from ..disk.directory import SegmentFiles
 from ..disk.names import child
 from ..kernels.scan import batches as fields
@@ -190,7 +190,7 @@ class Evidence(Follower):
         if self.partition.surroundings.was_closed:
             return False
         try:
-            return os.stat(path).st_mtime + MINUTE_MS / 1000 > os.stat(checkpoint).st_mtime
+            return paths.stat(path).st_mtime + MINUTE_MS / 1000 > paths.stat(checkpoint).st_mtime
         except FileNotFoundError:
             return True  # of a running broker
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
 
 from ..disk.directory import PartitionFiles, list_data_directory
 from ..disk.mapped import segment_size
-from ..disk.names import file_name, parent
+from ..disk.names import file_name, normal_path, parent
 from ..disk.recognition import names_partition, refused_partition
 from ..disk.side_files import topic_id_of
 from ..errors import DataDirectoryError, LogstoreError
@@ -46,7 +45,7 @@ def data_directory_at(path: Path) -> str:
 
 def place_at(path: Path) -> tuple[str, str | None]:
     """Return a data directory with None, or the one around a partition with the partition's name; both absolute."""
-    absolute = os.path.abspath(fspath(path))
+    absolute = normal_path(fspath(path))
     return (parent(absolute), file_name(absolute)) if names_partition(fspath(path)) else (absolute, None)
 
 

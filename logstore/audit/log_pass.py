@@ -5,11 +5,12 @@ size = follow(evidence, [PartitionTransactions(evidence), …], ask)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ..disk.directory import SegmentFiles
-from ..disk.loaded import LoadedFile
+from ..disk.loaded import LoadedFile, open_log
 from ..disk.mapped import MappedFile, segment_size
 from ..view.walk import Advance, Run, walk
 from .evidence import AuditedBatches, BadBytes, Evidence, Follower
@@ -47,9 +48,7 @@ def follow(
     """
     size = PassSize()
     # a broker that runs may cut its logs, which kills a process that has mapped them
-    opened: Callable[[str], MappedFile | LoadedFile] = (
-        MappedFile if evidence.partition.surroundings.was_closed else LoadedFile
-    )
+    opened = partial(open_log, may_be_cut=not evidence.partition.surroundings.was_closed)
     for segment in evidence.partition.files.segments:
         log = unless_gone(opened, segment.log)
         if log is None:

@@ -6,14 +6,14 @@ is skipped.
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ..disk import paths
 from ..disk.directory import PartitionFiles, SegmentFiles, list_data_directory, list_partition_directory
-from ..disk.names import child, file_name, parent
+from ..disk.names import child, file_name, normal_path, parent
 from ..disk.side_files import read_offset_checkpoint, read_offset_index, read_time_index
 from ..errors import CheckpointFormatError, DataDirectoryError
 from ..layout import clean_shutdown, offset_checkpoint
@@ -126,14 +126,14 @@ def unless_gone(read: Callable[[str], T], path: str | None) -> T | None:
     try:
         return read(path)
     except DataDirectoryError:
-        if os.path.lexists(path):
+        if paths.exists(path):
             raise
         return None
 
 
 def directory_around(path: str) -> str:
     """Return the absolute path of the data directory around a partition, whose `path` may be `orders-0` or `.`."""
-    return parent(os.path.abspath(path))
+    return parent(normal_path(path))
 
 
 def open_partition(path: str) -> Partition:
@@ -196,7 +196,7 @@ def _has_trimmed_index(files: PartitionFiles) -> bool:
 
 
 def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) -> Surroundings:
-    is_closed = os.path.exists(child(root, clean_shutdown.FILE_NAME))
+    is_closed = paths.exists(child(root, clean_shutdown.FILE_NAME))
     is_live = files.kind is DirectoryKind.LIVE
 
     def offset(name: str, is_told: bool = is_live) -> int | None:

@@ -7,12 +7,12 @@ are kept: a fault stays, a moment passes.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ..clock import now_ms
+from ..disk.paths import Scan, tree_scan
 from ..disk.system_errors import nio_error
 from ..errors import DataDirectoryError
 from .finding import Finding
@@ -58,11 +58,12 @@ def newest_ms(files: Signature, until_ms: int = 2**63) -> int:
     return max((time for time in times if time <= until_ms), default=0)
 
 
-def signature(path: str, depth: int = 2) -> Signature:
+def signature(path: str, depth: int = 2, scan: Scan | None = None) -> Signature:
     """Return names, sizes and times of all files in the directory and in those right below it that can be listed."""
     found = Signature()
     try:
-        entries = list(os.scandir(path))
+        scan = scan or tree_scan(path)
+        entries = scan(path)
     except FileNotFoundError:
         return found  # a partition that was deleted meanwhile
     except OSError as error:
@@ -70,7 +71,7 @@ def signature(path: str, depth: int = 2) -> Signature:
     for entry in entries:
         try:
             if depth > 1 and entry.is_dir(follow_symlinks=False):
-                found |= signature(entry.path, depth - 1)
+                found |= signature(entry.path, depth - 1, scan)
             else:
                 status = entry.stat(follow_symlinks=False)
                 found.add((entry.path, status.st_size, status.st_mtime_ns))

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from ..disk.mapped import MappedFile
+from ..disk.loaded import open_log
 from ..errors import DataDirectoryError
 from ..layout.batch import CONTROL_FLAG
 from ..topics import consumer_offsets, transaction_state
@@ -162,7 +162,7 @@ def _ask_of_files(partition: Partition, ask: Ask) -> None:
 def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
     """Check a snapshot of the metadata log, which has batches as a segment has, the first and last ones of control."""
     try:
-        snapshot = unless_gone(MappedFile, path)
+        snapshot = unless_gone(open_log, path)
     except DataDirectoryError as error:
         ask(Breach.unreadable(partition.where(path), error))
         return

@@ -64,9 +64,18 @@ def build_batch(
         InvalidTimestampError: a negative timestamp other than -1.
         RecordTooLargeError: more than 2147483647 bytes in all or in one record.
     """
-    header = BatchFields(**fields)
+    return build(columns, BatchFields(**fields), offset_deltas, last_offset_delta).data
+
+
+def build(
+    columns: RecordColumns,
+    header: BatchFields,
+    offset_deltas: Int64Array | None = None,
+    last_offset_delta: int | None = None,
+) -> BuiltBatches:
+    """Build one batch of all rows, or none without rows; see `build_batch`."""
     if not columns.count:
-        return np.zeros(0, np.uint8)
+        return BuiltBatches(np.zeros(0, np.uint8), BatchTable(_matrix(0, header), 0, scan.END, 0))
     if last_offset_delta is not None and not 0 <= last_offset_delta < 1 << 31:
         raise UsageError(
             "last_offset_delta has no room in a batch", expected="0 to 2147483647", found=last_offset_delta
@@ -84,7 +93,7 @@ def build_batch(
     if last_offset_delta is not None:
         matrix[scan.LAST_OFFSET_DELTA, 0] = last_offset_delta
     _set_header(matrix, header)
-    return encode_measured(encoder, matrix, row_ends, header.level).data
+    return encode_measured(encoder, matrix, row_ends, header.level)
 
 
 def build_batches(columns: RecordColumns, *, batch_size: int, **fields: Unpack[BatchFieldArguments]) -> BuiltBatches:

@@ -31,7 +31,8 @@ from ..layout.file_names import (
     parse_partition_directory,
 )
 from ..layout.quorum_state import FILE_NAME as QUORUM_STATE_FILE_NAME
-from .names import child, file_name, java_file, parent
+from .names import child, file_name, java_file, normal_path, parent
+from .paths import Scan, is_directory, real_path, scan, tree_scan
 from .system_errors import nio_error
 
 ROOT_FILE_NAMES = frozenset(
@@ -141,14 +142,15 @@ def list_data_directory(path: str) -> DataDirectoryFiles:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
     path = java_file(path)
-    listing = _list(path, root=path)
+    entries_of = _scanner(path)
+    listing = _list(path, root=path, entries_of=entries_of)
     partitions = []
     errors = listing.errors
     for directory in listing.directories:
         if file_name(directory) == REMOTE_INDEX_CACHE_NAME:
             continue
         try:
-            partitions.append(list_partition_directory(directory, root=path))
+            partitions.append(list_partition_directory(directory, root=path, entries_of=entries_of))
         except LogstoreError as error:
             errors.append(error)
     known, left_overs = _known(listing.files, ROOT_FILE_NAMES)
@@ -156,7 +158,7 @@ def list_data_directory(path: str) -> DataDirectoryFiles:
 
 
 def list_partition_directory(
-    path: str, *, root: str | None = None, name: PartitionDirectory | None = None
+    path: str, *, root: str | None = None, name: PartitionDirectory | None = None, entries_of: Scan = scan
 ) -> PartitionFiles:
     """List the directory of one partition.
 
@@ -164,6 +166,7 @@ def list_partition_directory(
         path: the directory.
         root: links must not lead out of it; by default the parent of `path`.
         name: what the directory is taken for; by default its own name.
+        entries_of: lists it; for a caller that has listed what is around it.
 
     Raises:
         InvalidNameError: as `partition_name`.
@@ -171,7 +174,7 @@ def list_partition_directory(
     """
     path = java_file(path)
     name = name or partition_name(path)
-    listing = _list(path, root=root or parent(os.path.abspath(path)))
+    listing = _list(path, root=root or parent(normal_path(path)), entries_of=entries_of)
     files, others = _known(listing.files, PARTITION_FILE_NAMES)
     sorter = _Sorter(listing.errors, has_kraft_snapshots=name.topic in (METADATA_TOPIC, ""))
     in_order = sorted(others, key=lambda file: len(file_name(file).partition(".")[0]) != OFFSET_DIGIT_COUNT)
@@ -197,9 +200,9 @@ def partition_name(path: str) -> PartitionDirectory:
     Raises:
         InvalidNameError: the name is no partition's; in Kafka's words (a `KafkaException` there).
     """
-    name = parse_partition_directory(file_name(os.path.abspath(path)))
+    name = parse_partition_directory(file_name(normal_path(path)))
     if name is None:
-        text = foreign_directory_text(file_name(path), os.path.realpath(path))
+        text = foreign_directory_text(file_name(path), real_path(path))
         raise InvalidNameError(text, path=path, java_class="org.apache.kafka.common.KafkaException")
     return name
 
@@ -289,18 +292,24 @@ class _Sorter:
         return segments, orphans
 
 
-def _list(path: str, *, root: str) -> _Listing:
-    listing = _Listing()
+def _scanner(path: str) -> Scan:
     try:
-        with os.scandir(path) as listed:
-            entries = sorted(listed, key=lambda entry: entry.name)
+        return tree_scan(path)
     except OSError as error:
         raise nio_error(error, path) from error
-    real_root = os.path.realpath(root)
+
+
+def _list(path: str, *, root: str, entries_of: Scan = scan) -> _Listing:
+    listing = _Listing()
+    try:
+        entries = entries_of(path)
+    except OSError as error:
+        raise nio_error(error, path) from error
+    real_root = real_path(root)
     for entry in entries:
         entry_path = child(path, entry.name)
         is_link = entry.is_symlink()
-        if is_link and not _is_below(os.path.realpath(entry_path), real_root):
+        if is_link and not _is_below(real_path(entry_path), real_root):
             listing.errors.append(
                 DataDirectoryError(
                     "A symbolic link that leads out of the data directory is not followed",
@@ -308,7 +317,7 @@ def _list(path: str, *, root: str) -> _Listing:
                     found=os.readlink(entry_path),
                 )
             )
-        elif os.path.isdir(entry_path) if is_link else entry.is_dir(follow_symlinks=False):
+        elif is_directory(entry_path) if is_link else entry.is_dir(follow_symlinks=False):
             listing.directories.append(entry_path)
         else:
             listing.files.append(entry_path)

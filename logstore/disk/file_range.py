@@ -8,21 +8,25 @@ from __future__ import annotations
 import os
 import weakref
 from types import TracebackType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import DataDirectoryError
-from .names import java_file
+from . import paths
+from .names import is_url, java_file
 from .system_errors import io_error, nio_error
+
+if TYPE_CHECKING:
+    from .objects import ObjectFile
 
 
 class FileIdentity(NamedTuple):
-    """Identity of a file, independent of its name."""
+    """Identity of a file, independent of its name; of an object its URL and ETag."""
 
-    device: int
-    inode: int
+    device: int | str
+    inode: int | str
 
 
 class FileRange:
@@ -32,11 +36,16 @@ class FileRange:
         path: as Java prints it.
         size: bytes, at the time of opening.
         identity: of the opened file.
+        object: what is read, if the path is a URL.
     """
 
     def __init__(self, path: str) -> None:
         """Open `path`; raises DataDirectoryError."""
         self.path = java_file(path)
+        self.object: ObjectFile | None = None
+        if is_url(self.path):
+            self._open_object()
+            return
         try:
             self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
         except OSError as error:
@@ -47,9 +56,20 @@ class FileRange:
         self.size = status.st_size
         self.identity = FileIdentity(status.st_dev, status.st_ino)
 
+    def _open_object(self) -> None:
+        from .objects import ObjectFile
+
+        try:
+            self.object = ObjectFile(self.path)
+        except OSError as error:
+            raise nio_error(error, self.path) from error
+        self.size, self.identity = self.object.size, FileIdentity(self.path, self.object.etag)
+
     def read(self, position: int, size: int) -> npt.NDArray[np.uint8]:
         """Return `size` bytes from `position`, uint8, read-only, fewer at the file's end; raise DataDirectoryError."""
         pieces = []
+        if self.object is not None:
+            return np.frombuffer(self._read_object(position, size), np.uint8)
         try:
             while size > 0 and (piece := os.pread(self._descriptor, size, position)):
                 pieces.append(piece)
@@ -58,6 +78,13 @@ class FileRange:
         except OSError as error:
             raise io_error(error, self._descriptor) from error
         return np.frombuffer(b"".join(pieces) if len(pieces) != 1 else pieces[0], np.uint8)
+
+    def _read_object(self, position: int, size: int) -> memoryview:
+        assert self.object is not None
+        try:
+            return self.object.read(position, size)
+        except OSError as error:
+            raise nio_error(error, self.path) from error
 
     def read_exactly(self, position: int, size: int) -> npt.NDArray[np.uint8]:
         """Read as `read`; raise DataDirectoryError too if the file ends before."""
@@ -80,11 +107,12 @@ class FileRange:
     @property
     def current_size(self) -> int:
         """The size now, in bytes."""
-        return os.fstat(self._descriptor).st_size
+        return self.size if self.object is not None else os.fstat(self._descriptor).st_size
 
     def close(self) -> None:
         """Close the file."""
-        self._close()
+        if self.object is None:
+            self._close()
 
     def __enter__(self) -> FileRange:
         return self
@@ -119,7 +147,7 @@ class UnheldFile(FileRange):
 def file_identity(path: str) -> FileIdentity | None:
     """Return the identity of the file with this name; None without a file."""
     try:
-        status = os.lstat(path)
+        status = paths.lstat(path)
     except FileNotFoundError:
         return None
     except OSError as error:

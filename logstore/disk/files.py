@@ -8,7 +8,8 @@ import stat
 from collections.abc import Callable
 
 from ..errors import DataDirectoryError
-from .names import java_file
+from . import paths
+from .names import is_url, java_file
 from .system_errors import io_error, is_missing, nio_error, random_access_error
 
 SIZE_LIMIT = (1 << 31) - 1  # the largest Java array, so Kafka writes no larger file
@@ -27,7 +28,7 @@ def read_file(path: str) -> bytes:
 def file_size(path: str) -> int:
     """Return the size of a file in bytes, or 0 if stat fails; opening the file raises the error."""
     try:
-        return os.stat(path).st_size
+        return paths.stat(path).st_size
     except OSError:
         return 0
 
@@ -55,6 +56,8 @@ def _read(
     path: str, error_of: Callable[[OSError, str], DataDirectoryError], *, refuses_directory: bool = False
 ) -> bytes:
     path = java_file(path)
+    if is_url(path):
+        return _read_object(path)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
@@ -65,6 +68,13 @@ def _read(
         return _read_all(descriptor, path)
     finally:
         os.close(descriptor)
+
+
+def _read_object(url: str) -> bytes:
+    from .file_range import FileRange
+
+    with FileRange(url) as file:
+        return file.read(0, file.size).tobytes()
 
 
 def _read_all(descriptor: int, path: str) -> bytes:

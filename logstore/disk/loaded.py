@@ -16,10 +16,11 @@ import os
 import numpy as np
 import numpy.typing as npt
 
+from . import paths
 from .file_range import FileRange, became_shorter
-from .mapped import segment_size
-from .names import java_file
-from .system_errors import io_error
+from .mapped import MappedFile, segment_size
+from .names import is_url, java_file
+from .system_errors import io_error, nio_error
 
 
 class LoadedFile:
@@ -35,8 +36,9 @@ class LoadedFile:
         """Open `path`; raise DataDirectoryError (missing, a directory, unreadable, larger than a segment)."""
         segment_size(path)
         self.path = java_file(path)
-        self._file = FileRange(os.path.realpath(path))
+        self._file = FileRange(paths.real_path(path))
         self.size = self._file.size
+        self._ahead = None if self._file.object is None else self._file.object.read_ahead()
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self._memory: mmap.mmap | None = mmap.mmap(-1, self.size, flags=flags) if self.size else None
         if self._memory is not None and hasattr(mmap, "MADV_HUGEPAGE"):
@@ -56,13 +58,21 @@ class LoadedFile:
             if begin >= end:
                 self._end = end
                 return
-            self._end = begin + self._file.read_into(memoryview(self._memory or b"")[begin:end], begin)
+            self._end = begin + self._read_into(memoryview(self._memory or b"")[begin:end], begin)
             if self._end == begin:
                 raise became_shorter(self.path, self.size, begin)
 
+    def _read_into(self, buffer: memoryview, position: int) -> int:
+        if self._ahead is None:
+            return self._file.read_into(buffer, position)
+        try:
+            return self._ahead.read_into(buffer, position)
+        except OSError as error:
+            raise nio_error(error, self.path) from error
+
     def _next_data(self, position: int) -> int:
         """Return the position of the next byte that is in no hole of the file."""
-        if not hasattr(os, "SEEK_DATA"):
+        if not hasattr(os, "SEEK_DATA") or self._ahead is not None:
             return position
         try:
             return self._file.seek_data(position)
@@ -89,6 +99,17 @@ class LoadedFile:
 
     def __exit__(self, *error: object) -> None:
         self._file.close()
+        if self._ahead is not None:
+            self._ahead.close()
         # the memory ends with the last array over it
         self.data = np.empty(0, np.uint8)
         self._memory = None
+
+
+def open_log(path: str, *, may_be_cut: bool = False) -> MappedFile | LoadedFile:
+    """Open a file to read window by window: mapped, or loaded if it is an object or another process may cut it.
+
+    Raises:
+        DataDirectoryError: as the two classes.
+    """
+    return LoadedFile(path) if may_be_cut or is_url(path) else MappedFile(path)

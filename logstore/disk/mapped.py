@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DataDirectoryError
+from . import paths
 from .file_range import FileIdentity, FileRange, became_shorter
 from .names import java_file
 from .system_errors import nio_error
@@ -101,7 +102,7 @@ class CopiedFile:
     def __init__(self, path: str) -> None:
         """Copy the file; raises DataDirectoryError, also for what is larger than a segment."""
         segment_size(path)
-        with FileRange(os.path.realpath(path)) as file:
+        with FileRange(paths.real_path(path)) as file:
             self.path, self.data = java_file(path), file.read(0, file.size)
         self.size = self.data.size
 
@@ -134,7 +135,7 @@ def is_too_large(error: BaseException) -> bool:
 def exceeds_segment(path: str) -> bool:
     """Return whether the file at `path` is larger than a segment may be; raise DataDirectoryError if stat fails."""
     try:
-        return os.stat(path).st_size > SEGMENT_SIZE_MAX
+        return paths.stat(path).st_size > SEGMENT_SIZE_MAX
     except OSError as error:
         raise nio_error(error, java_file(path)) from error
 
@@ -143,13 +144,13 @@ def segment_size(path: str) -> int:
     """Return the size of a file that `MappedFile` could map; raises as that does, except for a lack of permission."""
     path = java_file(path)
     try:
-        status = os.stat(path)
+        status = paths.stat(path)
     except OSError as error:
         raise nio_error(error, path) from error
     return _checked_size(status, path)
 
 
-def _checked_size(status: os.stat_result, path: str) -> int:
+def _checked_size(status: paths.Status, path: str) -> int:
     if stat.S_ISDIR(status.st_mode):
         raise DataDirectoryError("Is a directory", path=path, java_class="java.io.IOException")
     if status.st_size > SEGMENT_SIZE_MAX:

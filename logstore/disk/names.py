@@ -1,9 +1,11 @@
-"""File names as Java's `java.io.File` normalizes and prints them, as they stand in Kafka's messages.
+"""File names as Java's `java.io.File` normalizes and prints them, as they stand in Kafka's messages; and URLs.
 
 >>> java_file("data//t-0/x.log/"), java_file("//"), java_file("")
 ('data/t-0/x.log', '/', '')
 >>> file_name("data/t-0/x.log"), parent("/x.log"), child("/", "x.log")
 ('x.log', '/', '/x.log')
+>>> java_file("s3://bucket//t-0/"), parent("s3://bucket/t-0"), parent("s3://bucket"), absolute_path("s3://bucket/")
+('s3://bucket/t-0', 's3://bucket', 's3://bucket', 's3://bucket')
 """
 
 from __future__ import annotations
@@ -12,21 +14,33 @@ import os
 import re
 
 _SLASHES = re.compile("/{2,}")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def is_url(path: str) -> bool:
+    """Return whether a path names an object of a store, or what only another program can read."""
+    return "://" in path and _SCHEME.match(path) is not None
 
 
 def java_file(path: str) -> str:
     """Return `new File(path).toString()`: no doubled and no trailing slash; `.` and `..` stay."""
     if "//" in path:
-        path = _SLASHES.sub("/", path)
+        scheme = path[: path.index("://") + 3] if is_url(path) else ""
+        path = scheme + _SLASHES.sub("/", path[len(scheme) :])
     return path[:-1] if len(path) > 1 and path.endswith("/") else path
 
 
 def absolute_path(path: str) -> str:
     """Return `File.getAbsolutePath`: the working directory before a relative path; nothing is resolved."""
     path = java_file(path)
-    if path.startswith("/"):
+    if path.startswith("/") or is_url(path):
         return path
     return child(os.getcwd(), path) if path else os.getcwd()
+
+
+def normal_path(path: str) -> str:
+    """Return the absolute path without `.` and `..`; a URL as it is."""
+    return java_file(path) if is_url(path) else os.path.abspath(path)
 
 
 def file_name(path: str) -> str:
@@ -35,8 +49,10 @@ def file_name(path: str) -> str:
 
 
 def parent(path: str) -> str:
-    """Return `File.getParent` of an absolute path that is not the root."""
-    return java_file(path).rpartition("/")[0] or "/"
+    """Return `File.getParent` of an absolute path; the root's is the root."""
+    path = java_file(path)
+    above = path.rpartition("/")[0]
+    return path if above.endswith(":/") and is_url(path) else above or "/"
 
 
 def child(directory: str, name: str) -> str:

@@ -8,13 +8,14 @@ from difflib import get_close_matches
 from ..errors import DataDirectoryError, UsageError
 from ..layout import meta_properties
 from ..layout.file_names import LOG_SUFFIX, PartitionDirectory, parse_partition_directory
+from . import paths
 from .directory import DataDirectoryFiles, list_data_directory
-from .names import parent
+from .names import child, file_name, is_url, normal_path, parent
 
 
 def name_of_partition(path: str) -> PartitionDirectory | None:
     """Return the topic and number in the name of the directory at `path`; None if it is no partition's name."""
-    return parse_partition_directory(os.path.basename(os.path.abspath(path)))
+    return parse_partition_directory(file_name(normal_path(path)))
 
 
 def is_partition(directory: DataDirectoryFiles) -> bool:
@@ -36,8 +37,8 @@ def is_partition(directory: DataDirectoryFiles) -> bool:
 
 def _require_inside(path: str) -> None:
     """Raise DataDirectoryError for a partition that is a link to another directory's content."""
-    target = os.path.realpath(path)
-    if parent(target) != os.path.realpath(os.path.dirname(os.path.abspath(path))):
+    target = paths.real_path(path)
+    if parent(target) != paths.real_path(parent(normal_path(path))):
         raise DataDirectoryError(
             "A symbolic link that leads out of the data directory is not followed",
             path=path,
@@ -50,8 +51,8 @@ def require_kafka(directory: DataDirectoryFiles) -> None:
     """Raise UsageError for a directory with nothing of a broker in it: it is empty, or of something else."""
     if not directory.is_foreign and (directory.files or directory.partitions):
         return
-    near = [os.path.join(directory.path, name) for name in sorted(os.listdir(directory.path))]
-    meant = [path for path in near if os.path.isfile(os.path.join(path, meta_properties.FILE_NAME))]
+    near = [entry.path for entry in paths.scan(directory.path)]
+    meant = [path for path in near if paths.is_file(child(path, meta_properties.FILE_NAME))]
     raise UsageError(
         f"This is not a Kafka data directory: no {meta_properties.FILE_NAME}, no partition",
         path=directory.path,
@@ -74,7 +75,7 @@ def require_data_directory(path: str) -> None:
 
 def refused_partition(path: str) -> UsageError:
     """Return the error of a partition where a data directory is asked for."""
-    around = os.path.dirname(os.path.abspath(path))
+    around = parent(normal_path(path))
     return UsageError("This is a partition, not a data directory", path=path, advice=f"did you mean {around}?")
 
 
@@ -85,7 +86,7 @@ def names_partition(path: str) -> bool:
         UsageError: it is neither.
         DataDirectoryError: it cannot be read, or is a partition by a link that leads out of its data directory.
     """
-    if not os.path.isdir(path):
+    if not paths.is_directory(path):
         raise _no_directory(path)
     directory = list_data_directory(path)
     if is_partition(directory):
@@ -95,11 +96,11 @@ def names_partition(path: str) -> bool:
 
 
 def _no_directory(path: str) -> UsageError:
-    advice, found = None, "a file" if os.path.exists(path) else "a link that leads nowhere"
-    if not os.path.lexists(path):
+    advice, found = None, "a file" if is_url(path) or os.path.exists(path) else "a link that leads nowhere"
+    if not paths.exists(path):
         found = "nothing"
-        around, name = os.path.split(os.path.abspath(path))
-        names = os.listdir(around) if os.path.isdir(around) else []
+        around, name = os.path.split(normal_path(path))
+        names = [entry.name for entry in paths.scan(around)] if paths.is_directory(around) else []
         close = get_close_matches(name, names, n=1)
         advice = f"did you mean {os.path.join(os.path.dirname(path), close[0])}?" if close else None
     expected = "a data directory or a partition"

@@ -14,10 +14,13 @@ import errno
 import os
 
 from ..errors import DataDirectoryError
+from .names import is_url
 
 
 def nio_error(error: OSError, path: str) -> DataDirectoryError:
     """Convert the error of a file opened through `java.nio.file` (`sun.nio.fs.UnixException`)."""
+    if is_url(path):
+        return _object_error(error, path)
     if error.errno == errno.ENOENT:
         return DataDirectoryError(path, found=_reason(error), java_class="java.nio.file.NoSuchFileException")
     if error.errno == errno.EACCES:
@@ -30,7 +33,18 @@ def nio_error(error: OSError, path: str) -> DataDirectoryError:
 
 def random_access_error(error: OSError, path: str) -> DataDirectoryError:
     """Convert the error of a file opened with `java.io.RandomAccessFile`, as Kafka opens indexes."""
+    if is_url(path):
+        return _object_error(error, path)
     return DataDirectoryError(f"{path} ({_reason(error)})", java_class="java.io.FileNotFoundException")
+
+
+def _object_error(error: OSError, url: str) -> DataDirectoryError:
+    if error.errno == errno.ENOENT:
+        text, advice = "There is no such object", "look at the name: a directory is the beginning of names of objects"
+        return DataDirectoryError(text, path=url, found="nothing", advice=advice)
+    text = "The store refuses to read" if error.errno == errno.EACCES else "The store cannot be read"
+    advice = "look at the bucket, the endpoint, the region and the credentials"
+    return DataDirectoryError(text, path=url, found=_reason(error), advice=advice)
 
 
 def io_error(error: OSError, descriptor: int = -1) -> DataDirectoryError:

@@ -1,8 +1,12 @@
-"""Failure of a log: once a write failed it takes no more changes (`LocalLog.maybeHandleIOException`).
+"""Ends of a log's use: a write that failed, a change that was cut off, a close.
 
-The state of the disk is then unknown: a write may have been cut short, and after a failed sync the system may have
-dropped the pages. So nothing is retried; opening the log anew recovers what is there. A change that an interrupt cut
-off is such a failure too, and so are bytes that were written but not counted.
+Once a write failed, the state of the disk is unknown: the write may have been cut short, and after a failed sync the
+system may have dropped the pages. So nothing is retried, and the log takes no more changes
+(`LocalLog.maybeHandleIOException`); opening it anew recovers what is there.
+
+Any other exception within a change, as by a signal, leaves memory in an unknown state, but the files are those of a
+process that was killed. Nothing is repaired in place: the state is put aside, and the next use of the log opens it from
+its files, as after a crash.
 """
 
 from __future__ import annotations
@@ -18,11 +22,12 @@ APPEND_FAILURE_TEXT = "Error while appending records to"
 
 
 class Failure:
-    """The first failure of a log, and whether the log is closed.
+    """The first failure of a log's state, and whether it is closed.
 
     Attributes:
         error: of the first write that failed; None if none did.
         is_closed: the log was closed in order, or released after a failure.
+        is_cut_off: an exception came in the middle of a change.
     """
 
     def __init__(
@@ -37,24 +42,31 @@ class Failure:
 
         Args:
             path, name: of the partition, for messages.
-            struct: of the log; a nonzero `unfinished_size` in it counts as a failure.
+            struct: of the log; a nonzero `unfinished_size` in it counts as a change that was cut off.
             fast: of the fast path, which must bind the log anew after each change.
         """
         self.error: KafkaStorageError | None = None
         self.is_closed = False
-        self._is_forked = False
+        self.lock = lock
+        self.is_cut_off = self._is_forked = False
         self._path, self._name = path, name
-        self._lock, self._struct, self._fast = lock, struct, fast
+        self._struct, self._fast = struct, fast
 
     @property
     def is_writable(self) -> bool:
-        """True unless the log is closed or a write failed."""
-        return self.error is None and not self.is_closed and not self._struct.unfinished_size
+        """True unless the log is closed, a write failed or a change was cut off."""
+        return self.error is None and not self.is_closed and not self.is_put_aside
+
+    @property
+    def is_put_aside(self) -> bool:
+        """True if a change was cut off: the next use opens the log from its files. The caller holds the lock."""
+        return self.error is None and not self.is_closed and bool(self.is_cut_off or self._struct.unfinished_size)
 
     def poisoned_by(self, failure_text: str) -> _Poisoned:
         """Return a context manager for a change of the log; `failure_text` reads like "Error while doing this for".
 
-        Any error but a refusal (a LogstoreError raised before the first byte is written) poisons the log.
+        A refusal (a LogstoreError raised before the first byte is written) leaves the log as before. Another error of
+        the library or of the disk poisons it; any other exception puts its state aside.
 
         Raises:
             KafkaStorageError: the log is closed, or poisoned before or by the block.
@@ -62,8 +74,7 @@ class Failure:
         return _Poisoned(self, failure_text)
 
     def require_writable(self) -> None:
-        """Raise KafkaStorageError if the log is closed or its writing has failed."""
-        self.settle()
+        """Raise KafkaStorageError if the log takes no changes."""
         if self.error is not None:
             if self._is_forked:
                 raise self._forked()
@@ -79,11 +90,12 @@ class Failure:
                 path=self._path,
                 advice="open the log anew",
             )
-
-    def settle(self) -> None:
-        """Poison the log if an interrupt cut off a write, and no error of it was raised."""
-        if self.error is None and self._struct.unfinished_size:
-            self.poison(APPEND_FAILURE_TEXT, KeyboardInterrupt())
+        if self.is_put_aside:
+            raise KafkaStorageError(
+                f"A change of the log of {self._name} was cut off in another thread",
+                path=self._path,
+                advice="try again",
+            )
 
     def poison(self, failure_text: str, error: BaseException) -> KafkaStorageError:
         """Poison the log, and return the error that all later changes raise. The caller holds the lock."""
@@ -99,28 +111,28 @@ class Failure:
         # the first failure is the cause; later ones only follow from it
         return self.error
 
-    def is_refusal(self, error: BaseException) -> bool:
-        """Return whether this error was raised before anything was written, so that the log is as before."""
-        return isinstance(error, LogstoreError) and not isinstance(error, OSError) and not self._struct.unfinished_size
-
     def enter(self) -> None:
         """Begin a change: invalidate the fast path, and refuse if the log takes no changes."""
-        with self._lock:
+        with self.lock:
             self._fast.is_bound = 0
             self.require_writable()
 
     def leave(self, failure_text: str, error: BaseException) -> None:
         """End a change that raised `error`; raise KafkaStorageError if the disk is the cause."""
-        with self._lock:
-            if self.is_refusal(error):
+        with self.lock:
+            is_of_library = isinstance(error, LogstoreError)
+            if is_of_library and not isinstance(error, OSError) and not self._struct.unfinished_size:
+                return
+            if not is_of_library and not isinstance(error, OSError):
+                self._fast.is_bound = 0
+                self.is_cut_off = True
                 return
             failure = self.poison(failure_text, error)
-        if isinstance(error, OSError | LogstoreError):
-            raise failure from error
+        raise failure from error
 
     def disown_after_fork(self, lock: AbstractContextManager[bool]) -> None:
         """Mark the log as the parent's, in the child of a fork: nothing is written or closed here."""
-        self._lock = lock
+        self.lock = lock
         self._fast.is_bound = 0
         self.error = self._forked()
         self.is_closed = self._is_forked = True

@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import index
-from typing import Unpack
+from typing import Concatenate, ParamSpec, TypeVar, Unpack
 from weakref import ref
 
 import numpy as np
 
-from ..calls import alone_in_log
+from ..calls import LOG, alone, alone_in_log
 from ..columns.batch_fields import SentFieldArguments
 from ..columns.batch_table import ByteArray
 from ..columns.record_columns import RecordColumns
-from ..errors import UsageError
+from ..errors import LogstoreError, UsageError
 from ..folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ..folds.verification import VerificationGuard
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE
 from ..layout.record import EncodedHeaders, Headers, bytes_column, encode_headers
+from ..model import Codec
 from .append.columns import COLUMNS_BATCH_SIZE, answer_to_all, column_requests
 from .append.fast import FastPath
 from .append.records import CLIENTS, new_records_request
 from .append.request import AppendInfo, AppendRequest, BatchRequest, MarkerRequest
 from .append.slow import append_slowly
 from .state import LogState
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class LogAppends:
@@ -37,15 +41,51 @@ class LogAppends:
             alive: on an idle log the watchers of dropped consumers would pile up.
     """
 
-    def __init__(self, state: LogState) -> None:
+    def __init__(self, state: LogState, reopen: Callable[[LogState], LogState]) -> None:
+        """Take over a loaded log.
+
+        Args:
+            reopen: loads a log again whose state was put aside.
+        """
         self.state = state
         self.lock = state.lock
         self.watchers: tuple[ref[Callable[[], object]], ...] = ()
+        self._reopen = reopen
 
     @cached_property
     def fast(self) -> FastPath:
         """The path of common appends; its memory is taken on first use."""
         return FastPath(self.state)
+
+    def _use(self, use: Callable[Concatenate[LogState, P], T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Return what a function of the state returns, under the lock."""
+        with alone(LOG):
+            while True:
+                with self.lock:
+                    state = self.state
+                    if not state.failure.is_put_aside:
+                        return use(state, *arguments, **named)
+                self._open_again(state)
+
+    def _open_again(self, old: LogState) -> None:
+        """Load a state that was put aside from its files. The caller does not hold the lock.
+
+        Raises:
+            KafkaStorageError: it cannot be loaded; the log is poisoned.
+        """
+        old.failure.is_cut_off = True  # also if only the kernel was: a pass of the cleaner aborts
+        with old.cleaning_lock, self.lock:
+            if self.state is not old:
+                return
+            try:
+                state = self._reopen(old)
+            except LogstoreError as error:
+                raise old.failure.poison("Error while opening again the log of", error) from error
+            state.follow(old)
+            # only now: the system tells an error of write-back to nobody once all descriptors of a file were closed
+            old.release()
+            vars(self).pop("fast", None)
+            self.state = state  # last: an interrupt before this line leaves the old one, which is opened again
 
     def watch(self, watcher: Callable[[], object]) -> bool:
         """Call `watcher` once, after the next append; return False if it is registered already.
@@ -65,18 +105,26 @@ class LogAppends:
             self.watchers = tuple(known for known in self.watchers if known() is not watcher)
 
     def append(self, request: AppendRequest) -> AppendInfo:
-        """Append a request; raises as `append_as_leader`."""
-        with alone_in_log(), self.lock:
-            return self._append(request)
+        """Append a request; raises as `append_as_leader`.
 
-    def _append(self, request: AppendRequest) -> AppendInfo:
-        """Append by the fast path if it takes the request, else by the slow path. The caller holds the lock.
-
-        An interrupt loses the answer, never the state: the log is as before, as after, or takes no more appends.
+        An interrupt loses the answer, never what was acknowledged.
         """
+        with alone_in_log():
+            while True:
+                with self.lock:
+                    state = self.state
+                    info = self._append(state, request)
+                if info is not None:
+                    return info
+                self._open_again(state)
+
+    def _append(self, state: LogState, request: AppendRequest) -> AppendInfo | None:
+        """Append by the fast path if it takes the request, else by the slow path; None if the state was put aside."""
         info = self.fast.try_append(request)
         if info is None:
-            info = append_slowly(self.state, request)
+            if state.failure.is_put_aside:
+                return None
+            info = append_slowly(state, request)
         if self.watchers:
             # dropped before they are called: a watcher may register itself again
             watchers, self.watchers = self.watchers, ()
@@ -126,16 +174,19 @@ class LogAppends:
         producer_epoch: int = -1,
         base_sequence: int = NO_SEQUENCE,
         is_transactional: bool = False,
+        codec: Codec = Codec.NONE,
+        level: int | None = None,
         leader_epoch: int = 0,
         guard: VerificationGuard | None = None,
     ) -> AppendInfo:
-        """Append records as one batch, compressed as the topic is configured.
+        """Append records as one batch, compressed as the topic is configured, or else as the producer is.
 
         Args:
             keys: one for each value; None makes all null.
             timestamps: ms; None takes the time of the append.
             headers: (key, value) pairs of each record; None for no headers.
             producer_id, producer_epoch, base_sequence: of an idempotent producer.
+            codec, level: the producer's, as for `append_columns`.
             guard: of `begin_verification`, for the first batch of a transaction.
 
         Raises:
@@ -152,9 +203,10 @@ class LogAppends:
         except TypeError as error:
             raise UsageError("Keys and values are lists of bytes", found=repr(error)) from error
         producer = producer_id, producer_epoch, base_sequence, bool(is_transactional)
-        request = new_records_request((values, keys, timestamps, headers, *producer, leader_epoch, guard, *CLIENTS))
-        with alone_in_log(), self.lock:
-            return self._append(request)
+        request = new_records_request(
+            (values, keys, timestamps, headers, *producer, leader_epoch, guard, codec, level, *CLIENTS)
+        )
+        return self.append(request)
 
     def append_columns(
         self,
@@ -180,11 +232,14 @@ class LogAppends:
             InvalidRecordError, InvalidTimestampError, RecordTooLargeError, UsageError: nothing is written.
             LogstoreError: as `append_as_leader`; the batches before the refused one stay appended.
         """
-        with alone_in_log(), self.lock:
-            state = self.state
+
+        def append(state: LogState) -> AppendInfo:
             state.failure.require_writable()
             requests = column_requests(state, columns, batch_size, leader_epoch, guard, sent)
-            return answer_to_all(list(map(self._append, requests)), state.log_start_offset)
+            infos = [self._append(state, request) for request in requests]
+            return answer_to_all([info for info in infos if info is not None], state.log_start_offset)
+
+        return self._use(append)
 
     def append_end_transaction(
         self,

@@ -7,17 +7,20 @@
 
 Every change holds `lock`; a reader holds it only while it makes a view. A method may not be called from inside of
 another one, as by a signal handler, see `calls`; functions below call each other. After a failed write the log takes no
-more changes, see `failure`.
+more changes; a change that an exception cut off is undone by opening the log again, see `failure`.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Concatenate
 
 from ..calls import LOG, alone
 from ..columns.decoded_records import Records
 from ..config.topic import DEDUPE_BUFFER_SIZE, LogConfig, is_tiered
 from ..disk.lock import invalidate_when_forked
+from ..errors import KafkaStorageError
 from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerEntry
 from ..folds.verification import VerificationGuard
@@ -26,7 +29,7 @@ from ..view.log_view import LogView, ReadableLog
 from ..view.read import ReadBounds
 from .cleaner.choice import Cleanable, cleanable
 from .cleaner.rounds import clean
-from .log_appends import LogAppends
+from .log_appends import LogAppends, P, T
 from .maintain.flush import close, flush_beside
 from .maintain.retain import DeletedSegment, delete_old_segments, delete_records, raise_log_start
 from .maintain.roll import roll, truncate_fully_and_start_at
@@ -42,8 +45,9 @@ class PartitionLog(LogAppends, ReadableLog):
         leader_epoch: epoch of appends; 0 unless a metadata log sets another.
     """
 
-    def __init__(self, state: LogState) -> None:
-        super().__init__(state)
+    def __init__(self, state: LogState, reopen: Callable[[LogState], LogState]) -> None:
+        """Take over a loaded log, see `LogAppends`."""
+        super().__init__(state, reopen)
         self.leader_epoch = 0
         invalidate_when_forked(self)
 
@@ -101,7 +105,7 @@ class PartitionLog(LogAppends, ReadableLog):
     @property
     def is_writable(self) -> bool:
         """True unless the log is closed or a write failed."""
-        return self.state.failure.is_writable
+        return self.state.failure.error is None and not self.state.failure.is_closed
 
     @property
     def is_closed_in_order(self) -> bool:
@@ -111,28 +115,17 @@ class PartitionLog(LogAppends, ReadableLog):
     @property
     def size(self) -> int:
         """Bytes of all `.log` files together."""
-        with alone(LOG), self.lock:
-            return sum(segment.size for segment in self.state.segments)
+        return self._use(lambda state: sum(segment.size for segment in state.segments))
 
     def __repr__(self) -> str:
         failure = self.state.failure
-        use = "closed, " if failure.is_closed else "" if failure.is_writable else "not writable, "
+        use = "closed, " if failure.is_closed else "" if self.is_writable else "not writable, "
         offsets = f"offsets {self.log_start_offset} to {self.log_end_offset}"
         return f"<PartitionLog {self.topic_partition}: {use}{offsets}>"
 
     def view(self) -> LogView:
         """Return the log as it is now, for readers."""
-        with alone(LOG), self.lock:
-            state, struct = self.state, self.state.struct
-            bounds = ReadBounds(
-                state.topic_partition,
-                struct.log_start_offset,
-                struct.log_end_offset,
-                struct.high_watermark,
-                state.last_stable_offset,
-                state.remote_start_offset,
-            )
-            return LogView(state.segments.view(), bounds, LeaderEpochs(state.epochs.entries))
+        return self._use(_view)
 
     def tail(self, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int) -> Records | None:
         """Return the records up to the end if there are few, see `read_tail`; else None."""
@@ -140,8 +133,7 @@ class PartitionLog(LogAppends, ReadableLog):
 
     def update_config(self, config: LogConfig) -> None:
         """Replace the configuration; the active segment keeps the one it was created with."""
-        with alone(LOG), self.lock:
-            self.state.set_config(config)
+        self._use(LogState.set_config, config)
 
     def invalidate_after_fork(self) -> None:
         """Disown the log in the child of a fork: the parent has it, and nothing is written or closed here."""
@@ -151,53 +143,48 @@ class PartitionLog(LogAppends, ReadableLog):
 
     def producer(self, producer_id: int) -> ProducerEntry | None:
         """Return the state of a producer; None if it is unknown."""
-        with alone(LOG), self.lock:
-            return self.state.producers.state.get(producer_id)
+        return self._use(lambda state: state.producers.state.get(producer_id))
 
     def producer_entries(self) -> list[ProducerEntry]:
         """Return the state of all producers, in the order in which they came."""
-        with alone(LOG), self.lock:
-            return list(self.state.producers.state)
+        return self._use(lambda state: list(state.producers.state))
 
     def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         """Return whether the producer has an open transaction in this epoch."""
-        with alone(LOG), self.lock:
-            return self.state.producers.state.has_ongoing_transaction(producer_id, producer_epoch)
+        return self._use(lambda state: state.producers.state.has_ongoing_transaction(producer_id, producer_epoch))
 
     def start_inside(self) -> int | None:
         """Return the log start offset if it is above the first segment's base offset, else None.
 
         That of a log with remote storage is returned in any case, as a broker checkpoints it.
         """
-        with alone(LOG), self.lock:
-            state, offset = self.state, self.log_start_offset
-            if is_tiered(state.config):
-                return offset if state.remote_start_offset is None else state.remote_start_offset
-            first = state.segments.first
-            return offset if first is not None and offset > first.base_offset else None
+        return self._use(_start_inside)
 
     def begin_verification(
         self, producer_id: int, *, sequence: int, producer_epoch: int, supports_epoch_bump: bool
     ) -> VerificationGuard | None:
         """Return the guard to append a transactional batch with, see `ProducerState.begin_verification`."""
-        with alone(LOG), self.lock:
-            return self.state.producers.state.begin_verification(
+        return self._use(
+            lambda state: state.producers.state.begin_verification(
                 producer_id,
                 sequence=sequence,
                 producer_epoch=producer_epoch,
                 supports_epoch_bump=supports_epoch_bump,
-                now_ms=self.state.host.now_ms(),
+                now_ms=state.host.now_ms(),
             )
+        )
 
     def roll(self) -> None:
         """Close the active segment and begin a new one at the log's end; an empty one is replaced."""
-        with alone(LOG), self.lock, self.state.failure.poisoned_by("Error while rolling log segment for"):
-            roll(self.state)
+        self._change("Error while rolling log segment for", roll)
 
     def flush(self) -> None:
         """Sync everything appended so far; others read and append meanwhile."""
-        with alone(LOG):
-            flush_beside(self.state)
+        flushed = None
+        while flushed is not self.state:  # opened again meanwhile: files that were closed are not synced yet
+            flushed = self._use(lambda state: state)
+            with alone(LOG):
+                flush_beside(flushed)
 
     def flush_if_due(self) -> None:
         """Flush if the last flush is `flush.ms` ago; to be called periodically."""
@@ -210,28 +197,25 @@ class PartitionLog(LogAppends, ReadableLog):
         Raises:
             OffsetOutOfRangeError: an offset above the high watermark.
         """
-        with alone(LOG), self.lock:
-            return raise_log_start(self.state, offset)
+        return self._use(raise_log_start, offset)
 
     def delete_records(self, offset: int) -> int:
         """Move the log start to `offset`, -1 for the high watermark; return the log start, see `delete_records`."""
-        with alone(LOG), self.lock:
-            return delete_records(self.state, offset)
+        return self._use(delete_records, offset)
 
     def delete_old_segments(self, now_ms: int) -> list[DeletedSegment]:
         """Delete what `retention.ms`, `retention.bytes` and the log start do not retain; to be called periodically."""
-        with alone(LOG), self.lock:
-            return delete_old_segments(self.state, now_ms)
+        return self._use(delete_old_segments, now_ms)
 
     def cleanable(self, checkpoint: int | None, now_ms: int) -> Cleanable:
         """Return what of the log may be cleaned, see `cleaner.choice.cleanable`."""
-        with alone(LOG), self.lock:
-            return cleanable(self.state, checkpoint, now_ms)
+        return self._use(cleanable, checkpoint, now_ms)
 
     def clean(self, chosen: Cleanable, now_ms: int, *, buffer_size: int = DEDUPE_BUFFER_SIZE) -> int:
         """Clean what was chosen; return the offset below which the log is clean, see `cleaner.rounds.clean`."""
+        state = self._use(lambda state: state)
         with alone(LOG):
-            return clean(self.state, chosen, now_ms, buffer_size=buffer_size)
+            return clean(state, chosen, now_ms, buffer_size=buffer_size)
 
     def stop_cleaning(self) -> None:
         """Make a running pass of the cleaner abort, as the log is about to be closed."""
@@ -239,25 +223,62 @@ class PartitionLog(LogAppends, ReadableLog):
 
     def remove_deleted_files(self, now_ms: int) -> list[str]:
         """Remove files deleted `file.delete.delay.ms` ago; return their names. To be called periodically."""
-        with alone(LOG), self.lock:
-            return self.state.deleted_files.remove_due(self.state.directory, now_ms)
+        return self._use(lambda state: state.deleted_files.remove_due(state.directory, now_ms))
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the log is empty, and starts and ends at `offset`."""
-        with alone(LOG), self.lock, self.state.failure.poisoned_by("Error while truncating log for"):
-            truncate_fully_and_start_at(self.state, offset)
+        self._change("Error while truncating log for", truncate_fully_and_start_at, offset)
 
     def drop_expired_producers(self) -> None:
         """Forget producers that have not written for `producer.id.expiration.ms`; to be called periodically."""
-        with alone(LOG), self.lock:
-            now_ms = self.state.host.now_ms()
-            with self.state.failure.poisoned_by("Error while removing expired producers of"):
-                self.state.producers.state.drop_expired(now_ms)
+        now_ms = self.state.host.now_ms()
+        self._change(
+            "Error while removing expired producers of", lambda state: state.producers.state.drop_expired(now_ms)
+        )
 
     def close(self) -> None:
         """Write and sync everything, so that the next load may treat the log as cleanly closed.
 
         If a write failed, only files are closed: the next load must treat the log as not cleanly closed.
         """
-        with alone(LOG), self.lock:
-            close(self.state)
+        try:
+            self._use(close)
+        except KafkaStorageError:  # it could not be opened again: its files are closed
+            self._use(close)
+            raise
+
+    def _change(
+        self,
+        failure_text: str,
+        change: Callable[Concatenate[LogState, P], T],
+        *arguments: P.args,
+        **named: P.kwargs,
+    ) -> T:
+        """Change the state by a function that cannot be repeated, see `Failure.poisoned_by`."""
+
+        def poisoning(state: LogState) -> T:
+            with state.failure.poisoned_by(failure_text):
+                return change(state, *arguments, **named)
+
+        return self._use(poisoning)
+
+
+def _view(state: LogState) -> LogView:
+    struct = state.struct
+    bounds = ReadBounds(
+        state.topic_partition,
+        struct.log_start_offset,
+        struct.log_end_offset,
+        struct.high_watermark,
+        state.last_stable_offset,
+        state.remote_start_offset,
+    )
+    return LogView(state.segments.view(), bounds, LeaderEpochs(state.epochs.entries))
+
+
+def _start_inside(state: LogState) -> int | None:
+    offset = state.log_start_offset
+    if is_tiered(state.config):
+        return offset if state.remote_start_offset is None else state.remote_start_offset
+    first = state.segments.first
+    return offset if first is not None and offset > first.base_offset else None

@@ -162,7 +162,7 @@ class LogState:
 
     def appended(self) -> None:
         """Count the batch that was written, with its producer and transaction."""
-        # the size goes last: an interrupt before it leaves a log that takes no more appends
+        # the size goes last: an interrupt before it puts the state aside
         self.follow_end()
         self.struct.unfinished_size = 0
 
@@ -202,6 +202,14 @@ class LogState:
         if offset is not None and offset < struct.log_start_offset:
             offset = self.segments.batch_base_offset(struct.log_start_offset, struct.log_end_offset)
         struct.first_unstable_offset = NO_OFFSET if offset is None else offset
+
+    def follow(self, old: LogState) -> None:
+        """Take the place of a state that was put aside, with what its files do not say."""
+        self.lock, self.cleaning_lock = old.lock, old.cleaning_lock
+        self.failure.lock, self.is_cleaning_stopped = old.lock, old.is_cleaning_stopped
+        # the checkpoint on the disk may have a higher point than this load began with
+        self.struct.checkpointed_recovery_point = old.promised_recovery_point
+        self.producers.state.verification = old.producers.state.verification
 
     def release(self) -> None:
         """Close and unmap all files."""

@@ -70,6 +70,8 @@ def read_tail(
         size_max: bytes of a fetch.
     """
     with alone_in_log(), state.lock:
+        if state.failure.is_cut_off:
+            return None
         active = state.active
         is_committed = isolation is FetchIsolation.READ_COMMITTED
         end_offset = state.last_stable_offset if is_committed else state.struct.high_watermark

@@ -9,7 +9,7 @@ KRaft's control records are read beside the image: `kraft.version`, the voters.
 from __future__ import annotations
 
 from ..disk.directory import PartitionFiles, list_partition_directory
-from ..disk.mapped import MappedFile
+from ..disk.loaded import open_log
 from ..errors import CorruptRecordError, OffsetOutOfRangeError
 from ..folds.transaction_marker import control_record_type
 from ..messages.schema import Value
@@ -56,7 +56,8 @@ class MetadataState:
         (self.next_offset, self.leader_epoch), path = max(files.kraft_snapshots.items())
         # offsets in a snapshot number its own records: what they say holds just before its end offset
         offset = self.next_offset - 1
-        with MappedFile(path) as snapshot:
+        with open_log(path) as snapshot:
+            snapshot.load(0, snapshot.size)
             for item in replayed_file(snapshot.data, path):
                 if not isinstance(item, ReplayedRecord):
                     for record in item.records():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ..config.kafka_version import NEWEST, KafkaVersion
+from ..disk import paths
 from ..disk.files import read_file
 from ..disk.names import child
 from ..disk.system_errors import nio_error
@@ -30,7 +31,7 @@ class PartitionFolder:
 
     def exists(self, name: str) -> bool:
         """Return whether there is such a file."""
-        return os.path.lexists(self.file(name))
+        return paths.exists(self.file(name))
 
     def names(self) -> list[str]:
         """Return the names of all plain files, sorted.
@@ -47,7 +48,7 @@ class PartitionFolder:
     def size(self, name: str) -> int:
         """Return the size of the file in bytes; raises DataDirectoryError."""
         try:
-            return os.stat(self.file(name)).st_size
+            return paths.stat(self.file(name)).st_size
         except OSError as error:
             raise nio_error(error, self.file(name)) from error
 
@@ -58,7 +59,7 @@ class PartitionFolder:
             DataDirectoryError: the file is there and cannot be looked at.
         """
         try:
-            return os.stat(self.file(name)).st_mtime_ns // 1_000_000
+            return paths.stat(self.file(name)).st_mtime_ns // 1_000_000
         except FileNotFoundError:
             return 0
         except OSError as error:
@@ -68,16 +69,15 @@ class PartitionFolder:
         """Return a dict from name to "is a plain file"."""
         names = {}
         try:
-            with os.scandir(self.path) as entries:
-                for entry in entries:
-                    if entry.is_symlink():
-                        raise DataDirectoryError(
-                            "A symbolic link among the files of a partition is not followed",
-                            path=entry.path,
-                            found=os.readlink(entry.path),
-                            advice="put the file itself in place of the link",
-                        )
-                    names[entry.name] = entry.is_file(follow_symlinks=False)
+            for entry in paths.scan(self.path):
+                if entry.is_symlink():
+                    raise DataDirectoryError(
+                        "A symbolic link among the files of a partition is not followed",
+                        path=entry.path,
+                        found=os.readlink(entry.path),
+                        advice="put the file itself in place of the link",
+                    )
+                names[entry.name] = entry.is_file(follow_symlinks=False)
         except OSError as error:
             if isinstance(error, DataDirectoryError):
                 raise

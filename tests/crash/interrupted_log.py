@@ -144,13 +144,13 @@ class LogWorld(World):
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        end_offset, self._end_offset = self.log.log_end_offset, -1
+        self._end_offset = -1
         is_closed = [self.attempt("close", self.log.close) for _ in range(2)][-1]
         self._is_closed_in_order = is_closed and self.log.state.failure.error is None
         self._recovery_point, self._start = self.log.recovery_point, self.log.log_start_offset
         (self.root / "log-start-offset-checkpoint").write_text(f"0\n1\nt 0 {self._start}\n")
         if self._is_closed_in_order:
-            self._end_offset = end_offset
+            self._end_offset = self.log.log_end_offset
 
     def look(self) -> None:
         if not self.attempt("open", self.open):

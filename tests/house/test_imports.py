@@ -38,6 +38,7 @@ MODULES_OF = {
     "click": ("logstore_tools",),
     "mmap": ("disk",),
     "time": ("clock",),
+    "obstore": ("disk",),
 }
 OS_CALLS = (
     "open fdopen fsync fdatasync write pwrite ftruncate truncate replace rename unlink remove mkdir makedirs rmdir "

@@ -20,7 +20,7 @@ from logstore.kernels.fold import producer_struct
 from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import TRANSACTIONAL_FLAG
 from logstore.layout.record import EncodedHeaders, encode_headers
-from logstore.log.append.records import RequestColumns
+from logstore.log.append.kernel_request import RequestColumns
 from logstore.native.kernel import Kernel
 from logstore.native.structs import Struct
 from tests.naive import append as naive

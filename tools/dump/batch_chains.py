@@ -7,7 +7,6 @@ that points between batches begins another chain, which mostly ends soon.
 
 from __future__ import annotations
 
-import os
 import struct
 from typing import NamedTuple
 
@@ -15,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logstore.columns.batch_table import scan_chunk
-from logstore.disk.mapped import SEGMENT_SIZE_MAX, MappedFile
+from logstore.disk import paths
+from logstore.disk.loaded import open_log
+from logstore.disk.mapped import SEGMENT_SIZE_MAX
 from logstore.errors import CorruptIndexError, CorruptRecordError
 from logstore.kernels.primitives import add64
 from logstore.kernels.scan.batches import END, HEADER_BEYOND_FILE
@@ -67,12 +68,13 @@ class SegmentRecords:
     def __init__(self, path: str) -> None:
         """Map the file; raise DataDirectoryError if it is missing, unreadable, or larger than a segment can be."""
         self.path = path
-        self.is_directory = os.path.isdir(path)
+        self.is_directory = paths.is_directory(path)
         if self.is_directory:
             self.data: NDArray[np.uint8] = np.empty(0, np.uint8)
-            self.size = os.stat(path).st_size
+            self.size = paths.stat(path).st_size
         else:
-            file = MappedFile(path)
+            file = open_log(path)
+            file.load(0, file.size)
             self.data = file.data
             self.size = file.size
         self._bytes = self.data.data

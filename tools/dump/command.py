@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-import stat
+import stat as modes
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, NoReturn, TextIO
 
 from logstore.disk.files import file_size
 from logstore.disk.names import file_name, java_file
+from logstore.disk.paths import exists, stat
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 from logstore.layout.file_names import KRAFT_SNAPSHOT_SUFFIX, LOG_SUFFIX
 
@@ -106,7 +107,7 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
         except LogstoreError as error:
             error.message = None if error.message is None else options.kafka_version.words(error.message)
             raise
-    is_missing = not options.has("files") and not all(map(os.path.lexists, paths))
+    is_missing = not options.has("files") and not all(map(exists, paths))
     return UNREADABLE if is_missing or noted else 0
 
 
@@ -136,7 +137,7 @@ def follow(
     while True:
         paths = [path for path in map(java_file, list_paths()) if path.endswith(LOG_SUFFIX)]
         for path in dict.fromkeys([*paths, *sizes]):
-            size = os.stat(path).st_size if os.path.lexists(path) else _GONE  # dump_log raises for one that never was
+            size = stat(path).st_size if exists(path) else _GONE  # dump_log raises for one that never was
             if size == _GONE and path in sizes:
                 places.pop(path, None)
                 if path in paths:
@@ -237,7 +238,7 @@ def _dump_in_workers(
 def _is_file(stdout: BinaryIO) -> bool:
     """Return whether the dump goes into a file."""
     try:
-        return stat.S_ISREG(os.fstat(stdout.fileno()).st_mode)
+        return modes.S_ISREG(os.fstat(stdout.fileno()).st_mode)
     except OSError:
         return False  # no descriptor
 

@@ -7,7 +7,6 @@ before it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from logstore.columns.batch_table import scan_chunk
 from logstore.columns.legacy import legacy_entry, read_legacy_records
 from logstore.columns.record_table import BatchRecords
+from logstore.disk import paths
 from logstore.disk.files import read_file
 from logstore.disk.mapped import SEGMENT_SIZE_MAX
 from logstore.disk.names import absolute_path, file_name, sibling
@@ -138,9 +138,9 @@ def _max_record_timestamp(records: SegmentRecords, position: int) -> int:
 def _transaction_index_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
     """Yield the entries of a `.txnindex`; none of a missing file, and none of a damaged one."""
     base_offset_of(file_name(path))
-    if not os.path.exists(path):
+    if not paths.exists(path):
         return
-    if os.path.isdir(path):
+    if paths.is_directory(path):
         raise DataDirectoryError(f"{path}: Is a directory", java_class="java.nio.file.FileSystemException")
     version_size = options.kafka_version.transaction_index_version_size
     index = parse_transaction_index(read_file(path), path=absolute_path(path), version_size=version_size)
@@ -202,6 +202,6 @@ def _segment_stem(path: str) -> str:
 
 def _read_index(path: str, read: Callable[[str], _Index]) -> _Index:
     """Read an index; a missing one raises the error of the real tool, which creates an empty file first."""
-    if not os.path.lexists(path):
+    if not paths.exists(path):
         raise CorruptIndexError("Invalid max index size: -1", java_class=ILLEGAL_ARGUMENT)
     return read(path)

@@ -6,11 +6,11 @@ such batch: it needs numpy, whose import takes longer than the dump of a small l
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from logstore.disk import paths
 from logstore.disk.files import read_file
 from logstore.disk.names import file_name
 from logstore.kernels.scan import batches as scan
@@ -22,6 +22,7 @@ from .output import Output
 
 if TYPE_CHECKING:
     from logstore.columns.batch_table import BatchTable
+    from logstore.disk.loaded import LoadedFile
     from logstore.disk.mapped import MappedFile
 
     from .filters import RecordFilter
@@ -69,9 +70,9 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
         printer.previous_offset = place.previous_offset
         position = _print_tables(printer, _small_tables(content, end), 0, end, path)
     else:
-        from logstore.disk.mapped import MappedFile
+        from logstore.disk.loaded import open_log
 
-        with MappedFile(path) as file:
+        with open_log(path) as file:
             end = options.end_of(file.size, path)
             # behind the size: what these batches need was written before them
             record_filter = None if options.filter is None else options.filter.of_file(path)
@@ -133,7 +134,7 @@ def _header(path: str) -> str:
 
 def _is_small(path: str) -> bool:
     try:
-        status = os.stat(path)
+        status = paths.stat(path)
     except OSError:
         return False  # mapping it raises the error
     return stat.S_ISREG(status.st_mode) and status.st_size <= SMALL_SIZE_MAX
@@ -150,10 +151,10 @@ def _small_tables(content: bytes, end: int) -> Iterator[SmallTable]:
         yield SmallTable(matrix, ROW_CAPACITY, count, status, position, bad_length)
 
 
-def _mapped_tables(file: MappedFile, position: int, end: int) -> Iterator[BatchTable]:
+def _mapped_tables(file: MappedFile | LoadedFile, position: int, end: int) -> Iterator[BatchTable]:
     from logstore.view.parallel_scan import scan_windows
 
-    for table in scan_windows(file.data, position, end):
+    for table in scan_windows(file.data, position, end, load=file.load):
         yield table
         file.release(position, table.next_position)
         position = table.next_position

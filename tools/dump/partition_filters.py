@@ -6,7 +6,6 @@ asks anew; what was read of a partition is kept, so that a look reads only what 
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import lru_cache
 from glob import escape, glob
@@ -22,6 +21,7 @@ from logstore.audit.log_pass import follow
 from logstore.audit.partition import open_partition
 from logstore.columns.batch_table import BatchTable, BoolArray, Int64Array
 from logstore.disk.files import file_size
+from logstore.disk.paths import is_directory
 from logstore.errors import InvalidNameError, LogstoreError, UsageError
 from logstore.folds.committed_filter import is_in_aborted
 from logstore.layout.batch import CONTROL_FLAG, MAGIC_V2
@@ -151,7 +151,7 @@ def producer_ids_of(root: str, transactional_id: str) -> frozenset[int]:
     Raises:
         UsageError: no `__transaction_state` is there, or it does not know the id.
     """
-    log = read_coordinators(root)[0] if os.path.isdir(root) else CoordinatorLog()
+    log = read_coordinators(root)[0] if is_directory(root) else CoordinatorLog()
     found = frozenset(producer_id for producer_id, owner in log.owners.items() if owner == transactional_id)
     if not found:
         known = ", ".join(sorted(set(log.owners.values()))) or "none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...disk.directory import DataDirectoryFiles
-from ...disk.mapped import MappedFile
+from ...disk.loaded import open_log
 from ...disk.side_files import read_quorum_state
 from ...errors import LogstoreError
 from ...layout import quorum_state
@@ -44,7 +44,7 @@ def startup_breaches(directory: DataDirectoryFiles) -> Iterator[Breach]:
 def _of_bootstrap(path: str, *, is_snapshot: bool) -> Iterator[Breach]:
     """Yield what is wrong with bootstrap records; a snapshot need not have any, and its damage is told elsewhere."""
     image, count = MetadataImage(), 0
-    with MappedFile(path) as log:
+    with open_log(path) as log:
         for piece in walk(log, 0):
             if isinstance(piece, Damage):
                 if not is_snapshot:

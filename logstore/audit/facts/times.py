@@ -8,13 +8,13 @@ written before it.
 
 from __future__ import annotations
 
-import os
 from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 
 from ...clock import now_ms
+from ...disk import paths
 from ...disk.directory import SegmentFiles
 from ...layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG
 from ..cluster import NEVER
@@ -144,6 +144,6 @@ class Retained(NamedTuple):
 
 def _modified_ns(segment: SegmentFiles, *, if_gone: int = NEVER) -> int:
     try:
-        return os.stat(segment.log).st_mtime_ns
+        return paths.stat(segment.log).st_mtime_ns
     except OSError:
         return if_gone

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
+from ...disk import paths
 from ...layout import partition_metadata as metadata_file
 from ...layout.file_names import (
     LOG_SUFFIX,
@@ -44,7 +44,7 @@ def orphan_index(partition: Partition) -> Iterator[Broken]:
 def swap_left_over(partition: Partition) -> Iterator[Broken]:
     """The cleaner's output was being put in the place of segments when the broker ended."""
     for path in partition.files.left_overs:
-        if path.endswith(LOG_SUFFIX + SWAP_SUFFIX) and os.path.lexists(path):
+        if path.endswith(LOG_SUFFIX + SWAP_SUFFIX) and paths.exists(path):
             yield partition.where(path), "no cleaning under way", "its output"
 
 

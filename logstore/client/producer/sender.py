@@ -11,7 +11,6 @@ import logging
 
 from ...columns.batch_fields import ProducerFieldArguments
 from ...columns.record_columns import RecordColumns
-from ...columns.small_batch import build_batch_from_records
 from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity
 from ...coordinator.transactions.transaction import EPOCH_MAX
 from ...errors import (
@@ -146,21 +145,17 @@ class Sender:
             sequence = batch.sequence((start, identity, queue.log), queue.next_sequence(identity))
         guard = self._join(queue, sequence)
         keys, values, timestamps, headers = batch.columns(start, count)
-        fields = self._producer_fields(identity, sequence)
-        if self._codec is Codec.NONE:
-            info = queue.log.append_records(
-                values,
-                keys if any(keys) or keys.count(None) < count else None,  # `any` first: counting None is slow with keys
-                timestamps,
-                None if headers.count(b"") == count else EncodedHeaders(headers),
-                leader_epoch=queue.leader_epoch,
-                guard=guard,
-                **fields,
-            )
-        else:
-            records = list(zip(keys, values, timestamps, headers, strict=True))
-            data = build_batch_from_records(records, codec=self._codec, level=self._level, **fields)
-            info = queue.log.append_as_leader(data, leader_epoch=queue.leader_epoch, guard=guard)
+        info = queue.log.append_records(
+            values,
+            keys if any(keys) or keys.count(None) < count else None,  # `any` first: counting None is slow with keys
+            timestamps,
+            None if headers.count(b"") == count else EncodedHeaders(headers),
+            codec=self._codec,
+            level=self._level,
+            leader_epoch=queue.leader_epoch,
+            guard=guard,
+            **self._producer_fields(identity, sequence),
+        )
         self._written(queue, identity, sequence + count)  # the batch's own sequence: an interrupt may repeat this
         batch.set_outcome(count, info)
 

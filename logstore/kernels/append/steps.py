@@ -13,6 +13,7 @@ from ...layout.batch import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, NO_TIMEST
 from ...native.device import device
 from ...native.kernel import kernel
 from ...native.structs import bytes_at, call_write, words_at
+from ..encode.batches import put_header
 from ..encode.fields import put_be64
 from ..fold.indexes import IndexStruct, fold_index_rows, last_entry_field
 from ..fold.producer_struct import CLIENT, COMPLETED_FIRST_OFFSET, COMPLETED_IS_ABORTED, OK, ProducerStruct
@@ -41,9 +42,11 @@ def _place_built(log: Any, fast: Any, request: Any) -> int:
 @device
 def _make_batch(log: Any, fast: Any, request: Any, data: Any) -> int:
     """Make the request's batch, with its row, for the log's end; returns its size, 0 if it is for the slow path."""
-    if request.kind == kinds.RECORDS or request.kind == kinds.MARKER:
-        size = put_records(fast, request, data) if request.kind == kinds.RECORDS else put_marker(fast, request, data)
+    if request.kind == kinds.RECORDS or request.kind == kinds.TO_COMPRESS or request.kind == kinds.MARKER:
+        size = put_marker(fast, request, data) if request.kind == kinds.MARKER else put_records(fast, request, data)
         return put_batch_header(log, fast, request, size) if size > HEADER_SIZE else 0
+    if request.kind == kinds.COMPRESSED:
+        return put_header(bytes_at(fast.out), 0, request.size, words_at(fast.row), 1, 0)
     if request.kind == kinds.BUILT:
         return _place_built(log, fast, request)
     return validated_size(log, fast, request) if request.kind == kinds.BATCH else 0
@@ -177,6 +180,8 @@ def append_request(log: Any, fast: Any, request: Any, producers: Any, indexes: A
     ):
         return NOT_FOR_FAST_PATH
     size = _make_batch(log, fast, request, data)
+    if request.kind == kinds.TO_COMPRESS and size != 0:
+        return kinds.COMPRESSION_IS_DUE
     if size == 0 or not _has_segment_room(log, fast, request, indexes, size) or not _is_stable_known(log, producers):
         return NOT_FOR_FAST_PATH
     row = words_at(fast.row)

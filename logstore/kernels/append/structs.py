@@ -11,12 +11,15 @@ RECORDS = 0  # joined values, keys and headers, and columns of their sizes
 BATCH = 1  # a batch without offsets, as a producer or a coordinator sends it
 BUILT = 2  # a batch that logstore built for the log's end: only its offset may be wrong
 MARKER = 3  # a transaction marker: its record, and the numbers in it
+TO_COMPRESS = 4  # as RECORDS, to be built and then compressed
+COMPRESSED = 5  # the same records, compressed behind the room of a header
 
 # Status of the kernels.
 NOT_FOR_FAST_PATH = 0  # nothing has changed: the slow path appends
 APPENDED = 1
 FLUSH_IS_DUE = 2  # appended, and `flush.messages` records are not flushed
 UNFINISHED = 3  # the system wrote a part; the state changes in `finish_append`
+COMPRESSION_IS_DUE = 4  # nothing has changed: the batch is built, uncompressed
 
 
 @struct

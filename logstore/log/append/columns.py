@@ -1,19 +1,19 @@
-"""Requests made of columns: batches as a producer builds them, the fast way in for many records.
+"""Requests made of batches that are built here: columns, the fast way in for many records, and compressed records.
 
-The batches are built with their final offsets, so nothing is copied, read or checked twice. The bytes are those that a
-leader writes for a producer with this `batch.size`.
+The batches are built with their final offsets and compressed once, with the codec of the topic, so nothing is copied,
+decompressed, read or checked twice. The bytes are those that a leader writes for a producer with this `batch.size`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ...columns.batch_fields import BatchFieldArguments, SentFieldArguments
+from ...columns.batch_fields import BatchFieldArguments, BatchFields, SentFieldArguments
 from ...columns.batch_table import BatchTable, ByteArray, Int64Array
-from ...columns.record_building import BuiltBatches, build_batches, build_batches_in_turn
+from ...columns.record_building import BuiltBatches, build, build_batches, build_batches_in_turn
 from ...columns.record_columns import RecordColumns
 from ...errors import RecordTooLargeError
 from ...folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
@@ -25,12 +25,10 @@ from ...layout.batch import BASE_OFFSET, NO_TIMESTAMP
 from ...model import Codec, TimestampType
 from ..state import LogState
 from .analyze import analyze
+from .kernel_request import KernelRequest
 from .request import AppendInfo
 from .rules import ValidationRules
 from .validate import Validated, validate
-
-if TYPE_CHECKING:
-    from .fast import FastPath
 
 COLUMNS_BATCH_SIZE = 1 << 20  # bytes
 
@@ -52,11 +50,11 @@ class BuiltRequest(NamedTuple):
     origin: AppendOrigin = AppendOrigin.CLIENT
     transaction_version: int = UNKNOWN_TRANSACTION_VERSION
 
-    def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
+    def write_to(self, request: KernelRequest, now_ms: int) -> bytes | None:
         """See `AppendRequest`."""
-        fast.put_built(self.data, self.row)
-        verification = fast.verification_of(self.row[fields.PRODUCER_ID], self.guard)
-        return b"" if fast.put(BUILT, now_ms, self.leader_epoch, self.origin, verification) else None
+        request.put_built(self.data, self.row)
+        verification = request.verification_of(self.row[fields.PRODUCER_ID], self.guard)
+        return b"" if request.put(BUILT, now_ms, self.leader_epoch, self.origin, verification) else None
 
     def numbered(self, state: LogState, now_ms: int) -> Validated | None:
         """See `AppendRequest`; the offset differs from the built one if earlier batches were duplicates."""
@@ -82,11 +80,41 @@ def column_requests(
     if not len(columns):
         return
     now_ms, rules = state.host.now_ms(), state.rules
-    is_log_append_time = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
-    log_append_time = now_ms if is_log_append_time else NO_TIMESTAMP
+    arguments = _header_fields(state, now_ms, leader_epoch, sent)
+    batch_size = min(batch_size, rules.max_message_bytes, rules.segment_size_max)
+    stamped = columns.stamped(now_ms)
+    if not _are_records_welcome(columns, rules, now_ms):
+        as_sent = build_batches(stamped, batch_size=batch_size, **_as_sent(arguments))
+        _refuse(as_sent, leader_epoch, rules, now_ms)
+    for built in _built(stamped, batch_size, arguments, rules, lambda: state.active.size):
+        for row in range(len(built.table)):
+            batch = _batch(built.data, built.table, row)
+            yield BuiltRequest(batch, built.table.matrix[:, row], arguments["log_append_time"], leader_epoch, guard)
+
+
+def built_request(
+    state: LogState,
+    columns: RecordColumns,
+    now_ms: int,
+    leader_epoch: int,
+    guard: VerificationGuard | None,
+    sent: SentFieldArguments,
+) -> BuiltRequest:
+    """Return all rows, at least one, as one batch for the log's end; raises as `PartitionLog.append_records`."""
+    rules, arguments = state.rules, _header_fields(state, now_ms, leader_epoch, sent)
+    if not _are_records_welcome(columns, rules, now_ms):
+        _refuse(build(columns, BatchFields(**_as_sent(arguments))), leader_epoch, rules, now_ms)
+    built = build(columns, BatchFields(**arguments))
+    _require_sizes(built.table.size, rules)
+    return BuiltRequest(built.data, built.table.matrix[:, 0], arguments["log_append_time"], leader_epoch, guard)
+
+
+def _header_fields(state: LogState, now_ms: int, leader_epoch: int, sent: SentFieldArguments) -> BatchFieldArguments:
+    """Return the header fields of a batch for the log's end, as the topic stores it."""
+    rules = state.rules
     codec, level = sent.get("codec", Codec.NONE), sent.get("level")
     target = rules.target_codec(codec)
-    arguments: BatchFieldArguments = {
+    return {
         **sent,
         "is_control": False,
         "delete_horizon_ms": None,
@@ -94,17 +122,19 @@ def column_requests(
         "codec": target,
         "level": rules.level(target) if level is None or target is not codec else level,
         "timestamp_type": rules.timestamp_type,
-        "log_append_time": log_append_time,
+        "log_append_time": now_ms if rules.timestamp_type is TimestampType.LOG_APPEND_TIME else NO_TIMESTAMP,
         "partition_leader_epoch": leader_epoch,
     }
-    batch_size = min(batch_size, rules.max_message_bytes, rules.segment_size_max)
-    stamped = columns.stamped(now_ms)
-    if not _are_records_welcome(columns, rules, now_ms):
-        _refuse(stamped, batch_size, arguments, rules, now_ms)
-    for built in _built(stamped, batch_size, arguments, rules, lambda: state.active.size):
-        for row in range(len(built.table)):
-            batch = _batch(built.data, built.table, row)
-            yield BuiltRequest(batch, built.table.matrix[:, row], log_append_time, leader_epoch, guard)
+
+
+def _as_sent(arguments: BatchFieldArguments) -> BatchFieldArguments:
+    """Return the header fields as a client would send them."""
+    return {
+        **arguments,
+        "base_offset": 0,
+        "timestamp_type": TimestampType.CREATE_TIME,
+        "log_append_time": NO_TIMESTAMP,
+    }
 
 
 def _built(
@@ -161,19 +191,9 @@ def _are_records_welcome(columns: RecordColumns, rules: ValidationRules, now_ms:
     return all(is_timestamp_in_range(int(time), now_ms, *limits) for time in (times.min(), times.max()))
 
 
-def _refuse(
-    columns: RecordColumns, batch_size: int, arguments: BatchFieldArguments, rules: ValidationRules, now_ms: int
-) -> None:
-    """Validate the batches as a leader does, to raise the error of the first refused record."""
-    sent: BatchFieldArguments = {
-        **arguments,
-        "base_offset": 0,
-        "timestamp_type": TimestampType.CREATE_TIME,
-        "log_append_time": NO_TIMESTAMP,
-    }
-    built = build_batches(columns, batch_size=batch_size, **sent)
+def _refuse(built: BuiltBatches, leader_epoch: int, rules: ValidationRules, now_ms: int) -> None:
+    """Validate batches as a leader does when a client sends them, to raise the error of the first refused record."""
     _require_sizes(built.table.size, rules)
-    leader_epoch = arguments["partition_leader_epoch"]
     for row in range(len(built.table)):
         batch = _batch(built.data, built.table, row)
         batch[BASE_OFFSET : BASE_OFFSET + 8] = 0

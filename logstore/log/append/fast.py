@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import struct
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ...columns.batch_table import ByteArray, Int64Array
 from ...folds.producer_update import NO_LOWEST_SEQUENCE
-from ...folds.verification import VerificationGuard
 from ...kernels.append import structs as kinds
 from ...kernels.append.steps import append_request, finish_append
 from ...kernels.append.structs import FastPathStruct, RequestStruct
@@ -23,19 +21,18 @@ from ...kernels.append.validation import ROW_COUNT
 from ...kernels.decode import records as decode
 from ...kernels.fold.indexes import IndexStruct
 from ...kernels.scan import batches as fields
-from ...model import Codec, TimestampType
+from ...model import TimestampType
 from ..failure import APPEND_FAILURE_TEXT
 from ..maintain.flush import flush
 from ..state import LogState
-from .records import RequestColumns
+from .kernel_request import KernelRequest
+from .records import RecordsRequest
 from .request import AppendInfo, AppendRequest
 
 _OUT_SIZE_MAX = 1 << 21  # bytes; a larger batch takes the slow path
 _ENTRY_ROOM = 1024  # free index entries after each `_bind`; when they are used up the kernel asks for another
-_CALL = struct.Struct("=8q")  # the first fields of `RequestStruct`
 _ANSWER = struct.Struct("=6q?")
 _ANSWER_POSITION = RequestStruct.first_offset.offset  # type: ignore[attr-defined]
-_NO_BYTES = np.zeros(1, np.uint8)
 _info = partial(tuple.__new__, AppendInfo)  # takes a tuple of the fields: half the time of calling `AppendInfo`
 
 
@@ -45,31 +42,16 @@ class FastPath:
     Attributes:
         struct: `LogState.fast`, which the kernel reads; filled by `_bind`, void after `LogState.invalidate`.
         request: the request that the kernel reads.
-        columns: columns of the records in it.
-        out: uint8[out_size], where the kernel builds a batch.
-        row: int64[scan.COLUMN_COUNT, 1], the header fields of that batch.
-        stores_uncompressed: the topic stores records uncompressed.
-        log_struct, states: offsets of the log; its producers' verification.
-        unverified: (is_verified, lowest sequence, supports_epoch_bump) for a producer that is not being verified.
     """
 
     def __init__(self, state: LogState) -> None:
-        self._state = state
-        self.struct, self.request = state.fast, RequestStruct()
-        self.columns = RequestColumns()
-        self.out: ByteArray = np.empty(0, np.uint8)
-        self.out_size = 0
-        self.row = np.zeros((fields.COLUMN_COUNT, 1), np.int64)
+        self._state, self._log_struct = state, state.struct
+        self.struct, self.request = state.fast, KernelRequest(state)
         self._arrays = {
-            "row": self.row,
+            "row": self.request.row,
             "decode_state": np.zeros(decode.STATE_COUNT, np.int64),
             "decoded": np.zeros((decode.COLUMN_COUNT, ROW_COUNT), np.int64),
         }
-        self.stores_uncompressed = False
-        self._holds_arrays = False
-        self._known_columns: Int64Array | None = None
-        self.unverified = 0, NO_LOWEST_SEQUENCE, 0
-        self.log_struct, self.states = state.struct, state.producers.state.verification
         self._bound_indexes: IndexStruct | None = None
 
     def try_append(self, request: AppendRequest) -> AppendInfo | None:
@@ -81,83 +63,40 @@ class FastPath:
         now_ms = self._state.host.now_ms()  # first: a clock that the caller passed may change the log
         if not self.struct.is_bound and not self._bind():
             return None
-        data = request.fill(self, now_ms)
+        data = request.write_to(self.request, now_ms)
         if data is None:
             return None
         status = self._run(data)
+        if status == kinds.COMPRESSION_IS_DUE:
+            if not cast("RecordsRequest", request).compress(self.request):
+                return None
+            status = self._run(b"")
         if status == kinds.UNFINISHED:
             status = self._finish()
-        if self._holds_arrays:
-            self._let_go()
+        self.request.release()
         if status == kinds.NOT_FOR_FAST_PATH:
             return None
-        info: AppendInfo = _info(_ANSWER.unpack_from(self.request, _ANSWER_POSITION))
-        if len(self.states):
+        info: AppendInfo = _info(_ANSWER.unpack_from(self.request.struct, _ANSWER_POSITION))
+        states = self._state.producers.state.verification
+        if len(states):
             # a guard is used up by one append; if an interrupt comes before this line, `verification_of` notices
-            row = self.row[:, 0]
-            self.states.accepted(
-                int(row[fields.PRODUCER_ID]), int(row[fields.PRODUCER_EPOCH]), int(row[fields.ATTRIBUTES])
-            )
+            row = self.request.row[:, 0]
+            states.accepted(int(row[fields.PRODUCER_ID]), int(row[fields.PRODUCER_EPOCH]), int(row[fields.ATTRIBUTES]))
         if status == kinds.FLUSH_IS_DUE:
             with self._state.failure.poisoned_by(APPEND_FAILURE_TEXT):
                 flush(self._state)
         return info
 
-    def put(self, kind: int, now_ms: int, leader_epoch: int, origin: int, verification: tuple[int, int, int]) -> bool:
-        """Write the first fields of a request; return False if a number does not fit. Exact ints only."""
-        try:
-            _CALL.pack_into(
-                self.request, 0, kind, self.log_struct.log_end_offset, now_ms, leader_epoch, origin, *verification
-            )
-        except struct.error:
-            return False
-        return True
-
-    def put_columns(self) -> None:
-        """Point the kernel to the columns of records, if their memory was replaced."""
-        if self.columns.memory is not self._known_columns:
-            self.request.columns = self._known_columns = self.columns.memory
-
-    def put_built(self, batch: ByteArray, row: Int64Array) -> None:
-        """Point the kernel to a batch that is built already, uint8, writable, and its fields."""
-        self._holds_arrays = True
-        self.request.built, self.request.size = batch, batch.size
-        self.row[:, 0] = row
-
-    def put_decompressed(self, records: ByteArray | None) -> None:
-        """Point the kernel to the decompressed records of a batch; None if it is not compressed."""
-        self.request.records_size = 0
-        if records is not None:
-            self._holds_arrays = True
-            self.request.records = records
-            self.request.records_size = records.size
-
-    def _let_go(self) -> None:
-        """Drop the references to the caller's memory."""
-        self.request.built = self.request.records = _NO_BYTES
-        self._holds_arrays = False
-
-    def keeps_codec(self, codec: int) -> bool:
-        """Return whether a batch of this codec is stored as it comes."""
-        return self.struct.codec in (-1, codec)
-
-    def verification_of(self, producer_id: int, guard: VerificationGuard | None) -> tuple[int, int, int]:
-        """Return a producer's verification in the form of `unverified`, which stands for none."""
-        entry = self._state.producers.state.verification_of(int(producer_id)) if len(self.states) else None
-        if entry is None:
-            return self.unverified
-        return entry.guard is guard or bool(self.unverified[0]), entry.lowest_sequence, entry.supports_epoch_bump
-
     def _finish(self) -> int:
         """Write the rest of a batch after a short write, and count it, or poison the log. Return the status."""
-        state, request = self._state, self.request
+        state, request = self._state, self.request.struct
         try:
-            batch = request.built if request.kind == kinds.BUILT else self.out
-            rest = batch[request.written_size : self.log_struct.unfinished_size]
+            batch = request.built if request.kind == kinds.BUILT else self.request.out
+            rest = batch[request.written_size : self._log_struct.unfinished_size]
             state.directory.seam.finish_write(self.struct.descriptor, rest.data)
             return self._finish_run()
         except BaseException as error:
-            if self.log_struct.unfinished_size:
+            if self._log_struct.unfinished_size:
                 state.failure.leave(APPEND_FAILURE_TEXT, error)
             raise
 
@@ -165,10 +104,10 @@ class FastPath:
         """Copy the state of the log into the struct; return False if it is not for the fast path."""
         state, bound, entries = self._state, self.struct, self._state.epochs.entries
         # a refused batch may have left an epoch that begins behind the log's end
-        if not state.failure.is_writable or not entries or entries[-1][1] > self.log_struct.log_end_offset:
+        if not state.failure.is_writable or not entries or entries[-1][1] > self._log_struct.log_end_offset:
             return False
         bound.leader_epoch = entries[-1][0]
-        self.unverified = not state.producers.state.requires_verification, NO_LOWEST_SEQUENCE, 0
+        self.request.unverified = not state.producers.state.requires_verification, NO_LOWEST_SEQUENCE, 0
         self._bind_topic()
         self._bind_segment()
         # last: an interrupt before this line leaves the struct unbound
@@ -176,8 +115,8 @@ class FastPath:
         return True
 
     def _bind_topic(self) -> None:
-        rules, bound = self._state.rules, self.struct
-        self.stores_uncompressed = rules.target_codec(Codec.NONE) is Codec.NONE
+        rules, bound, request = self._state.rules, self.struct, self.request
+        request.rules = rules
         bound.batch_size_max = rules.max_message_bytes
         bound.codec = -1 if rules.codec is None else rules.codec
         bound.needs_keys = rules.is_compacted
@@ -186,10 +125,10 @@ class FastPath:
         bound.timestamp_after_max_ms = rules.timestamp_after_max_ms
         bound.flush_message_count = self._state.flush_message_count
         size = min(rules.max_message_bytes, _OUT_SIZE_MAX)
-        if size != self.out_size:
-            self.out = np.empty(size, np.uint8)  # memory once it is written to
-            self.out_size = bound.out_size = size
-        _set(bound, "out", self.out)
+        if size != request.out_size:
+            request.out = np.empty(size, np.uint8)  # memory once it is written to
+            request.out_size = bound.out_size = size
+        _set(bound, "out", request.out)
         for name, array in self._arrays.items():
             _set(bound, name, array)
 
@@ -204,7 +143,7 @@ class FastPath:
         active.indexes.reserve(_ENTRY_ROOM)
         if self._bound_indexes is not active.indexes.struct:
             producers, indexes = self._state.producers.state.buffers.struct, active.indexes.struct
-            structs = self.log_struct, self.struct, self.request, producers, indexes
+            structs = self._log_struct, self.struct, self.request.struct, producers, indexes
             self._run, self._finish_run = append_request.bound(*structs).run, finish_append.bound(*structs).run
             self._bound_indexes = indexes  # last: an interrupt leaves kernels that are bound again
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -28,10 +28,8 @@ from ...layout.marker import marker_record
 from ...model import Codec, ControlRecordType
 from ..state import LogState
 from .analyze import NUMBERING, analyze, require_continuation
+from .kernel_request import KernelRequest
 from .validate import Validated, validate
-
-if TYPE_CHECKING:
-    from .fast import FastPath
 
 _EPOCH_MAX = (1 << 15) - 1
 _COORDINATOR_EPOCH_MAX = (1 << 31) - 1
@@ -75,7 +73,7 @@ class AppendRequest(Protocol):
     def transaction_version(self) -> int:
         """The transaction version of a marker, 0 to 2."""
 
-    def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
+    def write_to(self, request: KernelRequest, now_ms: int) -> bytes | None:
         """Write the request into the kernel's struct; return the bytes of RECORDS or of a MARKER, b"" for other kinds.
 
         Return None if the fast path cannot take it. No code of the caller runs in here.
@@ -102,30 +100,29 @@ class BatchRequest(NamedTuple):
     guard: VerificationGuard | None = None
     transaction_version: int = UNKNOWN_TRANSACTION_VERSION
 
-    def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
+    def write_to(self, request: KernelRequest, now_ms: int) -> bytes | None:
         """See `AppendRequest`."""
         size = self.data.size
-        if size > fast.out_size or size < HEADER_SIZE or self.origin not in NUMBERING:
+        if size > request.out_size or size < HEADER_SIZE or self.origin not in NUMBERING:
             return None
-        batch = fast.out
+        batch = request.out
         # a copy: the kernel stamps offset and epoch into it, and the caller's bytes must stay
         batch[:size] = self.data
         codec = int(batch[ATTRIBUTES + 1]) & CODEC_MASK
-        fast.put_decompressed(None)
+        request.put_decompressed(None)
         if codec:
-            if codec > Codec.ZSTD or not fast.keeps_codec(codec):
+            if codec > Codec.ZSTD or request.rules.target_codec(Codec(codec)) != codec:
                 return None
             stream = decompress(Codec(codec), batch[HEADER_SIZE:size].data, MAGIC_V2, DECOMPRESSED_SIZE_MAX)
             # the slow path words the error
             if stream.error is not None:
                 return None
-            fast.put_decompressed(stream.data)
+            request.put_decompressed(stream.data)
         producer_id = int.from_bytes(batch[PRODUCER_ID : PRODUCER_ID + 8].tobytes(), "big", signed=True)
-        verification = fast.verification_of(producer_id, self.guard)
-        request = fast.request
-        if not fast.put(kinds.BATCH, now_ms, self.leader_epoch, self.origin, verification):
+        verification = request.verification_of(producer_id, self.guard)
+        if not request.put(kinds.BATCH, now_ms, self.leader_epoch, self.origin, verification):
             return None
-        request.size, request.transaction_version = size, self.transaction_version
+        request.struct.size, request.struct.transaction_version = size, self.transaction_version
         return b""
 
     def numbered(self, state: LogState, now_ms: int) -> Validated | None:
@@ -176,7 +173,7 @@ class MarkerRequest(NamedTuple):
     def _type(self) -> ControlRecordType:
         return ControlRecordType.COMMIT if self.is_commit else ControlRecordType.ABORT
 
-    def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
+    def write_to(self, request: KernelRequest, now_ms: int) -> bytes | None:
         """See `AppendRequest`."""
         if self.producer_id < 0 or not 0 <= self.producer_epoch <= _EPOCH_MAX:
             return None
@@ -184,17 +181,17 @@ class MarkerRequest(NamedTuple):
             return None
         if not 0 <= self.transaction_version <= _VERSION_MAX:
             return None
-        verification = fast.verification_of(self.producer_id, None)
-        if not fast.put(kinds.MARKER, now_ms, self.leader_epoch, self.origin, verification):
+        verification = request.verification_of(self.producer_id, None)
+        if not request.put(kinds.MARKER, now_ms, self.leader_epoch, self.origin, verification):
             return None
-        request = fast.request
-        request.record_count, request.base_sequence = 1, NO_SEQUENCE
-        request.producer_id, request.producer_epoch = self.producer_id, self.producer_epoch
-        request.attributes = TRANSACTIONAL_FLAG | CONTROL_FLAG
-        request.transaction_version, request.coordinator_epoch = self.transaction_version, self.coordinator_epoch
-        request.marker_type = self._type
+        struct = request.struct
+        struct.record_count, struct.base_sequence = 1, NO_SEQUENCE
+        struct.producer_id, struct.producer_epoch = self.producer_id, self.producer_epoch
+        struct.attributes = TRANSACTIONAL_FLAG | CONTROL_FLAG
+        struct.transaction_version, struct.coordinator_epoch = self.transaction_version, self.coordinator_epoch
+        struct.marker_type = self._type
         record = marker_record(self._type, self.coordinator_epoch)
-        request.data_size = len(record)
+        struct.data_size = len(record)
         return record
 
     def numbered(self, state: LogState, now_ms: int) -> Validated | None:

@@ -11,13 +11,13 @@ from ..state import LogState
 
 
 def require_going_on(state: LogState) -> None:
-    """Raise LogCleaningAbortedError if the log is about to be closed."""
-    if state.is_cleaning_stopped:
+    """Raise LogCleaningAbortedError if the log is about to be closed or to be opened again."""
+    if state.is_cleaning_stopped or state.failure.is_cut_off:
+        use = "closed" if state.is_cleaning_stopped else "opened again, as a change was cut off"
         raise LogCleaningAbortedError(
-            f"Log {state.topic_partition} is about to be closed",
+            f"Log {state.topic_partition} is about to be {use}",
             path=state.directory.path,
             expected="a log that stays open",
-            found="a store that closes",
             advice="clean it again when it is open",
         )
 

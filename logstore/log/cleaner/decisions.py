@@ -13,6 +13,7 @@ from ...kernels.fold import producer_entries as fields
 from ...kernels.scan import batches as scan
 from ...layout.batch import DELETE_HORIZON_FLAG, MAGIC_V2, NO_PRODUCER_ID
 from ..state import LogState
+from .aborting import require_going_on
 from .offset_map import OffsetMap
 
 
@@ -44,6 +45,7 @@ class ActiveProducers:
 
     def __init__(self, state: LogState) -> None:
         with state.lock:
+            require_going_on(state)
             entries = state.producers.state.buffers.entries
             # copies: appends go on changing the entries
             batches, has_batch = newest_batches(entries)

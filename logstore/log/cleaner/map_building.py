@@ -33,6 +33,7 @@ def build_offset_map(
     """
     transactions = CleanedTransactions()
     with state.lock:
+        require_going_on(state)
         segments = segments_between(state, start_offset, end_offset)
         transactions.add_aborted(aborted_transactions(state, start_offset, end_offset))
     with reading(state, segments):

@@ -9,6 +9,7 @@ from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...layout import offset_index, time_index
 from ..segment.log_segment import LogSegment
 from ..state import LogState
+from .aborting import require_going_on
 from .choice import Cleanable, segments_between
 from .cleaned_files import discard_cleaned_files
 from .decisions import ActiveProducers, Round
@@ -44,6 +45,7 @@ def clean(state: LogState, chosen: Cleanable, now_ms: int, *, buffer_size: int =
 
 def _clean(state: LogState, chosen: Cleanable, now_ms: int, buffer_size: int) -> int:
     with state.lock:
+        require_going_on(state)
         state.failure.require_writable()  # a swap that was cut off must not be touched: the next load finishes it
         discard_cleaned_files(state.directory)
         clean_segments = segments_between(state, 0, chosen.first_dirty_offset)
@@ -66,6 +68,7 @@ def _clean(state: LogState, chosen: Cleanable, now_ms: int, buffer_size: int) ->
     )
     end_offset = offset_map.latest_offset + 1
     with state.lock:
+        require_going_on(state)
         groups = group_segments(
             segments_between(state, 0, end_offset),
             size_max=segment_size_max(state.config),

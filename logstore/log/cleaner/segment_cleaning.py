@@ -84,18 +84,20 @@ class SegmentCleaning:
 
     def _replace(self, cleaned: CleanedFiles, group: Sequence[LogSegment]) -> None:
         state = self._state
-        with state.lock, state.failure.poisoned_by("Error while replacing segments of"):
+        with state.lock:
             # checked under the lock that the swap holds too: retention cannot come between
             try:
                 require_unchanged(state, group)
             except LogCleaningAbortedError:
                 cleaned.discard()
                 raise
-            replace_segments(state, cleaned.base_offset, group, self._round.now_ms)
+            with state.failure.poisoned_by("Error while replacing segments of"):
+                replace_segments(state, cleaned.base_offset, group, self._round.now_ms)
 
     def _split(self, segment: LogSegment) -> None:
         state = self._state
-        with state.lock, state.failure.poisoned_by("Error while splitting a segment of"):
+        with state.lock:
             require_unchanged(state, [segment])
-            if not split_overflowed_segment(state.segments, segment, state.config):
-                delete_snapshots(state, [segment], self._round.now_ms)
+            with state.failure.poisoned_by("Error while splitting a segment of"):
+                if not split_overflowed_segment(state.segments, segment, state.config):
+                    delete_snapshots(state, [segment], self._round.now_ms)

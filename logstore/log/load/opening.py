@@ -87,13 +87,10 @@ class PlannedLog:
         flush_later: Later | None = None,
     ) -> PartitionLog:
         """Recover the partition as planned, and open it for appends; arguments and errors as of `open_log`."""
-        host = LogHost(now_ms, draw_below, flush_later, requires_verification)
         self.require_accepted()
         self._loader.apply()
-        state = self._loader.state
-        state.topic_id = self._topic_id
-        _open_for_appends(state, host, is_new=self._loader.has_made_segment)
-        return PartitionLog(state)
+        host = LogHost(now_ms, draw_below, flush_later, requires_verification)
+        return PartitionLog(_running(self._loader, host, self._topic_id), _opened_again)
 
 
 def open_log(
@@ -168,16 +165,33 @@ def _write_topic_id(directory: WritableFolder, topic_id: str, reason: str) -> No
     directory.replace(partition_metadata.FILE_NAME, data, reason, temporary_suffix=CHECKPOINT_TEMPORARY_SUFFIX)
 
 
-def _open_for_appends(state: LogState, host: LogHost, *, is_new: bool) -> None:
-    """Open the last segment of a loaded log; a new one is preallocated."""
-    state.host, state.last_flush_ms = host, host.now_ms()
+def _opened_again(old: LogState) -> LogState:
+    """Load a log whose state was put aside, as after a crash of the process: what was written is in its files."""
+    settings = LoadSettings(
+        was_clean=False,
+        recovery_point=old.recovery_point,
+        log_start_offset=old.log_start_offset if old.remote_start_offset is None else old.remote_start_offset,
+        now_ms=old.host.now_ms(),
+        config=old.config,
+        accepts_loss=False,
+    )
+    directory = WritableFolder(old.directory.path, old.directory.seam, old.config[KAFKA_VERSION])
+    loader = LogLoader(directory, old.topic_partition, settings, opens_for_appends=True)
+    loader.load()
+    return _running(loader, old.host, old.topic_id)
+
+
+def _running(loader: LogLoader, host: LogHost, topic_id: str | None) -> LogState:
+    """Open the last segment of a loaded log for appends; a new one is preallocated."""
+    state = loader.state
+    state.topic_id, state.host, state.last_flush_ms = topic_id, host, host.now_ms()
     state.producers.state.requires_verification = host.requires_verification
     for segment in state.segments:
         segment.created_ms, segment.roll_jitter_ms = state.last_flush_ms, state.draw_roll_jitter_ms()
     last = state.segments.last
     assert last is not None
     active = ActiveSegment.resume(last, state.config, state.struct)
-    if is_new:
+    if loader.has_made_segment:
         active.preallocate(state.config)
     state.activate(active)
     state.follow_end()
@@ -186,3 +200,4 @@ def _open_for_appends(state: LogState, host: LogHost, *, is_new: bool) -> None:
             "Records of %s from offset %d to %d are in remote storage: a broker with tiered storage reads them",
             *(state.topic_partition, state.remote_start_offset, state.log_start_offset - 1),
         )
+    return state

@@ -117,7 +117,6 @@ def close(state: LogState) -> None:
     failure = state.failure
     if failure.is_closed:
         return
-    failure.settle()
     state.invalidate()
     if failure.error is None:
         with failure.poisoned_by(FAILURE_TEXT):

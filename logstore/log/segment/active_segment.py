@@ -164,7 +164,7 @@ class ActiveSegment(LogSegment):
         try:
             segment_indexes.step(self.indexes, table, 0, count)
             self.space.extend(self.size, data.size)
-            # before the write: an interrupt inside it must leave a log that takes no more appends
+            # before the write: an interrupt inside it puts the state aside
             self._struct.unfinished_size = data.size
             self.directory.seam.write(self.descriptor, data.data)
         except BaseException:

@@ -290,7 +290,7 @@ def test_a_roll_below_the_active_segment_is_refused(open_log: Open) -> None:
     assert open_log().append_as_leader(batch()).first_offset == 10
 
 
-def test_an_interrupted_append_ends_the_writing(open_log: Open) -> None:
+def test_a_log_whose_append_was_interrupted_is_opened_again(open_log: Open) -> None:
     class Interrupted(UnsyncedSeam):
         is_interrupted = False
 
@@ -306,12 +306,36 @@ def test_an_interrupted_append_ends_the_writing(open_log: Open) -> None:
     with pytest.raises(KeyboardInterrupt):
         log.append_as_leader(batch())
     seam.is_interrupted = False
+    put_aside = log.state
+    assert log.append_as_leader(batch()).first_offset == 2  # behind the interrupted batch, whose bytes were all written
+    assert log.state is not put_aside
+    assert put_aside.active.descriptor == -1
+    log.close()
+    assert log.is_closed_in_order
+
+
+def test_a_log_that_cannot_be_opened_again_takes_no_more_changes(open_log: Open) -> None:
+    class Failing(UnsyncedSeam):
+        fails = False
+
+        def open_at(self, path: str, position: int) -> int:
+            if self.fails:
+                raise DataDirectoryError("Input/output error", path=path)
+            return super().open_at(path, position)
+
+    seam = Failing()
+    log = open_log(seam=seam)
+    log.append_as_leader(batch())
+    log.state.failure.is_cut_off = seam.fails = True
+    with pytest.raises(KafkaStorageError, match="opening again"):
+        log.append_as_leader(batch())
+    seam.fails = False
     with pytest.raises(KafkaStorageError, match="already offline"):
         log.append_as_leader(batch())
-    assert log.log_end_offset == 1
-    assert log.state.failure.error is not None
-    assert log.state.failure.error.found == "KeyboardInterrupt"
-    assert str(log.state.failure.error.advice).startswith("open the log anew")  # the disk is not at fault
+    assert log.view().bounds.log_end_offset == 1  # what was acknowledged can be read
+    log.close()
+    assert not log.is_closed_in_order
+    assert open_log(was_clean=False).log_end_offset == 1
 
 
 def test_a_wrong_call_does_not_end_the_writing(open_log: Open) -> None:

@@ -14,7 +14,7 @@ import pytest
 from logstore.columns.record_building import build_batch
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.disk.seam import Seam
-from logstore.errors import InvalidTxnStateError, KafkaStorageError
+from logstore.errors import InvalidTxnStateError
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.support.encoder import SOME_TIME
@@ -91,19 +91,13 @@ def test_an_append_may_be_interrupted_at_any_line(kind: str, state: str, seam: t
             log.roll()
         was_interrupted = interrupted_at(line_count, partial(append, log, b"interrupted", 3))
         assert log.state.struct.log_end_offset in (3, 4)
-        if log.is_writable:
-            again = append(log, b"interrupted", 3)
-            assert again.last_offset in (3, 4)
-            for number in range(4, 7):
-                told[append(log, b"b%d" % number, number).first_offset] = b"b%d" % number
-            assert log.high_watermark == log.log_end_offset
-        else:
-            with pytest.raises(KafkaStorageError, match="already offline"):
-                append(log, b"late", 4)
-        was_writable = log.is_writable
+        assert append(log, b"interrupted", 3).last_offset in (3, 4)
+        for number in range(4, 7):
+            told[append(log, b"b%d" % number, number).first_offset] = b"b%d" % number
+        assert log.high_watermark == log.log_end_offset
         assert told.items() <= dict(numbered_values(log)).items(), line_count
         log.close()
-        log = opened(path, was_clean=was_writable)
+        log = opened(path)
         records = numbered_values(log)
         assert [offset for offset, _ in records] == list(range(log.log_end_offset)), line_count
         assert told.items() <= dict(records).items(), line_count
@@ -126,21 +120,17 @@ def test_a_marker_may_be_interrupted_at_any_line(is_commit: bool, tmp_path: Path
             log.append_end_transaction(7, 0, **end)
         verified(log, b"v", 2)
         was_interrupted = interrupted_at(line_count, partial(log.append_end_transaction, 7, 0, **end))
-        is_ended = log.log_end_offset == 6
-        if log.is_writable:
-            assert (log.first_unstable_offset is None) == is_ended
-            assert log.last_stable_offset == (6 if is_ended else 4)
-            log.append_end_transaction(7, 0, **end)
-            assert verified(log, b"v", 3).first_offset == log.last_stable_offset  # type: ignore[attr-defined]
-            log.append_end_transaction(7, 0, **end)
-            assert log.last_stable_offset == log.log_end_offset
-        was_writable = log.is_writable
+        is_ended = log.view().bounds.log_end_offset == 6
+        assert (log.first_unstable_offset is None) == is_ended
+        assert log.last_stable_offset == (6 if is_ended else 4)
+        log.append_end_transaction(7, 0, **end)
+        assert verified(log, b"v", 3).first_offset == log.last_stable_offset  # type: ignore[attr-defined]
+        log.append_end_transaction(7, 0, **end)
+        assert log.last_stable_offset == log.log_end_offset
         log.close()
-        log = opened(path, was_clean=was_writable)
-        if was_writable:
-            aborted = log.state.active.transaction_index.entry_count
-            assert aborted == (0 if is_commit else 4)
-            assert log.first_unstable_offset is None
+        log = opened(path)
+        assert log.state.active.transaction_index.entry_count == (0 if is_commit else 4)
+        assert log.first_unstable_offset is None
         log.close()
         line_count += 1 if is_commit else 4
     assert line_count > 10
@@ -162,17 +152,22 @@ def test_a_guard_that_an_interrupt_left_unused_is_used_up(tmp_path: Path) -> Non
     log.close()
 
 
-def test_bytes_that_nobody_counted_end_the_writing(tmp_path: Path) -> None:
+USES: list[Callable[[PartitionLog], object]] = [PartitionLog.roll, PartitionLog.flush, PartitionLog.view]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_bytes_that_nobody_counted_are_cut_by_the_next_use(
+    tmp_path: Path, use: Callable[[PartitionLog], object]
+) -> None:
     """As an interrupt leaves them behind a write that took a part, before anything can be done about it."""
     log = opened(tmp_path / "t-0")
     log.append_records([b"first"])
     os.write(log.state.active.descriptor, np.zeros(10, np.uint8).tobytes())
     log.state.struct.unfinished_size = 70
-    assert not log.is_writable
-    for change in (lambda: log.append_records([b"v"]), log.roll, log.flush):
-        with pytest.raises(KafkaStorageError, match="already offline"):
-            change()
+    assert log.is_writable
+    use(log)
+    assert log.append_records([b"second"]).first_offset == 1
     log.close()
-    log = opened(tmp_path / "t-0", was_clean=False)
-    assert numbered_values(log) == [(0, b"first")]
+    log = opened(tmp_path / "t-0")
+    assert numbered_values(log) == [(0, b"first"), (1, b"second")]
     log.close()

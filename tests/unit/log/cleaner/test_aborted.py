@@ -200,6 +200,25 @@ class Cleaning(UnsyncedSeam):
         self.calls.append("sync")
 
 
+def test_a_log_that_is_opened_again_is_not_cleaned_on(tmp_path: Path) -> None:
+    """The load waits for the pass, which aborts even if it waits for the lock that the load holds."""
+    log = six_groups(tmp_path)
+    old, users = log.state, []
+
+    def is_used_again() -> None:
+        old.failure.is_cut_off = True
+        users.append(threading.Thread(target=log.append_records, args=([b"new"], [b"k"])))
+        users[0].start()
+
+    at_file(log, SIX[2], is_used_again)
+    with pytest.raises(LogCleaningAbortedError, match="opened again"):
+        clean(log, CLEAN_TIME)
+    users[0].join()
+    assert (log.log_end_offset, log.state is old, has_left_overs(log)) == (14, False, False)
+    assert clean(log, CLEAN_TIME) == 12
+    log.close()
+
+
 def test_files_of_an_interrupted_cleaning_make_no_later_one_look_unfinished(tmp_path: Path) -> None:
     """A load deletes each `.swap` above a `.cleaned`, and the `.deleted` files that it was to replace."""
     seam = Cleaning()

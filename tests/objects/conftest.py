@@ -1,0 +1,39 @@
+"""An S3 server for these tests, with the golden directory `demo` in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from logstore.disk import objects
+from tests.support.golden import Golden
+from tests.support.judges import skip_without_judge
+from tests.support.object_store import Faults, ObjectStore, StoreUnavailableError, running_store
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[ObjectStore]:
+    try:
+        with running_store() as store:
+            yield store
+    except StoreUnavailableError as error:
+        skip_without_judge(str(error))
+
+
+@pytest.fixture
+def store(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+    """The server, whole, and the environment by which this process reads from it."""
+    server.faults = Faults()
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    objects.configure({"aws_region": "eu-central-1"})
+    objects.forget_all()
+    yield server
+    objects.configure({})
+
+
+@pytest.fixture(scope="session")
+def demo(server: ObjectStore, golden: Golden) -> str:
+    """The URL of a copy of the golden directory `demo`."""
+    return server.put_all(golden("demo"), "demo")
