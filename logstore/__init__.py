@@ -122,6 +122,7 @@ def open(
     *,
     read_only: Literal[False] = ...,
     cluster_id: str | None = ...,
+    kafka_version: str | None = ...,
     accept_loss: bool = ...,
     config: Mapping[str, Any] | None = ...,
     now_ms: Callable[[], int] = ...,
@@ -132,6 +133,7 @@ def open(
     *,
     read_only: bool = False,
     cluster_id: str | None = None,
+    kafka_version: str | None = None,
     accept_loss: bool = False,
     config: Mapping[str, Any] | None = None,
     now_ms: Callable[[], int] = _now_ms,
@@ -142,9 +144,10 @@ def open(
     Records older than `retention.ms` are deleted half a minute later, as by a broker; a logged warning says how many.
 
     Args:
-        path: of the directory; one of a broker 4.3.1 is taken over as it is.
+        path: of the directory; one of a broker up to 4.4 is taken over as it is.
         read_only: neither lock nor write: safe beside a live broker, see `store.read_only`.
         cluster_id: required cluster id, or the id to assign on creation; None accepts any.
+        kafka_version: `4.3`, the default, or `4.4`: whose levels a new directory gets; another keeps those it has.
         accept_loss: let the recovery remove batches that can be read, as a broker does: those behind damage, for one.
         config: broker configurations by Kafka's names, see `store.broker_config`.
         now_ms: the clock: milliseconds since 1970.
@@ -160,18 +163,35 @@ def open(
         from .client.read_only import ReadOnlyStore
         from .errors import UsageError
 
-        if accept_loss or (config, progress, cluster_id) != (None, None, None):
-            raise UsageError("A store that is read_only takes neither config, progress, cluster_id nor accept_loss")
+        if accept_loss or any(given is not None for given in (config, progress, cluster_id, kafka_version)):
+            raise UsageError("A store that is read_only takes the path and now_ms alone")
         return ReadOnlyStore(fspath(path), now_ms)
     from .client.store import open_store
     from .disk.seam import SEAM
 
     return open_store(
         fspath(path),
-        config=config or {},
+        config=_with_version(config or {}, kafka_version),
         now_ms=now_ms,
         progress=progress,
         seam=SEAM,
         cluster_id=cluster_id,
         accept_loss=accept_loss,
     )
+
+
+def _with_version(config: Mapping[str, Any], version: str | None) -> Mapping[str, Any]:
+    """Return the configuration with the version of Kafka; raises UsageError if it names another one."""
+    from .config.kafka_version import kafka_version
+    from .config.topic import KAFKA_VERSION
+    from .errors import UsageError
+
+    if version is None:
+        return config
+    if kafka_version(config.get(KAFKA_VERSION, version)) is not kafka_version(version):
+        raise UsageError(
+            f"kafka_version and the configuration {KAFKA_VERSION} differ",
+            expected=version,
+            found=config[KAFKA_VERSION],
+        )
+    return {**config, KAFKA_VERSION: version}

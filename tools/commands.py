@@ -34,6 +34,7 @@ COMMANDS = {
     "salvage": (MEND, "copy_commands.salvage", "Copy all good batches of a damaged partition."),
     "sample": (MOVE, "copy_commands.sample", "Copy some batches, redacted if asked for."),
     "import": (MOVE, "takeover_commands.import_", "Take over the data directory of a stopped broker."),
+    "features": (MOVE, "features_command", "Show levels of features, and raise them as kafka-features does."),
     "promote": (MOVE, "takeover_commands.promote", "Make a data directory one that a real broker starts with."),
 }
 

@@ -114,7 +114,7 @@ def import_(directory: str, yes: bool, dry_run: bool, form: str) -> int:
 @yes_option
 @dry_run_option
 def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str) -> int:
-    """Make a data directory one that an unmodified Kafka 4.3.1 starts with, and print the configuration to start it.
+    """Make a data directory one that an unmodified Kafka starts with, and print the configuration to start it.
 
     A directory that a store has closed is that already, and nothing is changed. One that was not closed in order is
     recovered: that removes batches that can be read too, those behind damage for one, which needs --yes. Partitions

@@ -99,6 +99,24 @@ class Store(ClosedInWith):
         """Return the finalized level of a feature, such as `transaction.version`; 0 if it is off."""
         return self.directory.feature(name)
 
+    def update_features(self, levels: Mapping[str, int], *, dry_run: bool = False) -> dict[str, int]:
+        """Raise levels of features, durably and for ever; an older Kafka may not start here any more.
+
+        A raised `transaction.version` is that of this process's producers from the next opening on.
+
+        Args:
+            levels: by feature, such as `{"metadata.version": 33}`; `default_levels` has those of a release.
+            dry_run: check the levels, and change nothing.
+
+        Returns:
+            The levels that were raised, or would be; those that the store has already are left out.
+
+        Raises:
+            InvalidUpdateVersionError: an unknown feature or level, or a lower one.
+            KafkaStorageError: the change could not be written.
+        """
+        return self.directory.update_features(levels, dry_run=dry_run)
+
     def create_topic(
         self, name: str, partitions: int | None = None, config: Mapping[str, Any] | None = None
     ) -> TopicDescription:

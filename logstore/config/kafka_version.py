@@ -3,8 +3,10 @@
 Files of every older version are read by the newest one's rules, which only add. A version is named where Kafka's own
 answer depends on it: what a tool prints of a file, what a log refuses, and what a new directory is given.
 
->>> V4_3.features["metadata.version"], V4_4.level_name(33), kafka_version("4.4") is NEWEST
+>>> V4_3.features["metadata.version"], level_name(33), kafka_version("4.4") is NEWEST
 ((7, 30), '4.4-IV2', True)
+>>> default_levels(level_of_release("4.0"))
+{'metadata.version': 25, 'group.version': 1, 'kraft.version': 1, 'transaction.version': 2}
 """
 
 from __future__ import annotations
@@ -15,10 +17,10 @@ from typing import Any, NamedTuple
 
 from ..errors import UsageError
 
+ELR_VERSION = "eligible.leader.replicas.version"
 METADATA_VERSION = "metadata.version"
-TRANSACTION_VERSION = "transaction.version"
-SHARE_VERSION = "share.version"
 RAFT_VERSION = "kraft.version"
+TRANSACTION_VERSION = "transaction.version"
 
 #: the names of the levels of `metadata.version`, from 7 on (`MetadataVersion`)
 _LEVEL_NAMES = (
@@ -28,6 +30,15 @@ _LEVEL_NAMES = (
     *("4.4-IV0", "4.4-IV1", "4.4-IV2"),
 )
 _LOWEST_LEVEL = 7
+#: feature to the levels of `metadata.version` from which on a new cluster has its level 1, 2, … (`Feature`)
+_DEFAULT_FROM = {
+    ELR_VERSION: (26,),
+    "group.version": (22,),
+    RAFT_VERSION: (21,),
+    "share.version": (28, 31),
+    "streams.version": (29,),
+    TRANSACTION_VERSION: (24, 24),
+}
 
 
 class KafkaVersion(NamedTuple):
@@ -36,7 +47,7 @@ class KafkaVersion(NamedTuple):
     Attributes:
         name: as users name it, `4.4`.
         release: whose answers were recorded, and what its tools say to `--version`.
-        features: each feature to its lowest and highest level.
+        highest_level: of `metadata.version`.
         bounds_messages: a message may have 10,000 tagged fields and arrays of 1,000,000 elements, and no more of either
             than bytes remain.
         names_transaction_states: the dump tool prints the names of transactions' states.
@@ -49,7 +60,7 @@ class KafkaVersion(NamedTuple):
 
     name: str
     release: str
-    features: Mapping[str, tuple[int, int]]
+    highest_level: int
     bounds_messages: bool
     names_transaction_states: bool
     transaction_index_version_size: int
@@ -66,18 +77,21 @@ class KafkaVersion(NamedTuple):
         return tuple(map(int, self.name.split(".")))
 
     @property
-    def highest_level(self) -> int:
-        """The highest level of `metadata.version`."""
-        return self.features[METADATA_VERSION][1]
+    def features(self) -> dict[str, tuple[int, int]]:
+        """Each feature to its lowest and highest level."""
+        highest = default_levels(self.highest_level)
+        return {name: (0, highest.get(name, 0)) for name in _DEFAULT_FROM} | {
+            METADATA_VERSION: (_LOWEST_LEVEL, self.highest_level)
+        }
+
+    def knows_levels(self, features: Mapping[str, int]) -> bool:
+        """Return whether this version knows all these levels of features."""
+        bounds = ((self.features.get(name, (0, 0)), level) for name, level in features.items())
+        return all(lowest <= level <= highest for (lowest, highest), level in bounds)
 
     def knows(self, since: str | None) -> bool:
         """Return whether this version has what came with the version named `since`; None was always there."""
         return since is None or tuple(map(int, since.split("."))) <= self.number
-
-    def level_name(self, level: int) -> str:
-        """Return the name of a level of `metadata.version`, or the number of an unknown one."""
-        place = level - _LOWEST_LEVEL
-        return _LEVEL_NAMES[place] if 0 <= place < len(_LEVEL_NAMES) else str(level)
 
     def words(self, message: str) -> str:
         """Return a message in the words of this version."""
@@ -89,20 +103,10 @@ class KafkaVersion(NamedTuple):
         return self.name
 
 
-_FEATURES_4_3 = {
-    "eligible.leader.replicas.version": (0, 1),
-    "group.version": (0, 1),
-    RAFT_VERSION: (0, 1),
-    METADATA_VERSION: (_LOWEST_LEVEL, 30),
-    SHARE_VERSION: (0, 1),
-    "streams.version": (0, 1),
-    TRANSACTION_VERSION: (0, 2),
-}
-
 V4_3 = KafkaVersion(
     name="4.3",
     release="4.3.1",
-    features=_FEATURES_4_3,
+    highest_level=30,
     bounds_messages=False,
     names_transaction_states=False,
     transaction_index_version_size=1,
@@ -120,7 +124,7 @@ V4_3 = KafkaVersion(
 V4_4 = KafkaVersion(
     name="4.4",
     release="4.4.0",
-    features={**_FEATURES_4_3, METADATA_VERSION: (_LOWEST_LEVEL, 33), SHARE_VERSION: (0, 2)},
+    highest_level=33,
     bounds_messages=True,
     names_transaction_states=True,
     transaction_index_version_size=2,
@@ -135,11 +139,34 @@ OF_NEW_STORES = V4_3
 
 def version_of_levels(features: Mapping[str, int]) -> KafkaVersion | None:
     """Return the oldest version that knows all these levels of features; None if no version does."""
-    for version in VERSIONS:
-        known = version.features
-        if all(known.get(name, (0, 0))[0] <= level <= known.get(name, (0, 0))[1] for name, level in features.items()):
-            return version
-    return None
+    return next((version for version in VERSIONS if version.knows_levels(features)), None)
+
+
+def default_levels(level: int) -> dict[str, int]:
+    """Return the levels above 0 of a new cluster with this level of `metadata.version`, which comes first."""
+    levels = {name: sum(level >= lowest for lowest in lowest_of) for name, lowest_of in _DEFAULT_FROM.items()}
+    return {METADATA_VERSION: level} | {name: of_feature for name, of_feature in levels.items() if of_feature}
+
+
+def level_name(level: int) -> str:
+    """Return the name of a level of `metadata.version`, such as `4.4-IV2`, or the number of an unknown level."""
+    place = level - _LOWEST_LEVEL
+    return _LEVEL_NAMES[place] if 0 <= place < len(_LEVEL_NAMES) else str(level)
+
+
+def level_of_release(release: str) -> int:
+    """Return the level of `metadata.version` of a name such as `4.4-IV2`, or of a release such as `4.4`, its highest.
+
+    Raises:
+        UsageError: no level has that name (`MetadataVersion.fromVersionString`).
+    """
+    of_release = [name for name in _LEVEL_NAMES if release in (name, name.partition("-")[0])]
+    if not of_release:
+        raise UsageError(
+            f"Unknown metadata.version '{release}'. Supported metadata.version are: {', '.join(_LEVEL_NAMES)}",
+            java_class="java.lang.IllegalArgumentException",
+        )
+    return _LOWEST_LEVEL + _LEVEL_NAMES.index(of_release[-1])
 
 
 def kafka_version(name: Any) -> KafkaVersion:

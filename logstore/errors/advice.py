@@ -12,6 +12,7 @@ ADVICE = {
     "InvalidPidMappingError": "the id expired (`transactional.id.expiration.ms`), or another producer has it",
     "InvalidProducerEpochError": "another producer has this `transactional.id`: run one instance for each id",
     "InvalidTimestampError": "see `record_errors`, and `message.timestamp.before.max.ms` and `.after.max.ms`",
+    "InvalidUpdateVersionError": "see `logstore features`: levels only rise, as far as this version knows them",
     "InvalidTopicError": "write to another topic: the name is not allowed, or the topic is internal",
     "InvalidTxnTimeoutError": "lower `transaction.timeout.ms`, or raise the store's `transaction.max.timeout.ms`",
     "OffsetMetadataTooLargeError": "shorten the text beside the offset",

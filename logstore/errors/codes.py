@@ -340,6 +340,13 @@ class ProducerFencedError(CoordinatorError, RuntimeError):
     recovery = Recovery.CLOSE
 
 
+class InvalidUpdateVersionError(CoordinatorError, ValueError):
+    """A level that a feature cannot have, or not any more (`InvalidUpdateVersionException`)."""
+
+    kafka_name, kafka_code = "INVALID_UPDATE_VERSION", 95
+    kafka_message = "The given update version was invalid."
+
+
 class InconsistentTopicIdError(LogstoreError, ValueError):
     """A partition's directory that belongs to another topic (`InconsistentTopicIdException`)."""
 

@@ -13,7 +13,6 @@ from ..topics.cluster_metadata import decode_value
 from ..topics.frames import DecodedValue
 
 BROKER_RESOURCE, TOPIC_RESOURCE = 4, 2  # of a ConfigRecord
-METADATA_VERSION = "metadata.version"
 NO_LEADER_CHANGE = -2
 
 _NO_OP = bytes.fromhex("01140000")  # a broker writes two a second
@@ -74,14 +73,21 @@ class TopicImage:
 
 @dataclass(slots=True)
 class BrokerImage:
-    """A registered broker: the epoch of its registration, the ids of its data directories, and its listeners.
+    """A registered broker: the fields of its registration, and the ids of its data directories since."""
 
-    A listener is its name and the code of its security protocol.
-    """
-
-    broker_epoch: int
+    registration: Value
     directories: tuple[str, ...]
-    listeners: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def broker_epoch(self) -> int:
+        """The epoch of the registration."""
+        epoch: int = self.registration["brokerEpoch"]
+        return epoch
+
+    @property
+    def listeners(self) -> list[tuple[str, int]]:
+        """Its listeners: the name of each, and the code of its security protocol."""
+        return [(point["name"], point["securityProtocol"]) for point in self.registration["endPoints"]]
 
 
 @dataclass(slots=True)
@@ -189,8 +195,7 @@ class MetadataImage:
                     del self.features[fields["name"]]
             case "RegisterBrokerRecord":
                 directories = tuple(fields.get("logDirs") or ())
-                listeners = tuple((point["name"], point["securityProtocol"]) for point in fields["endPoints"])
-                self.brokers[fields["brokerId"]] = BrokerImage(fields["brokerEpoch"], directories, listeners)
+                self.brokers[fields["brokerId"]] = BrokerImage(fields, directories)
                 self.log_directories |= {(fields["brokerId"], directory) for directory in directories or ("",)}
             case "BrokerRegistrationChangeRecord":
                 broker = self.brokers[fields["brokerId"]]

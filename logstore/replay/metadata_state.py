@@ -8,6 +8,7 @@ KRaft's control records are read beside the image: `kraft.version`, the voters.
 
 from __future__ import annotations
 
+from ..config.kafka_version import RAFT_VERSION
 from ..disk.directory import PartitionFiles, list_partition_directory
 from ..disk.loaded import open_log
 from ..errors import CorruptRecordError, OffsetOutOfRangeError
@@ -44,6 +45,11 @@ class MetadataState:
         self.voters: list[Value] = []
         self.voters_offset = NO_OFFSET
         self.bootstrap: list[bytes] = []
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """The finalized levels above 0 by feature, that of `kraft.version` too."""
+        return {**self.image.features, RAFT_VERSION: self.kraft_version} if self.kraft_version else self.image.features
 
     def read_snapshots(self, files: PartitionFiles) -> None:
         """Load the newest complete snapshot of the directory, if there is one.

@@ -126,6 +126,12 @@ class DataDirectory(Host):
             self._changes.alter_config(name, changes)
             return self.describe_topic(name)
 
+    def update_features(self, levels: Mapping[str, int], *, dry_run: bool = False) -> dict[str, int]:
+        """See `Store.update_features`."""
+        with alone(TOPICS), self.lock:
+            self._begin_change()
+            return self._changes.raise_levels(levels, dry_run=dry_run)
+
     def start(self) -> None:
         """Start the timer thread."""
         self.require_same_process()

@@ -69,7 +69,7 @@ class Host:
 
     def feature(self, name: str) -> int:
         """Return the finalized level of a feature, such as `transaction.version`; 0 if it is off."""
-        return self._metadata.image.features.get(name, 0)
+        return self._metadata.levels.get(name, 0)
 
     def create_topic(
         self, name: str, partitions: int | None = None, config: Mapping[str, Any] | None = None

@@ -85,7 +85,7 @@ class ReadOnlyDirectory(ClosedInWith):
 
     def feature(self, name: str) -> int:
         """Return the finalized level of a feature, such as `transaction.version`; 0 if it is off."""
-        return self._image.features.get(name, 0)
+        return self._state.levels.get(name, 0)
 
     def describe_topic(self, name: str) -> TopicDescription:
         """Return a topic; raises UnknownTopicOrPartitionError."""

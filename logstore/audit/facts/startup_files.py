@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...config.kafka_version import METADATA_VERSION
 from ...disk.directory import DataDirectoryFiles
 from ...disk.loaded import open_log
 from ...disk.side_files import read_quorum_state
@@ -11,7 +12,7 @@ from ...errors import LogstoreError
 from ...layout import quorum_state
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, METADATA_TOPIC, DirectoryKind
 from ...replay.internal_topic import ReplayedRecord, replayed_rows
-from ...replay.metadata_image import METADATA_VERSION, MetadataImage
+from ...replay.metadata_image import MetadataImage
 from ...view.walk import Damage, walk
 from ..finding import Breach, Where
 from ..partition import unless_gone

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ...config.kafka_version import METADATA_VERSION
 from ...disk.directory import PartitionFiles, list_data_directory
 from ...disk.names import child, file_name
 from ...disk.side_files import read_offset_checkpoint, read_partition_metadata
@@ -19,7 +20,7 @@ from ...layout.file_names import (
 )
 from ...layout.meta_properties import MetaProperties
 from ...replay.directory_fates import Fate, directory_fates
-from ...replay.metadata_image import METADATA_VERSION, MetadataImage
+from ...replay.metadata_image import MetadataImage
 from ..cluster import Cluster, Known
 from ..finding import Breach, Broken, Where
 from ..log_pass import PassSize

@@ -8,7 +8,7 @@ changes no metadata leaves these files as they are.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ...columns.batch_table import ByteArray
 from ...config.topic import parse_config
@@ -25,6 +25,7 @@ from ...layout.file_names import METADATA_TOPIC
 from ...layout.quorum_state import QuorumState
 from ...log.load.loader import LoadSettings
 from ...log.load.opening import PlannedLog
+from ...messages.schema import Value
 from ...model import TopicPartition
 from ...replay.metadata_image import MetadataImage
 from ...replay.metadata_state import NO_OFFSET, MetadataState
@@ -84,6 +85,11 @@ class MetadataLog:
         return self._state.image
 
     @property
+    def levels(self) -> Mapping[str, int]:
+        """The finalized levels of features, see `MetadataState`."""
+        return self._state.levels
+
+    @property
     def bootstrap(self) -> Sequence[bytes]:
         """The records with which an empty log begins, if a snapshot has them; see `MetadataState`."""
         return self._state.bootstrap
@@ -114,6 +120,13 @@ class MetadataLog:
         if block + BLOCK_SIZE > self.image.next_producer_id:
             broker_epoch = self.image.brokers[self._node_id].broker_epoch
             self.append([block_record(block, broker_id=self._node_id, broker_epoch=broker_epoch)])
+
+    def make_quorum_dynamic(self, voter: Value) -> None:
+        """Raise `kraft.version` to 1, with the only voter in the log (`LeaderState`, KIP-853)."""
+        epoch = self.lead()
+        self._is_whole = False
+        self._append(control_batch(dynamic_quorum(voter), self.next_offset, epoch, self._now_ms()), epoch)
+        self.reload_if_cut_off()
 
     def lead(self) -> int:
         """Become leader of the next epoch, if not done yet; return the epoch."""

@@ -4,30 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...config.kafka_version import METADATA_VERSION, NEWEST, level_name
 from ...errors import DataDirectoryError
-from ...replay.metadata_image import METADATA_VERSION
 from ...replay.metadata_state import MetadataState
-from ...topics.cluster_metadata import encode_value
 from .topics import NodeDirectory
-
-#: feature to the lowest and highest level that Kafka 4.3.1 knows
-SUPPORTED_FEATURES = {
-    "eligible.leader.replicas.version": (0, 1),
-    "group.version": (0, 1),
-    "kraft.version": (0, 1),
-    METADATA_VERSION: (7, 30),  # 3.3-IV3 to 4.3-IV0
-    "share.version": (0, 1),
-    "streams.version": (0, 1),
-    "transaction.version": (0, 2),
-}
-_RAFT_FEATURE = "kraft.version"  # a control record of the metadata log, not a FeatureLevelRecord
-
-
-def feature_records() -> list[bytes]:
-    """Return the records of the levels that Kafka 4.3.1 gives a new cluster: the highest, `metadata.version` first."""
-    names = [METADATA_VERSION, *(name for name in SUPPORTED_FEATURES if name not in (METADATA_VERSION, _RAFT_FEATURE))]
-    levels = {name: SUPPORTED_FEATURES[name][1] for name in names}
-    return [encode_value("FeatureLevelRecord", {"name": name, "featureLevel": level}) for name, level in levels.items()]
 
 
 def require_suitable(state: MetadataState, path: str, node: NodeDirectory, *, has_partitions: bool) -> None:
@@ -64,25 +44,29 @@ def _require_only_voter(state: MetadataState, path: str, node: NodeDirectory) ->
 
 
 def require_known_levels(features: Mapping[str, int], path: str) -> None:
-    """Raise DataDirectoryError unless each feature has a level that Kafka 4.3.1 knows, `metadata.version` too.
+    """Raise DataDirectoryError unless each feature has a level that is known here, `metadata.version` too.
 
     Args:
         features: the finalized ones; of level 0 are those that are left out.
         path: of what says so, for messages.
     """
     for name, level in {METADATA_VERSION: 0, **features}.items():
-        lowest, highest = SUPPORTED_FEATURES.get(name, (0, 0))
-        if not lowest <= level <= highest:
-            names = (
-                f"{lowest} (3.3-IV3) to {highest} (4.3-IV0)" if name == METADATA_VERSION else f"{lowest} to {highest}"
-            )
-            raise DataDirectoryError(
-                f"The directory's {name} is not one that Kafka 4.3.1 knows",
-                path=path,
-                expected=f"level {names}",
-                found=level or "none",
-                advice="open the directory with a logstore of that version, or read_only",
-            )
+        lowest, highest = NEWEST.features.get(name, (0, 0))
+        if lowest <= level <= highest:
+            continue
+        known = f"level {lowest} to {highest}" if highest else "a feature that is known here"
+        if name == METADATA_VERSION:
+            known = f"level {lowest} ({level_name(lowest)}) to {highest} ({level_name(highest)})"
+        is_newer = level > highest
+        raise DataDirectoryError(
+            f"The directory was written by a newer Kafka ({name} of level {level})"
+            if is_newer
+            else f"The directory's {name} is not one that Kafka {NEWEST} knows",
+            path=path,
+            expected=known,
+            found=level or "none",
+            advice="open the directory with a logstore that knows that Kafka, or read_only",
+        )
 
 
 def _require_one_directory(state: MetadataState, path: str, node: NodeDirectory) -> None:

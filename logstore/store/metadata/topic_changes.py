@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ...config.broker import BrokerConfig
+from ...config.broker import BrokerConfig, topic_defaults
+from ...config.kafka_version import RAFT_VERSION
 from ...config.topic import LogConfig
 from ...errors import LogstoreError
 from ...layout.kafka_uuid import random_uuid
@@ -20,6 +21,8 @@ from ...layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POI
 from ...model import TopicPartition
 from ...replay.metadata_image import MetadataImage, TopicImage
 from ..partitions import Partitions, WantedPartition
+from .batches import voter_fields
+from .features import raised_levels, raising_records
 from .log import MetadataLog
 from .topic_configs import broker_defaults, effective_config
 from .topics import (
@@ -131,6 +134,24 @@ class TopicChanges:
             self._metadata.append(values)
             self._partitions.update(self._wanted(name))
             self.is_whole = True
+
+    def raise_levels(self, wanted: Mapping[str, int], *, dry_run: bool) -> dict[str, int]:
+        """See `Store.update_features`."""
+        node_id, directory_id = self._node
+        metadata, image = self._metadata, self._metadata.image
+        levels = raised_levels(metadata.levels, wanted, node_id)
+        if dry_run or not levels:
+            return levels
+        self.is_whole = False
+        metadata.lead()
+        if levels.keys() - {RAFT_VERSION}:
+            min_isr = topic_defaults(self._config).get("min.insync.replicas", "1")
+            metadata.append(raising_records(image, levels, self._node, metadata.next_offset, min_isr))
+        if RAFT_VERSION in levels:
+            metadata.make_quorum_dynamic(voter_fields(node_id, directory_id))
+        self._partitions.update(wanted_partitions(metadata.image, node_id, self._config))
+        self.is_whole = True
+        return levels
 
     @property
     def _defaults(self) -> dict[str, str]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...config.broker import topic_defaults
-from ...config.kafka_version import NEWEST, OF_NEW_STORES, KafkaVersion, kafka_version, version_of_levels
+from ...config.kafka_version import ELR_VERSION, NEWEST, OF_NEW_STORES, KafkaVersion, kafka_version, version_of_levels
 from ...config.topic import KAFKA_VERSION, REMOTE_STORAGE, LogConfig, known_names, parse_config
 from ...errors import InvalidConfigurationError, UsageError
 from ...messages.schema import Value
@@ -23,7 +23,6 @@ from ...replay.metadata_image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataIm
 from ...topics.cluster_metadata import encode_value
 
 CONFIG_VALUE_LENGTH_MAX = 32_767
-ELR_VERSION = "eligible.leader.replicas.version"
 _MIN_ISR = "min.insync.replicas"
 _NOT_OF_A_TOPIC = frozenset({"producer.id.expiration.ms", KAFKA_VERSION})
 _THROTTLED = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ...config.kafka_version import METADATA_VERSION
 from ...errors import (
     InvalidPartitionsError,
     InvalidTopicError,
@@ -26,7 +27,7 @@ from ...errors import (
 )
 from ...layout.file_names import METADATA_TOPIC
 from ...messages.schema import Value
-from ...replay.metadata_image import METADATA_VERSION, MetadataImage, TopicImage
+from ...replay.metadata_image import MetadataImage, TopicImage
 from ...topics import consumer_offsets, transaction_state
 from ...topics.cluster_metadata import encode_value
 from .topic_configs import config_records, config_text, require_valid_config

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ...config.broker import parse_broker_config
+from ...config.kafka_version import OF_NEW_STORES
 from ...disk.directory import partition_directories
 from ...disk.lock import DataDirectoryLock
 from ...disk.names import absolute_path, child
@@ -145,7 +146,7 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
         if node is None:
             node = NodeDirectory(NODE_ID, random_uuid())
             if not state.bootstrap:
-                write_bootstrap(seam, path, node, now_ms())
+                write_bootstrap(seam, path, node, now_ms(), OF_NEW_STORES)
         metadata = MetadataLog(path, node.node_id, seam, now_ms)
         try:
             metadata.require_suitable(node, has_partitions=False)

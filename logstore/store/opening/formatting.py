@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import struct
 
+from ...config.kafka_version import KafkaVersion
 from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX, replace_file
 from ...disk.directory import list_data_directory, partition_directories
 from ...disk.names import child, parent
@@ -20,8 +21,8 @@ from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
 from ...layout.kafka_uuid import parse_uuid, random_uuid
 from ...layout.meta_properties import MetaProperties
 from ..metadata.batches import dynamic_quorum, snapshot_bytes, voter_fields
+from ..metadata.features import new_cluster_records
 from ..metadata.log import DIRECTORY_NAME
-from ..metadata.suitability import feature_records
 from ..metadata.topics import NodeDirectory
 
 NODE_ID = 1
@@ -73,17 +74,23 @@ def require_formattable(path: str) -> None:
         )
 
 
-def format_directory(seam: Seam, path: str, now_ms: int, cluster_id: str | None = None) -> MetaProperties:
-    """Write the first files of a new directory; the caller holds its lock. `cluster_id` None takes a random one."""
+def format_directory(
+    seam: Seam, path: str, now_ms: int, kafka: KafkaVersion, cluster_id: str | None = None
+) -> MetaProperties:
+    """Write the first files of a new directory, with the levels of a new cluster of this version.
+
+    The caller holds the directory's lock. `cluster_id` None takes a random one.
+    """
     properties = MetaProperties(1, random_uuid() if cluster_id is None else cluster_id, NODE_ID, random_uuid())
-    write_bootstrap(seam, path, node_of(properties), now_ms)
+    write_bootstrap(seam, path, node_of(properties), now_ms, kafka)
     write_properties(seam, path, properties, now_ms)
     return properties
 
 
-def write_bootstrap(seam: Seam, path: str, node: NodeDirectory, now_ms: int) -> None:
+def write_bootstrap(seam: Seam, path: str, node: NodeDirectory, now_ms: int, kafka: KafkaVersion) -> None:
     """Write the initial levels of features, and the only voter of the quorum."""
-    replace_file(seam, child(path, BOOTSTRAP_SNAPSHOT_NAME), snapshot_bytes([], feature_records(), 0, now_ms))
+    snapshot = snapshot_bytes([], new_cluster_records(kafka), 0, now_ms)
+    replace_file(seam, child(path, BOOTSTRAP_SNAPSHOT_NAME), snapshot)
     metadata_path = child(path, DIRECTORY_NAME)
     make_root(seam, metadata_path)
     quorum = dynamic_quorum(voter_fields(node.node_id, node.directory_id))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ... import clock
 from ...config.broker import parse_broker_config
+from ...config.kafka_version import METADATA_VERSION
 from ...config.topic import REMOTE_STORAGE
 from ...disk.directory import list_partition_directory, partition_directories
 from ...disk.names import absolute_path, child, file_name
@@ -17,7 +18,7 @@ from ...layout.file_names import DirectoryKind, directory_name
 from ...layout.meta_properties import MetaProperties
 from ...log.maintain.retain import RETENTION_MS
 from ...replay.directory_fates import Fate, FoundDirectory, directory_fates
-from ...replay.metadata_image import METADATA_VERSION, MetadataImage
+from ...replay.metadata_image import MetadataImage
 from ...replay.metadata_state import MetadataState, read_metadata
 from ..metadata.log import DIRECTORY_NAME
 from ..metadata.suitability import require_suitable

@@ -8,22 +8,22 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from ...config.kafka_version import ELR_VERSION, METADATA_VERSION, OF_NEW_STORES, version_of_levels
 from ...disk.directory import list_partition_directory
 from ...disk.mapped import MappedFile
 from ...disk.names import child
+from ...errors import DataDirectoryError
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
-from ...layout.kafka_uuid import random_uuid
 from ...replay.internal_topic import ReplayedRecord, replayed_file
-from ...replay.metadata_image import BROKER_RESOURCE, METADATA_VERSION, MetadataImage
-from ...replay.metadata_state import MetadataState
+from ...replay.metadata_image import MetadataImage
+from ...replay.metadata_state import MetadataState, read_metadata
 from ...topics.cluster_metadata import encode_value
+from ..metadata.features import elr_default, new_cluster_records, registration
 from ..metadata.log import DIRECTORY_NAME, MetadataLog
-from ..metadata.suitability import SUPPORTED_FEATURES, feature_records, require_known_levels
-from ..metadata.topic_configs import ELR_VERSION
+from ..metadata.suitability import require_known_levels
 from ..metadata.topics import NodeDirectory
 
 _TRANSACTIONS_LEVEL = 13  # metadata.version 3.6-IV1 (KIP-868)
-_VERSIONS = ((30, 4), (17, 3), (8, 2), (0, 1))  # (lowest metadata.version, version of the record)
 
 
 def begin(path: str, metadata: MetadataLog, node: NodeDirectory) -> None:
@@ -49,7 +49,7 @@ def bootstrap_records(path: str, of_snapshot: Sequence[bytes]) -> Sequence[bytes
     """
     file = child(path, BOOTSTRAP_SNAPSHOT_NAME)
     if of_snapshot or not os.path.exists(file):
-        return of_snapshot or feature_records()
+        return of_snapshot or new_cluster_records(OF_NEW_STORES)
     with MappedFile(file) as snapshot:
         records = [record for record in replayed_file(snapshot.data, file) if isinstance(record, ReplayedRecord)]
     return [record.value for record in records if record.value is not None]
@@ -67,7 +67,28 @@ def require_known_bootstrap(path: str) -> None:
         require_known_levels(_image_after(bootstrap_records(path, state.bootstrap)).features, path)
 
 
+def present_levels(path: str) -> dict[str, int]:
+    """Return the levels of features of the data directory at `path`, or those with which its metadata log begins.
+
+    Raises:
+        DataDirectoryError: there is no metadata log.
+        LogstoreError: it cannot be read.
+    """
+    directory = child(path, DIRECTORY_NAME)
+    if not os.path.isdir(directory):
+        raise DataDirectoryError(
+            "There is no metadata log, which has the levels of features",
+            path=directory,
+            advice="name the directory of metadata.log.dir, which for one of several log.dirs is the first",
+        )
+    state = read_metadata(directory)
+    if METADATA_VERSION not in state.image.features and state.next_offset == 0:
+        state.image = _image_after(bootstrap_records(path, state.bootstrap))
+    return dict(state.levels)
+
+
 def _image_after(records: Sequence[bytes]) -> MetadataImage:
+    """Return the image of these records alone."""
     image = MetadataImage()
     for offset, value in enumerate(records):
         image.replay(value, offset)
@@ -78,8 +99,7 @@ def _first_records(bootstrap: Sequence[bytes]) -> list[bytes]:
     """Return the bootstrap records as a controller writes them (`ActivationRecordsGenerator.recordsForEmptyLog`)."""
     levels, records = _image_after(bootstrap).features, list(bootstrap)
     if levels.get(ELR_VERSION):
-        default = {"resourceType": BROKER_RESOURCE, "resourceName": "", "name": "min.insync.replicas", "value": "1"}
-        records.append(encode_value("ConfigRecord", default))
+        records.append(elr_default())
     if levels[METADATA_VERSION] < _TRANSACTIONS_LEVEL:
         return records
     begin = encode_value("BeginTransactionRecord", {"name": "Bootstrap records"})
@@ -87,23 +107,12 @@ def _first_records(bootstrap: Sequence[bytes]) -> list[bytes]:
 
 
 def _require_registration(metadata: MetadataLog, node_id: int, directory_id: str) -> None:
-    """Register this node if it is unknown; as fenced, because no client can reach it."""
-    if node_id not in metadata.image.brokers:
-        metadata.lead()
-        features = [
-            {"name": name, "minSupportedVersion": low, "maxSupportedVersion": high}
-            for name, (low, high) in SUPPORTED_FEATURES.items()
-        ]
-        level = metadata.image.features[METADATA_VERSION]
-        version = next(version for least, version in _VERSIONS if level >= least)
-        fields = {
-            "brokerId": node_id,
-            "incarnationId": random_uuid(),
-            "brokerEpoch": metadata.next_offset,
-            "endPoints": [],
-            "features": features,
-            "fenced": True,
-        }
-        if version >= 3:
-            fields["logDirs"] = [directory_id]
-        metadata.append([encode_value("RegisterBrokerRecord", fields, version=version)])
+    """Register this node if it is unknown, as of the oldest version that knows the levels."""
+    if node_id in metadata.image.brokers:
+        return
+    metadata.lead()
+    levels = metadata.image.features
+    kafka = version_of_levels(levels)
+    assert kafka is not None
+    known = {"brokerId": node_id, "endPoints": []}
+    metadata.append([registration(known, levels[METADATA_VERSION], kafka, directory_id, metadata.next_offset)])

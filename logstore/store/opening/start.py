@@ -8,6 +8,8 @@ from typing import Any
 
 from ... import clock
 from ...config.broker import parse_broker_config
+from ...config.kafka_version import OF_NEW_STORES, kafka_version
+from ...config.topic import KAFKA_VERSION
 from ...disk.lock import DataDirectoryLock
 from ...disk.names import absolute_path
 from ...disk.seam import Seam
@@ -52,7 +54,8 @@ def open_directory(
     lock = DataDirectoryLock(path)
     directory: DataDirectory | None = None
     try:
-        properties = owner(path) or format_directory(seam, path, now_ms(), cluster_id)
+        kafka = kafka_version(broker_config.get(KAFKA_VERSION, OF_NEW_STORES))
+        properties = owner(path) or format_directory(seam, path, now_ms(), kafka, cluster_id)
         require_cluster(path, properties, cluster_id)
         node = node_of(properties)
         metadata = MetadataLog(path, node.node_id, seam, now_ms, accepts_loss=accept_loss)

@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
 from ...calls import TRANSACTIONS, alone
+from ...config.kafka_version import TRANSACTION_VERSION
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...coordinator.transactions.ending import EndTransaction
@@ -49,8 +50,6 @@ from ..internal_topic import CoordinatorTopic, for_each_then_raise
 from .markers import MarkerWriter
 from .partition import TransactionStatePartition
 from .recovery import reconcile
-
-TRANSACTION_VERSION = "transaction.version"
 
 
 class TransactionCoordinator:

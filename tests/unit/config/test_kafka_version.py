@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from logstore.config.kafka_version import NEWEST, V4_3, V4_4, VERSIONS, kafka_version, version_of_levels
+from logstore.config.kafka_version import (
+    NEWEST,
+    V4_3,
+    V4_4,
+    VERSIONS,
+    default_levels,
+    kafka_version,
+    level_name,
+    level_of_release,
+    version_of_levels,
+)
 from logstore.config.topic import parse_config
 from logstore.errors import UsageError
 from logstore.topics import family
@@ -25,8 +35,8 @@ def test_levels_belong_to_the_oldest_version_that_knows_them() -> None:
     assert version_of_levels({"metadata.version": 30, "share.version": 1}) is V4_3
     assert version_of_levels({"metadata.version": 30, "share.version": 2}) is V4_4
     assert version_of_levels({"metadata.version": 34}) is None
-    assert [version.level_name(version.highest_level) for version in VERSIONS] == ["4.3-IV0", "4.4-IV2"]
-    assert NEWEST.level_name(34) == "34"
+    assert [level_name(version.highest_level) for version in VERSIONS] == ["4.3-IV0", "4.4-IV2"]
+    assert level_name(34) == "34"
 
 
 def test_an_older_version_speaks_in_its_own_words() -> None:
@@ -68,3 +78,11 @@ def test_tags_of_4_4_are_skipped_by_4_3() -> None:
     key = bytes.fromhex("0011 0001 67")
     assert str(parsers(V4_4)["offsets"](5, key, value)[1]).endswith('"failedDescriptionTopologyEpoch":7}}')
     assert "Topology" not in str(parsers(V4_3)["offsets"](5, key, value)[1])
+
+
+def test_releases_have_levels() -> None:
+    assert [level_of_release(name) for name in ("3.3-IV3", "3.7", "4.3", "4.4-IV1", "4.4")] == [7, 19, 30, 32, 33]
+    assert default_levels(33)["share.version"] == NEWEST.features["share.version"][1] == 2
+    for name in ("4.5", "4", "IV2", ""):
+        with pytest.raises(UsageError, match=r"Unknown metadata.version .*4\.4-IV2"):
+            level_of_release(name)

@@ -221,9 +221,11 @@ def test_a_directory_of_another_version_is_left_as_it_is(
 
 def test_metadata_of_a_later_kafka_is_left_as_it_is(tmp_path: Path) -> None:
     filled(tmp_path)
-    append_metadata(tmp_path, encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 31}))
+    append_metadata(tmp_path, encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 34}))
     before = files(tmp_path)
-    with pytest.raises(DataDirectoryError, match=r"metadata\.version is not one that.*with a logstore of that version"):
+    with pytest.raises(
+        DataDirectoryError, match=r"written by a newer Kafka .metadata.version of level 34.*with a logstore that knows"
+    ):
         logstore.open(tmp_path)
     after = files(tmp_path)  # recovery, which finds out, has put a snapshot of producers where the log ends
     assert {name: data for name, data in after.items() if ".snapshot" not in name} == {
@@ -244,5 +246,5 @@ def test_a_directory_of_another_cluster_is_left_as_it_is(tmp_path: Path) -> None
     with logstore.open(tmp_path, cluster_id=CLUSTER_ID) as store:
         assert store.cluster_id == CLUSTER_ID
     assert committed(tmp_path) == [b"paid"]
-    with pytest.raises(UsageError, match="takes neither config, progress, cluster_id nor accept_loss"):
+    with pytest.raises(UsageError, match="takes the path and now_ms alone"):
         logstore.open(tmp_path, read_only=True, cluster_id=CLUSTER_ID)  # type: ignore[call-overload]

@@ -204,8 +204,8 @@ PARTITION = {"topicId": "dqEnd-x7SkKckvU0_kJgLQ", "partitionId": 0, "leader": 1,
             r"has replicas in other directories or on other nodes.*kafka-reassign-partitions\.sh --execute.* log_dirs",
         ),
         (
-            [encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 31})],
-            r"metadata.version is not one that Kafka 4.3.1 knows.*found 31",
+            [encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 34})],
+            r"written by a newer Kafka .metadata.version of level 34.*found 34",
         ),
     ],
 )

@@ -67,9 +67,12 @@ def test_a_log_of_an_old_level_begins_without_a_transaction_of_metadata(tmp_path
 @pytest.mark.parametrize(
     ("records", "text"),
     [
-        ([level("metadata.version", 33)], "metadata.version is not one that Kafka 4.3.1 knows.*found 33"),
-        ([level("metadata.version", 30), level("share.version", 2)], "share.version is not one.*0 to 1, found 2"),
-        ([level("metadata.version", 30), level("new.version", 1)], "new.version is not one"),
+        ([level("metadata.version", 34)], "newer Kafka .metadata.version of level 34.*found 34"),
+        ([level("metadata.version", 30), level("share.version", 3)], "newer Kafka .share.version.*0 to 2, found 3"),
+        (
+            [level("metadata.version", 30), level("new.version", 1)],
+            "newer Kafka .new.version of level 1.*a feature that is known here",
+        ),
         ([USER], "metadata.version is not one.*found none"),
     ],
     ids=["newer", "newer feature", "unknown feature", "none"],

@@ -114,7 +114,7 @@ def test_the_metadata_log_is_asked_for_too(crashed: Path) -> None:
 
 
 def test_a_read_only_store_accepts_nothing(crashed: Path) -> None:
-    with pytest.raises(ValueError, match="accept_loss"):
+    with pytest.raises(ValueError, match="takes the path and now_ms alone"):
         logstore.open(crashed, read_only=True, accept_loss=True)  # type: ignore[call-overload]
 
 

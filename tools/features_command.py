@@ -1,0 +1,159 @@
+"""`logstore features`: show the levels of features of a data directory, and raise them, as `kafka-features` does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+import click
+
+from logstore.config.kafka_version import (
+    METADATA_VERSION,
+    NEWEST,
+    VERSIONS,
+    default_levels,
+    level_name,
+    level_of_release,
+)
+from logstore.errors import UsageError
+
+from .paths import data_directory, require_accessible
+from .rows import Row, RowField, RowType, print_rows
+from .verbs import FINDINGS, Verb, dry_run_option, path_argument
+
+FEATURE = RowType(
+    "feature",
+    "A feature of the cluster and its level.",
+    (
+        RowField("feature", "string", "its name", "feature"),
+        RowField("level", "integer", "the finalized level; 0 is off", "level"),
+        RowField("release", "string?", "the name of the level of metadata.version", "release"),
+        RowField("supportedMinVersion", "integer", "the lowest level that is known here", "lowest"),
+        RowField("supportedMaxVersion", "integer", "the highest level that is known here", "highest"),
+    ),
+)
+RAISED = RowType(
+    "raised",
+    "A feature whose level was to be raised.",
+    (
+        RowField("feature", "string", "its name", "feature"),
+        RowField("previousLevel", "integer", "the level before", "from"),
+        RowField("level", "integer", "the level that was asked for", "to"),
+        RowField("done", "boolean", "whether it was raised; false in a dry run, and where it had the level", "done"),
+    ),
+)
+_DOWN = ("downgrade", "disable")
+
+
+@click.command(
+    "features",
+    cls=Verb,
+    prints=[FEATURE, RAISED],
+    error_code=FINDINGS,
+    example="logstore features /var/lib/kafka/data upgrade --release-version 4.4 --dry-run",
+)
+@path_argument("directory", data_directory)
+@click.argument("action", type=click.Choice(["describe", "upgrade", *_DOWN]), default="describe")
+@click.option("--release-version", "release", metavar="R", help="Raise all to those of a release, 4.4 or 4.4-IV2.")
+@click.option("--metadata", metavar="R", help="Raise metadata.version alone, to that of a release.")
+@click.option("--feature", "features", metavar="F=N", multiple=True, help="Raise a feature to a level; more than once.")
+@dry_run_option
+def command(
+    directory: str,
+    action: str,
+    release: str | None,
+    metadata: str | None,
+    features: Sequence[str],
+    dry_run: bool,
+    form: str,
+) -> int:
+    """Show the levels of features, or raise them with `upgrade`. There is no way down.
+
+    A level says what brokers may write here. A Kafka that does not know the level does not start on the directory any
+    more: raise it when you will not go back to that Kafka. `downgrade` and `disable` are refused. To upgrade, no broker
+    and no store may have the directory open.
+    """
+    wanted = _wanted(release, metadata, features)
+    if action in _DOWN:
+        raise UsageError(
+            f"{action} is refused: there is no way down from a level of a feature",
+            advice="go on with a Kafka that knows it, or restore a copy from before it was raised",
+        )
+    if action == "describe":
+        if wanted or dry_run:
+            raise UsageError("describe raises no level", advice="say upgrade after the directory")
+        print_rows(FEATURE, _described(_present(directory)), form)
+        return 0
+    if not wanted:
+        raise UsageError("You must specify at least one feature to upgrade", advice="--release-version 4.4, for one")
+    return _upgrade(directory, wanted, dry_run=dry_run, form=form)
+
+
+def _upgrade(directory: str, wanted: Mapping[str, int], *, dry_run: bool, form: str) -> int:
+    from logstore import open as open_store
+    from logstore.store.metadata.features import raised_levels
+    from logstore.store.opening.inspection import inspect
+
+    require_accessible(directory, writes=not dry_run)
+    found, present = inspect(directory), _present(directory)
+    node_id = None if found.properties is None else found.properties.node_id
+    raised = raised_levels(present, wanted, 1 if node_id is None else node_id)
+    if not dry_run and raised:
+        with open_store(directory) as store:
+            raised = store.update_features(wanted)
+    rows = [
+        {
+            "feature": name,
+            "previousLevel": present.get(name, 0),
+            "level": level,
+            "done": name in raised and not dry_run,
+        }
+        for name, level in wanted.items()
+    ]
+    print_rows(RAISED, rows, form)
+    gone = [version for version in VERSIONS if version.knows_levels(present)]
+    gone = [version for version in gone if not version.knows_levels({**present, **raised})]
+    if raised:
+        names = "older versions of Kafka" if not gone else f"Kafka {gone[-1]} and older"
+        would = "would not start" if dry_run else "do not start"
+        sys.stderr.write(f"logstore: there is no way down: {names} {would} on this directory any more\n")
+    return 0
+
+
+def _wanted(release: str | None, metadata: str | None, features: Sequence[str]) -> dict[str, int]:
+    """Return the levels that the options ask for (`FeatureCommand.handleUpgradeOrDowngrade`)."""
+    if release is not None:
+        if metadata is not None or features:
+            raise UsageError("Can not specify `release-version` with other feature flags.")
+        return default_levels(level_of_release(release))
+    wanted = {} if metadata is None else {METADATA_VERSION: level_of_release(metadata)}
+    for text in features:
+        name, equals, level = text.partition("=")
+        if not equals:
+            raise UsageError(f"Can't parse feature=level string {text}: equals sign not found.")
+        if not level.isdecimal() or int(level) > 0x7FFF:
+            raise UsageError(f"Can't parse feature=level string {text}: unable to parse {level} as a short.")
+        if name in wanted:
+            raise UsageError(f"Feature {name} was specified more than once.")
+        wanted[name] = int(level)
+    return wanted
+
+
+def _present(directory: str) -> dict[str, int]:
+    from logstore.store.opening.registration import present_levels
+
+    return present_levels(directory)
+
+
+def _described(levels: Mapping[str, int]) -> list[Row]:
+    return [
+        {
+            "feature": name,
+            "level": levels.get(name, 0),
+            "release": level_name(levels[name]) if name == METADATA_VERSION and name in levels else None,
+            "supportedMinVersion": lowest,
+            "supportedMaxVersion": highest,
+        }
+        for name in sorted(levels.keys() | NEWEST.features.keys())
+        for lowest, highest in [NEWEST.features.get(name, (0, 0))]
+    ]
