@@ -70,6 +70,14 @@ def test_a_sample_of_a_url_is_a_sample_of_the_copy(
     assert logs[0]
 
 
+@pytest.mark.parametrize("name", ["topics", "segments", "groups", "producers", "verify", "audit", "dump"])
+def test_a_function_answers_of_a_url_as_of_the_copy(name: str, store: ObjectStore, demo: str, golden: Golden) -> None:
+    local, function = str(golden("demo")), getattr(logstore, name)
+    found, expected = (list(map(str, function(place))) for place in (demo, local))
+    assert [row.replace(demo, local) for row in found] == expected
+    assert expected or name in ("verify", "audit")
+
+
 def test_a_url_is_not_opened_for_writing() -> None:
     with pytest.raises(UsageError, match="cannot be written; at s3://logs/demo; open it with read_only=True"):
         logstore.open("s3://logs/demo")
