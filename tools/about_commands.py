@@ -13,7 +13,7 @@ import click
 
 from logstore import layout
 
-from .rows import RowField, RowType, print_rows
+from .rows import JsonField, RowType, print_rows
 from .verbs import Verb, hint
 
 _PACKAGES = (
@@ -27,18 +27,18 @@ COMPONENT = RowType(
     "component",
     "What logstore runs on.",
     (
-        RowField("what", "string", "its name", "what"),
-        RowField("found", "string", "its version, or what it is", "found"),
-        RowField("note", "string", "where it is, or what it is needed for", "note"),
+        JsonField("what", "string", "its name", "what"),
+        JsonField("found", "string", "its version, or what it is", "found"),
+        JsonField("note", "string", "where it is, or what it is needed for", "note"),
     ),
 )
 FORMAT = RowType(
     "format",
     "A format of Kafka's files.",
     (
-        RowField("name", "string", "its name", "name"),
-        RowField("about", "string", "what it is", "what it is"),
-        RowField("page", "string", "what its bytes mean"),
+        JsonField("name", "string", "its name", "name"),
+        JsonField("about", "string", "what it is", "what it is"),
+        JsonField("page", "string", "what its bytes mean"),
     ),
 )
 
