@@ -11,6 +11,9 @@ Reads and writes real Apache Kafka data directories in process: no broker, no JV
         for record in store.read("orders"):
             ...
 
+    for finding in logstore.audit("/var/lib/kafka/data"):  # of a broker that may be running
+        ...
+
 The public names are those of `__all__`, each imported when it is first asked for, and the errors in `logstore.errors`;
 what else can be imported may change. It is no broker, no network client and no cluster.
 """
@@ -27,6 +30,9 @@ from .clock import now_ms as _now_ms
 
 if TYPE_CHECKING:
     from . import errors
+    from .audit.answers import AuditedFindings, audit, explain, transactions, verify
+    from .audit.contents import dump
+    from .audit.listings import groups, producers, segments, topics
     from .client.arguments import OffsetAndTimestamp
     from .client.consumer import Consumer
     from .client.consumer.consumer_records import ConsumerRecord
@@ -40,9 +46,11 @@ if TYPE_CHECKING:
     from .errors import LogstoreError
     from .log.partition_log import PartitionLog
     from .model import TopicPartition
+    from .rows.listing import Rows
 
 __version__ = "0.1.0"  # that of pyproject.toml
 __all__ = [
+    "AuditedFindings",
     "Consumer",
     "ConsumerGroupMetadata",
     "ConsumerRecord",
@@ -55,16 +63,27 @@ __all__ = [
     "RebalanceListener",
     "RecordFuture",
     "RecordMetadata",
+    "Rows",
     "Store",
     "TopicPartition",
     "__version__",
+    "audit",
+    "dump",
     "errors",
+    "explain",
+    "groups",
     "open",
+    "producers",
+    "segments",
+    "topics",
+    "transactions",
+    "verify",
 ]
 _MODULES = {
     "Consumer": "client.consumer",
     "ConsumerGroupMetadata": "coordinator.groups.membership",
     "ConsumerRecord": "client.consumer.consumer_records",
+    "AuditedFindings": "audit.answers",
     "LogstoreError": "errors",
     "OffsetAndMetadata": "coordinator.groups.offsets",
     "OffsetAndTimestamp": "client.arguments",
@@ -75,13 +94,17 @@ _MODULES = {
     "RecordFuture": "client.producer.batch",
     "RecordMetadata": "client.producer.batch",
     "Store": "client.store",
+    "Rows": "rows.listing",
     "TopicPartition": "model",
+    **dict.fromkeys(("explain", "transactions", "verify"), "audit.answers"),
+    **dict.fromkeys(("groups", "producers", "segments"), "audit.listings"),
+    "dump": "audit.contents",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name == "errors":
-        return import_module(".errors", __name__)
+    if name in ("audit", "errors", "topics"):
+        return import_module(f".{name}", __name__)
     if name in _MODULES:
         return getattr(import_module(f".{_MODULES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

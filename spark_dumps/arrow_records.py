@@ -15,9 +15,10 @@ from logstore.columns.batch_table import FIELD_NAMES, BatchTable, Int64Array
 from logstore.columns.decoded_records import Records, timestamp_types
 from logstore.layout.batch import TRANSACTIONAL_FLAG
 
-from .schemas import TYPES
+from .schemas import HEADERS, arrow_type
 
 MICROSECONDS_PER_MS = 1000
+_HEADERS = arrow_type(HEADERS)
 MS_MAX = (2**63 - 1) // MICROSECONDS_PER_MS
 
 
@@ -88,7 +89,7 @@ def _headers(kept: KeptRecords) -> pa.Array:
     counts = kept.column(records.header_count)
     if not counts.any():
         return pa.nulls(counts.size)
-    return headers_array(records, kept.kept, TYPES["headers"][1], pa.array(counts == 0))
+    return headers_array(records, kept.kept, _HEADERS, pa.array(counts == 0))
 
 
 MAKERS: dict[str, Callable[[KeptRecords], pa.Array]] = {

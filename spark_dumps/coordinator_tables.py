@@ -14,6 +14,8 @@ from logstore.audit.evidence import AuditedBatches, Follower
 from logstore.errors import LogstoreError, SchemaError
 from logstore.replay.group_offsets import Commits, ReplayedOffsets
 from logstore.replay.internal_topic import ControlBatch, ReplayedRecord, replayed_rows
+from logstore.rows.groups import CommittedOffsetRow
+from logstore.rows.transactions import TransactionalIdRow
 from logstore.topics import consumer_offsets, transaction_state
 
 from .directories import ListedPartition
@@ -22,15 +24,8 @@ from .options import Options
 from .schemas import columns_of
 from .tables import Row, partition_table, row_of
 
-OFFSET_COLUMNS = columns_of(
-    "group_id string, topic string, partition int, offset long, leader_epoch int, metadata string, "
-    "commit_timestamp timestamp, expire_timestamp timestamp, topic_id string, is_pending bool"
-)
-STATE_COLUMNS = columns_of(
-    "transactional_id string, producer_id long, producer_epoch int, state string, transaction_timeout_ms int, "
-    "partitions partitions, start_timestamp timestamp, last_update_timestamp timestamp, previous_producer_id long, "
-    "next_producer_id long, next_producer_epoch int, client_transaction_version int, offset long"
-)
+OFFSET_COLUMNS = columns_of(CommittedOffsetRow)
+STATE_COLUMNS = columns_of(TransactionalIdRow)
 
 
 def _group_offsets(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:

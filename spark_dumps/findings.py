@@ -24,6 +24,7 @@ from logstore.audit.finding import Finding
 from logstore.audit.verify import Asked, verify_partition_directory
 from logstore.disk.names import parent
 from logstore.disk.system_errors import path_in
+from logstore.rows.findings import FindingRow
 
 from .directories import find_partitions
 from .options import Options, TopicChoice
@@ -31,10 +32,7 @@ from .schemas import columns_of
 from .seen import SeenFiles
 from .tables import PartitionsTask, Table, batch_of, packed, row_of
 
-COLUMNS = columns_of(
-    "rule string, severity string, path string, topic string, partition int, position long, offset long, "
-    "expected string, found string, advice string"
-)
+COLUMNS = columns_of(FindingRow)
 EVERYTHING = TopicChoice(is_everything=True)
 
 

@@ -16,14 +16,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from logstore import topics
 from logstore.errors import LogstoreError, UsageError
 from logstore.layout.file_names import METADATA_TOPIC, directory_name
+from logstore.topics import INTERNAL_TOPICS
 
 from .network_options import IGNORE_OPTION, network_options, pass_over
 
 EARLIEST, LATEST = -2, -1  # as in the Kafka source's JSON
-INTERNAL_TOPICS = topics.INTERNAL_TOPICS | {METADATA_TOPIC}
+KAFKAS_TOPICS = INTERNAL_TOPICS | {METADATA_TOPIC}  # only Kafka itself writes to them
 
 READ_COMMITTED = "read_committed"
 READ_UNCOMMITTED = "read_uncommitted"
@@ -73,7 +73,7 @@ class TopicChoice:
         if self.is_everything:
             return True
         if self.pattern is not None:
-            return topic not in INTERNAL_TOPICS and re.search(self.pattern, topic) is not None
+            return topic not in KAFKAS_TOPICS and re.search(self.pattern, topic) is not None
         return not topic.startswith("__")
 
 

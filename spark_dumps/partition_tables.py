@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from logstore.audit.listings import producer_row
 from logstore.columns.batch_table import Int64Array
 from logstore.disk.side_files import (
     leader_epochs_of,
@@ -23,13 +24,14 @@ from logstore.disk.side_files import (
     topic_id_of,
 )
 from logstore.errors import DataDirectoryError, LogstoreError
+from logstore.rows.places import AbortedRow, IndexEntryRow, PartitionRow, ProducerRow
 from logstore.view.partition_reader import PartitionReader
 
 from .bounds import find_bounds
 from .directories import ListedPartition
 from .options import READ_COMMITTED, Options
 from .schemas import columns_of
-from .tables import Row, partition_table, row_of
+from .tables import Row, partition_table
 
 
 def _topics(partition: ListedPartition, options: Options) -> Iterator[Row]:
@@ -48,19 +50,16 @@ def _topics(partition: ListedPartition, options: Options) -> Iterator[Row]:
 
 
 TOPICS = partition_table(
-    columns_of(
-        "topic string, partition int, topic_id string, path string, segment_count int, size long, "
-        "log_start_offset long, log_end_offset long, last_stable_offset long, leader_epoch int"
-    ),
+    columns_of(PartitionRow),
     _topics,
 )
 
 
-PRODUCER_COLUMNS = columns_of(
-    "topic string, partition int, producer_id long, producer_epoch int, coordinator_epoch int, "
-    "last_timestamp timestamp, first_sequence int, last_sequence int, first_offset long, last_offset long, "
-    "current_txn_first_offset long"
-)
+PRODUCER_COLUMNS = {
+    name: kind
+    for name, kind in columns_of(ProducerRow).items()
+    if name not in ("path", "transactional_id")  # which is in the log of another partition
+}
 
 
 def _producers(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
@@ -68,7 +67,7 @@ def _producers(partition: ListedPartition, options: Options) -> Iterator[Row | L
         return  # a link among the files, which a reader refuses: the task for what cannot be listed tells of it
     reader = PartitionReader(partition.files.path, log_start_offset=partition.log_start_offset)
     for entry in reader.producers or ():
-        yield row_of(PRODUCER_COLUMNS, entry, *entry.batches[-1:])
+        yield producer_row(partition.files, entry, None)._asdict()
     if reader.problem is not None:
         yield reader.problem
 
@@ -97,10 +96,7 @@ def _aborted(partition: ListedPartition, options: Options) -> Iterator[Row]:
 
 
 ABORTED = partition_table(
-    columns_of(
-        "topic string, partition int, segment long, producer_id long, first_offset long, last_offset long, "
-        "last_stable_offset long"
-    ),
+    columns_of(AbortedRow),
     _aborted,
 )
 
@@ -122,9 +118,6 @@ def _numbered(columns: Mapping[str, Int64Array], count: int) -> dict[str, Int64A
 
 
 INDEX_ENTRIES = partition_table(
-    columns_of(
-        "topic string, partition int, segment long, index string, entry int, offset long, position long, "
-        "timestamp_ms long"
-    ),
+    columns_of(IndexEntryRow),
     _index_entries,
 )

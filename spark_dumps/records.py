@@ -22,16 +22,16 @@ from .bounds import find_range, require_named
 from .directories import chosen_partitions
 from .options import Options
 from .planning import Slice, SliceTask, head_of, plan_tasks
-from .schemas import columns_of
+from .schemas import parse_columns
 from .tables import Table, tasks_of_unlisted
 
 RECORD_COUNT_MAX = 98_312  # of an Arrow batch; as many usual records as a scan yields, since each batch costs time
 
 _ADVICE = "retention, compaction or truncation replaced it after the query was planned: run the query again"
-KAFKA_COLUMNS = columns_of(
+KAFKA_COLUMNS = parse_columns(
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, timestampType int"
 )
-MORE_COLUMNS = columns_of(
+MORE_COLUMNS = parse_columns(
     "headers headers, producer_id long, producer_epoch short, sequence int, partition_leader_epoch int, "
     "is_transactional bool"
 )

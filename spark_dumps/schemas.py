@@ -20,26 +20,54 @@ from pyspark.sql.types import (
 )
 
 from logstore.errors import UsageError
+from logstore.rows.schema import Kind, RowField, fields_of, kind_of
 
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
-PARTITIONS = ArrayType(StructType([StructField("topic", StringType()), StructField("partition", IntegerType())]))
-TYPES: dict[str, tuple[DataType, pa.DataType]] = {  # Spark's and Arrow's; workers compare Arrow types exactly
-    "binary": (BinaryType(), pa.binary()),
-    "bool": (BooleanType(), pa.bool_()),
-    "headers": (HEADERS, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
-    "int": (IntegerType(), pa.int32()),
-    "long": (LongType(), pa.int64()),
-    "partitions": (PARTITIONS, pa.list_(pa.struct([("topic", pa.string()), ("partition", pa.int32())]))),
-    "short": (ShortType(), pa.int16()),
-    "string": (StringType(), pa.string()),
-    "timestamp": (TimestampType(), pa.timestamp("us", "UTC")),
+#: Spark's types by Arrow's; workers compare Arrow's exactly
+_ARROW_TYPES: dict[DataType, pa.DataType] = {
+    BinaryType(): pa.binary(),
+    BooleanType(): pa.bool_(),
+    IntegerType(): pa.int32(),
+    LongType(): pa.int64(),
+    ShortType(): pa.int16(),
+    StringType(): pa.string(),
+    TimestampType(): pa.timestamp("us", "UTC"),
 }
-_ARROW_TYPES = dict(TYPES.values())
+_NAMED: dict[str, DataType] = {
+    "binary": BinaryType(),
+    "bool": BooleanType(),
+    "headers": HEADERS,
+    "int": IntegerType(),
+    "long": LongType(),
+    "short": ShortType(),
+    "string": StringType(),
+    "timestamp": TimestampType(),
+}
+_KINDS: dict[Kind, DataType] = {
+    Kind.BINARY: BinaryType(),
+    Kind.BOOLEAN: BooleanType(),
+    Kind.INT32: IntegerType(),
+    Kind.INT64: LongType(),
+    Kind.STRING: StringType(),
+    Kind.TIME: TimestampType(),
+}
 
 
-def columns_of(text: str) -> dict[str, DataType]:
-    """Parse `name type, name type`; return types by name."""
-    return {name: TYPES[kind][0] for name, kind in (column.split() for column in text.split(","))}
+def columns_of(row_type: type) -> dict[str, DataType]:
+    """Return the columns of a row of `logstore.rows`: types by name."""
+    return {field.name: _type_of(field) for field in fields_of(row_type)}
+
+
+def _type_of(field: RowField) -> DataType:
+    if field.kind is not Kind.LIST:
+        return _KINDS[field.kind]
+    kind, item = kind_of(field.item)
+    return ArrayType(struct_of(columns_of(item)) if kind is Kind.OBJECT else _KINDS[kind])
+
+
+def parse_columns(text: str) -> dict[str, DataType]:
+    """Parse `name type, name type`, for the columns of Spark's own Kafka source; return types by name."""
+    return {name: _NAMED[kind] for name, kind in (column.split() for column in text.split(","))}
 
 
 def struct_of(columns: dict[str, DataType], names: Iterable[str] | None = None) -> StructType:
@@ -50,7 +78,16 @@ def struct_of(columns: dict[str, DataType], names: Iterable[str] | None = None) 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
     """Return the Arrow schema that a worker expects of batches with these columns."""
-    return pa.schema([pa.field(field.name, _ARROW_TYPES[field.dataType], field.nullable) for field in schema])
+    return pa.schema([pa.field(field.name, arrow_type(field.dataType), field.nullable) for field in schema])
+
+
+def arrow_type(kind: DataType) -> pa.DataType:
+    """Return the Arrow type that a worker expects of a column."""
+    if isinstance(kind, ArrayType):
+        return pa.list_(arrow_type(kind.elementType))
+    if isinstance(kind, StructType):
+        return pa.struct([(field.name, arrow_type(field.dataType)) for field in kind])
+    return _ARROW_TYPES[kind]
 
 
 def check_schema(given: StructType, known: dict[str, DataType], table: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from logstore.audit.evidence import Evidence
 from logstore.audit.facts.transactions import PartitionTransaction, PartitionTransactions
 from logstore.errors import LogstoreError
+from logstore.rows.transactions import TransactionRow
 
 from .directories import ListedPartition
 from .followed import follow_partition
@@ -17,11 +18,7 @@ from .options import Options
 from .schemas import columns_of
 from .tables import Row, partition_table, row_of
 
-COLUMNS = columns_of(
-    "topic string, partition int, producer_id long, producer_epoch int, state string, first_offset long, "
-    "last_offset long, record_count long, first_timestamp timestamp, last_timestamp timestamp, marker_offset long, "
-    "marker_timestamp timestamp, marker_epoch int, coordinator_epoch int"
-)
+COLUMNS = columns_of(TransactionRow)
 _OF_MARKER = ("marker_offset", "marker_timestamp", "marker_epoch", "coordinator_epoch")
 
 

@@ -15,7 +15,7 @@ from pyspark.sql.types import BinaryType, DataType, IntegerType, StringType, Str
 from logstore.errors import InvalidTopicError, UsageError
 
 from .network_options import IGNORE_OPTION
-from .options import INTERNAL_TOPICS, OptionReader, local_path
+from .options import KAFKAS_TOPICS, OptionReader, local_path
 from .schemas import HEADERS
 
 ID_PREFIX = "kafka_segments-"  # of the transactional id of each job: a store may have producers that are no jobs
@@ -92,7 +92,7 @@ def parse_write_options(given: Mapping[str, str]) -> WriteOptions:
 
 def require_no_internal_topic(topic: str) -> None:
     """Raise InvalidTopicError for an internal topic (`ReplicaManager.appendToLocalLog`)."""
-    if topic in INTERNAL_TOPICS:
+    if topic in KAFKAS_TOPICS:
         raise InvalidTopicError(f"Cannot append to internal topic {topic}", found=topic)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from functools import cache
@@ -14,6 +15,7 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from logstore.audit import stable_reading
+from logstore.disk import open_files
 from tests.golden.archive import unpack
 from tests.support.golden import Golden
 from tests.support.sampling import IS_LONG, examples
@@ -44,6 +46,11 @@ def pytest_collection_finish() -> None:
     """Let garbage collections of the tests look only at what the tests made."""
     gc.collect()
     gc.freeze()
+
+
+# A budget so small that logs are closed and opened again all the time; the tests of the budget itself set their own.
+if "LOGSTORE_OPEN_FILES" in os.environ:
+    open_files.OPEN_FILES._count_max = int(os.environ["LOGSTORE_OPEN_FILES"])
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import click
 
 from logstore import layout
 
-from .rows import RowField, RowType, print_rows
+from .rows import JsonField, RowType, print_rows
 from .verbs import Verb, hint
 
 _PACKAGES = (
@@ -27,18 +27,18 @@ COMPONENT = RowType(
     "component",
     "What logstore runs on.",
     (
-        RowField("what", "string", "its name", "what"),
-        RowField("found", "string", "its version, or what it is", "found"),
-        RowField("note", "string", "where it is, or what it is needed for", "note"),
+        JsonField("what", "string", "its name", "what"),
+        JsonField("found", "string", "its version, or what it is", "found"),
+        JsonField("note", "string", "where it is, or what it is needed for", "note"),
     ),
 )
 FORMAT = RowType(
     "format",
     "A format of Kafka's files.",
     (
-        RowField("name", "string", "its name", "name"),
-        RowField("about", "string", "what it is", "what it is"),
-        RowField("page", "string", "what its bytes mean"),
+        JsonField("name", "string", "its name", "name"),
+        JsonField("about", "string", "what it is", "what it is"),
+        JsonField("page", "string", "what its bytes mean"),
     ),
 )
 
@@ -46,14 +46,14 @@ FORMAT = RowType(
 @click.command("doctor", cls=Verb, prints=[COMPONENT], example="logstore doctor --compile")
 @click.option("--compile", "compiles", is_flag=True, help="Compile the kernels for this machine first.")
 def doctor(compiles: bool, form: str) -> int:
-    """Say what logstore runs on: versions, the library of kernels and where it is, processor, Java."""
+    """Say what logstore runs on: versions, the library of kernels and where it is, processor, open files, Java."""
     if compiles:
         from logstore.native import library
 
         library.library_path()
     rows = [("python", platform.python_version(), platform.platform())]
     rows += [(name, *_version(name)) for name in _PACKAGES]
-    rows += [("kernels", *_kernels()), ("processor", *_processor()), ("java", *_java())]
+    rows += [("kernels", *_kernels()), ("processor", *_processor()), ("open files", *_open_files()), ("java", *_java())]
     print_rows(COMPONENT, [dict(zip(("what", "found", "note"), row, strict=True)) for row in rows], form)
     return 0
 
@@ -83,6 +83,13 @@ def _processor() -> tuple[str, str]:
 
     level = cpu.level()
     return level.name, "CRC-32C by an instruction" if "crc" in level.features else "CRC-32C by tables: slow"
+
+
+def _open_files() -> tuple[str, str]:
+    from logstore.config.broker import OPEN_FILES_MAX
+    from logstore.disk.open_files import half_of_limit
+
+    return str(half_of_limit()), f"of logs stay open: half of `ulimit -n`, unless {OPEN_FILES_MAX} says otherwise"
 
 
 def _java() -> tuple[str, str]:

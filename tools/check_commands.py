@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from logstore.disk.names import absolute_path
+from logstore.rows.findings import AuditedRow, FindingRow, VerifiedRow
 
 from .paths import data_directory
 from .progress import Progress, log_size
-from .rows import PARTITION, PATH, PLACE_BY_PATH, TOPIC, Row, RowField, RowType, members, print_row, print_rows
+from .rows import PATH, Column, JsonField, Row, RowType, print_row, print_rows
 from .tables import count_of, print_lines, print_table, visible
 from .verbs import Verb, code_of, hint, now_option, path_argument, paths_argument
 
@@ -29,54 +30,36 @@ def _where(row: Row) -> str:
     return Where(row["path"], row["topic"], row["partition"]).name
 
 
-FINDING = RowType(
+FINDING = RowType.of(
+    FindingRow,
     "finding",
-    "Something that is wrong. `logstore audit --explain RULE` says more.",
-    (
-        RowField("severity", "string", "error or warning", "severity"),
-        RowField("rule", "string", "name of the rule that is broken", "rule"),
-        TOPIC._replace(type="string?"),
-        PARTITION._replace(type="integer?"),
-        RowField("path", "string?", "file or directory", "where", _where),
-        RowField("position", "integer?", "byte in the file", "byte"),
-        RowField("offset", "integer?", "Kafka offset", "offset"),
-        RowField("expected", "string", "what should be there", "expected"),
-        RowField("found", "string", "what is there", "found"),
-        RowField("advice", "string", "what to do"),
-    ),
+    {
+        "severity": "severity",
+        "rule": "rule",
+        "path": Column("where", _where),
+        "position": "byte",
+        "offset": "offset",
+        "expected": "expected",
+        "found": "found",
+    },
 )
-VERIFIED = RowType(
+VERIFIED = RowType.of(
+    VerifiedRow,
     "verified",
-    "A partition that was looked at.",
-    (
-        *PLACE_BY_PATH,
-        RowField("segmentCount", "integer", "how many segments", "segments", is_minor=True),
-        RowField("batchCount", "integer", "good batches", "batches", is_minor=True),
-        RowField("size", "integer", "bytes of the log", "bytes"),
-        RowField("logEndOffset", "integer", "behind its last batch", "log end offset"),
-        RowField("findingCount", "integer", "how many findings", "findings"),
-    ),
+    {
+        "path": "partition",
+        "segment_count": Column("segments", is_minor=True),
+        "batch_count": Column("batches", is_minor=True),
+        "size": "bytes",
+        "log_end_offset": "log end offset",
+        "finding_count": "findings",
+    },
 )
-AUDITED = RowType(
-    "audited",
-    "What was looked at.",
-    (
-        PATH,
-        RowField("partitionCount", "integer", "how many partitions"),
-        RowField("size", "integer", "bytes of their logs"),
-        RowField("batchCount", "integer", "good batches"),
-        RowField("transactionCount", "integer", "transactions, counted once in each of their partitions"),
-        RowField("openCount", "integer", "transactions that are open, counted once in each of their partitions"),
-        RowField("overdueCount", "integer", "those of them that should have ended by now"),
-        RowField("heldBackCount", "integer", "partitions in which read_committed consumers wait for them"),
-        RowField("groupOffsetCount", "integer", "offsets that groups have committed"),
-        RowField("notAsked", "array", "objects of what cannot be known: `rule`, `partitionCount`, `reason`"),
-    ),
-)
+AUDITED = RowType.of(AuditedRow, "audited", {})
 REPORTED = RowType(
     "reported",
     "A page that was written.",
-    (PATH, RowField("file", "string", "the page"), RowField("findingCount", "integer", "how many findings")),
+    (PATH, JsonField("file", "string", "the page"), JsonField("findingCount", "integer", "how many findings")),
 )
 
 _checksums_option = click.option(
@@ -92,6 +75,7 @@ def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> in
 
     Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
     """
+    from logstore.audit.answers import verified_rows
     from logstore.audit.cluster import Cluster
     from logstore.audit.partition import directory_around
     from logstore.audit.verify import verify_directory, verify_partition_directory
@@ -116,16 +100,11 @@ def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> in
                 partitions += verified.partitions
                 findings += verified.findings
     if form != "csv":
-        told = set(findings)
-        print_rows(VERIFIED, [_verified(one, told) for one in partitions], form)
+        print_rows(VERIFIED, verified_rows(partitions, findings), form)
     code = _print_findings(findings, form)
     if form == "csv":
         _tell_verdict([count_of(len(partitions), "partition")], findings)
     return code
-
-
-def _verified(one: PartitionFacts, told: set[Finding]) -> Row:
-    return members(one.partition.files, one.size) | {"findingCount": sum(finding in told for finding in one.findings)}
 
 
 def _explain(context: click.Context, _: click.Parameter, name: str | None) -> None:
@@ -164,6 +143,8 @@ def audit(directory: str, now: int, form: str, checksums_only: bool, master: str
 
     Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
     """
+    from logstore.audit.answers import audited_row
+
     if master is None:
         from logstore.audit.directory_audit import audit_directory, follow_all
 
@@ -174,7 +155,7 @@ def audit(directory: str, now: int, form: str, checksums_only: bool, master: str
         from spark_dumps.session import audit_with_spark
 
         audited = audit_with_spark(master, directory, now, decodes=not checksums_only)
-    row = _audited(directory, audited)
+    row = audited_row(directory, audited)
     if form == "jsonl":
         print_row(AUDITED, row, form)
     elif form == "table":
@@ -185,21 +166,21 @@ def audit(directory: str, now: int, form: str, checksums_only: bool, master: str
     return code
 
 
-def _summary(directory: str, audited: AuditedDirectory, row: Row) -> list[str]:
+def _summary(directory: str, audited: AuditedDirectory, row: AuditedRow) -> list[str]:
     """Return the lines that say what was audited, which transactions are open, and what could not be asked."""
     from logstore.audit.open_transactions import held_back
 
     lines = [
-        f"{count_of(row['partitionCount'], 'partition')}, {count_of(row['size'], 'byte')}, "
-        f"{count_of(row['batchCount'], 'batch')}, {count_of(row['transactionCount'], 'part')} of transactions, "
-        f"{count_of(row['groupOffsetCount'], 'group offset')}"
+        f"{count_of(row.partition_count, 'partition')}, {count_of(row.size, 'byte')}, "
+        f"{count_of(row.batch_count, 'batch')}, {count_of(row.transaction_count, 'part')} of transactions, "
+        f"{count_of(row.group_offset_count, 'group offset')}"
     ]
-    if row["openCount"]:
-        held, overdue = held_back(audited.transactions.open), row["overdueCount"] or "none"
+    if row.open_count:
+        held, overdue = held_back(audited.transactions.open), row.overdue_count or "none"
         lines.append(f"{held}: `logstore txns list {directory}`; {overdue} of them overdue")
     lines += [
-        f"not asked: {rule['rule']} in {count_of(rule['partitionCount'], 'partition')}: {rule['reason']}"
-        for rule in row["notAsked"]
+        f"not asked: {rule.rule} in {count_of(rule.partition_count, 'partition')}: {rule.reason}"
+        for rule in row.not_asked
     ]
     return lines
 
@@ -208,22 +189,6 @@ def _tell_verdict(lines: Sequence[str], findings: Sequence[Finding]) -> None:
     """Print what was looked at, and how many findings there are, to standard error: CSV has the findings alone."""
     verdict = count_of(len(findings), "finding") if findings else "no findings"
     sys.stderr.writelines(f"{visible(line)}\n" for line in (*lines, verdict))
-
-
-def _audited(directory: str, audited: AuditedDirectory) -> Row:
-    unasked, opened = sorted(audited.unasked.items()), audited.transactions.open
-    return {
-        "path": directory,
-        "partitionCount": len(audited.partitions),
-        "size": sum(one.size.size for one in audited.partitions),
-        "batchCount": sum(one.size.batch_count for one in audited.partitions),
-        "transactionCount": sum(len(history.table) for history in audited.transactions.histories.values()),
-        "openCount": len(opened),
-        "overdueCount": sum(one.is_overdue for one in opened),
-        "heldBackCount": len({one.name for one in opened}),
-        "groupOffsetCount": len(audited.groups.commits),
-        "notAsked": [{"rule": rule, "partitionCount": count, "reason": reason} for (rule, reason), count in unasked],
-    }
 
 
 @click.command(
@@ -257,18 +222,16 @@ def report(directory: str, output: str, now: int, form: str) -> int:
 
 def _print_findings(findings: Sequence[Finding], form: str) -> int:
     """Print the findings, in a table with errors first; return the exit code."""
+    from logstore.audit.answers import finding_row
+
     if form != "table":
-        print_rows(FINDING, map(_finding, findings), form)
+        print_rows(FINDING, map(finding_row, findings), form)
     elif not findings:
         print_lines("", "no findings")
     else:
         ordered = sorted(findings, key=lambda finding: finding.severity.value)
         print_lines("")
-        print_rows(FINDING, map(_finding, ordered), form)
+        print_rows(FINDING, map(finding_row, ordered), form)
         print_lines("")
         print_table(("rule", "what to do"), sorted({finding.rule: finding.advice for finding in ordered}.items()))
     return code_of(findings)
-
-
-def _finding(finding: Finding) -> Row:
-    return members(finding, finding.where) | {"severity": finding.severity.value}

@@ -13,7 +13,7 @@ import click
 
 from .paths import readable_partition
 from .progress import Progress, log_size
-from .rows import PATH, RowField, RowType, members, print_row
+from .rows import PATH, JsonField, RowType, members, print_row
 from .tables import count_of, print_lines, print_table, visible
 from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, tell
 
@@ -29,11 +29,11 @@ COPY = RowType(
     "A copy of a partition, or of a dry run, the plan of one.",
     (
         PATH,
-        RowField("destination", "string?", "where the copy is; null if nothing was written"),
-        RowField("keptBatches", "integer", "batches in the copy, as they were read there again"),
-        RowField("leftOutBytes", "integer", "bytes that are not in it"),
-        RowField("logStartOffset", "integer?", "where the log started; null if no checkpoint tells; the copy has all"),
-        RowField(
+        JsonField("destination", "string?", "where the copy is; null if nothing was written"),
+        JsonField("keptBatches", "integer", "batches in the copy, as they were read there again"),
+        JsonField("leftOutBytes", "integer", "bytes that are not in it"),
+        JsonField("logStartOffset", "integer?", "where the log started; null if no checkpoint tells; the copy has all"),
+        JsonField(
             "pieces",
             "array",
             "the log, as objects: `baseOffset` (of the segment), `start` and `end` (bytes), `firstOffset`, "
@@ -47,11 +47,11 @@ SAMPLE = RowType(
     "Some batches that were copied.",
     (
         PATH,
-        RowField("destination", "string", "where they are"),
-        RowField("batches", "integer", "how many"),
-        RowField("endOffset", "integer", "behind the last one"),
-        RowField("isRedacted", "boolean", "whether letters stand for keys and values"),
-        RowField("skippedBatches", "integer", "batches that could not be read, and were left out"),
+        JsonField("destination", "string", "where they are"),
+        JsonField("batches", "integer", "how many"),
+        JsonField("endOffset", "integer", "behind the last one"),
+        JsonField("isRedacted", "boolean", "whether letters stand for keys and values"),
+        JsonField("skippedBatches", "integer", "batches that could not be read, and were left out"),
     ),
 )
 

@@ -9,9 +9,10 @@ import click
 from logstore.disk.names import file_name, normal_path
 from logstore.disk.recognition import name_of_partition
 from logstore.errors import UsageError
+from logstore.rows.schema import json_name
 
 from .paths import readable_partition
-from .rows import Row, RowField, RowType, json_name, members, print_row
+from .rows import JsonField, Row, RowType, members, print_row
 from .tables import print_lines, print_table
 from .verbs import FINDINGS, Verb, path_argument
 
@@ -22,13 +23,13 @@ DIFFERENCE = RowType(
     "difference",
     "How two replicas compare.",
     (
-        RowField("startOffset", "integer", "compared from here on; below, one has nothing, or it is compacted"),
-        RowField("endOffset", "integer", "both have the same batches up to here; exclusive"),
-        RowField("batchCount", "integer", "batches up to there"),
-        RowField("isSame", "boolean", "whether both end there"),
-        RowField("isShorter", "boolean", "whether one of them ends there"),
-        RowField("fields", "array", "names of the fields of the header in which the next batches differ"),
-        RowField("first", "array", "the next batch of each, null if there is none: `path`, `position`, `header`"),
+        JsonField("startOffset", "integer", "compared from here on; below, one has nothing, or it is compacted"),
+        JsonField("endOffset", "integer", "both have the same batches up to here; exclusive"),
+        JsonField("batchCount", "integer", "batches up to there"),
+        JsonField("isSame", "boolean", "whether both end there"),
+        JsonField("isShorter", "boolean", "whether one of them ends there"),
+        JsonField("fields", "array", "names of the fields of the header in which the next batches differ"),
+        JsonField("first", "array", "the next batch of each, null if there is none: `path`, `position`, `header`"),
     ),
 )
 

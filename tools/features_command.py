@@ -18,28 +18,28 @@ from logstore.config.kafka_version import (
 from logstore.errors import UsageError
 
 from .paths import data_directory, require_accessible
-from .rows import Row, RowField, RowType, print_rows
+from .rows import JsonField, Row, RowType, print_rows
 from .verbs import FINDINGS, Verb, dry_run_option, path_argument
 
 FEATURE = RowType(
     "feature",
     "A feature of the cluster and its level.",
     (
-        RowField("feature", "string", "its name", "feature"),
-        RowField("level", "integer", "the finalized level; 0 is off", "level"),
-        RowField("release", "string?", "the name of the level of metadata.version", "release"),
-        RowField("supportedMinVersion", "integer", "the lowest level that is known here", "lowest"),
-        RowField("supportedMaxVersion", "integer", "the highest level that is known here", "highest"),
+        JsonField("feature", "string", "its name", "feature"),
+        JsonField("level", "integer", "the finalized level; 0 is off", "level"),
+        JsonField("release", "string?", "the name of the level of metadata.version", "release"),
+        JsonField("supportedMinVersion", "integer", "the lowest level that is known here", "lowest"),
+        JsonField("supportedMaxVersion", "integer", "the highest level that is known here", "highest"),
     ),
 )
 RAISED = RowType(
     "raised",
     "A feature whose level was to be raised.",
     (
-        RowField("feature", "string", "its name", "feature"),
-        RowField("previousLevel", "integer", "the level before", "from"),
-        RowField("level", "integer", "the level that was asked for", "to"),
-        RowField("done", "boolean", "whether it was raised; false in a dry run, and where it had the level", "done"),
+        JsonField("feature", "string", "its name", "feature"),
+        JsonField("previousLevel", "integer", "the level before", "from"),
+        JsonField("level", "integer", "the level that was asked for", "to"),
+        JsonField("done", "boolean", "whether it was raised; false in a dry run, and where it had the level", "done"),
     ),
 )
 _DOWN = ("downgrade", "disable")

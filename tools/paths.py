@@ -6,13 +6,12 @@ import errno
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 
-from logstore.disk import paths, recognition
+from logstore.disk import paths
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
 from logstore.disk.names import file_name, is_url, normal_path, parent
-from logstore.disk.recognition import name_of_partition, refused_partition, require_kafka
+from logstore.disk.recognition import name_of_partition, names_partition, refused_partition
 from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError, InvalidNameError, LogstoreError, UsageError
 from logstore.layout.file_names import (
@@ -40,7 +39,7 @@ def input_paths(word: str, note: Note) -> list[tuple[str, bool]]:
         if around is not None:
             found[around] = True
         elif path not in found and (paths.is_directory(path) or not is_glob):
-            found[path] = is_partition(path)
+            found[path] = names_partition(path)
     if not found:
         raise _no_match("directory", word)
     return list(found.items())
@@ -70,7 +69,7 @@ def _partition_of(path: str) -> str | None:
     if not paths.is_file(path):
         return None
     try:
-        return around if is_partition(around) else None
+        return around if names_partition(around) else None
     except UsageError:
         return None
 
@@ -80,34 +79,6 @@ def _only(word: str, note: Note) -> tuple[str, bool]:
     if len(found) > 1:
         raise UsageError("The pattern matches several", path=word, expected="one", found=len(found))
     return found[0]
-
-
-def is_partition(path: str) -> bool:
-    """Return whether the directory at `path` is a partition's or, if not, a data directory.
-
-    Raises:
-        UsageError: it is neither.
-        DataDirectoryError: it cannot be read, or is a partition by a link that leads out of its data directory.
-    """
-    if not paths.is_directory(path):
-        raise _no_directory(path)
-    directory = list_data_directory(path)
-    if recognition.is_partition(directory):
-        return True
-    require_kafka(directory)
-    return False
-
-
-def _no_directory(path: str) -> UsageError:
-    advice, found = None, "a file" if is_url(path) or os.path.exists(path) else "a link that leads nowhere"
-    if not paths.exists(path):
-        found = "nothing"
-        around, name = os.path.split(normal_path(path))
-        names = [entry.name for entry in paths.scan(around)] if paths.is_directory(around) else []
-        close = get_close_matches(name, names, n=1)
-        advice = f"did you mean {os.path.join(os.path.dirname(path), close[0])}?" if close else None
-    expected = "a data directory or a partition"
-    return UsageError("There is no such directory", path=path, expected=expected, found=found, advice=advice)
 
 
 def data_directory(word: str, note: Note) -> str:
@@ -176,12 +147,6 @@ def require_accessible(path: str, *, writes: bool) -> None:
             if not os.access(one, mode) and os.path.lexists(one):
                 refused = PermissionError(errno.EACCES, os.strerror(errno.EACCES), one)
                 raise nio_error(refused, one) from refused
-
-
-def unlisted(path: str) -> list[LogstoreError]:
-    """Return the errors of listing the data directory at `path` and its partitions."""
-    directory = list_data_directory(path)
-    return [*directory.errors, *(error for partition in directory.partitions for error in partition.errors)]
 
 
 def dump_files(words: Iterable[str], note: Note) -> list[str]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from logstore.disk.names import absolute_path, parent
+from logstore.rows.schema import iso_text
 
 from .paths import partition_directory
 from .progress import Progress
-from .rows import PARTITION, PATH, TOPIC, Row, RowField, RowType, members, print_row
-from .timestamps import iso_text
+from .rows import PARTITION, PATH, TOPIC, JsonField, Row, RowType, members, print_row
 from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, told_errors, yes_option
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _topic_config(context: click.Context, _: click.Parameter, texts: Sequence[st
         return parse_config(dict(text.split("=", 1) for text in texts))
 
 
-REMOVALS = RowField(
+REMOVALS = JsonField(
     "removals",
     "array",
     "bytes of logs, as objects: `file`, `start` and `end` (bytes), `firstOffset` and `endOffset` (of the readable "
@@ -43,12 +43,12 @@ PLAN = RowType(
     "What a recovery would do.",
     (
         PATH,
-        RowField("wasClean", "boolean", "whether the last broker ended in order"),
-        RowField("removedBatches", "integer", "readable batches that would go"),
-        RowField("removedRecords", "integer", "their records"),
-        RowField("removedBytes", "integer", "their size"),
+        JsonField("wasClean", "boolean", "whether the last broker ended in order"),
+        JsonField("removedBatches", "integer", "readable batches that would go"),
+        JsonField("removedRecords", "integer", "their records"),
+        JsonField("removedBytes", "integer", "their size"),
         REMOVALS,
-        RowField("repairs", "array", "objects: `file`, `action`, `reason`"),
+        JsonField("repairs", "array", "objects: `file`, `action`, `reason`"),
     ),
 )
 RECOVERED = RowType(
@@ -58,26 +58,26 @@ RECOVERED = RowType(
         TOPIC,
         PARTITION,
         PATH,
-        RowField("topicId", "string?", "of partition.metadata"),
-        RowField("logStartOffset", "integer", "where the log starts"),
-        RowField("logEndOffset", "integer", "behind its last batch"),
-        RowField("lastStableOffset", "integer", "read_committed consumers get what is below"),
-        RowField("highWatermark", "integer", "the end of the log, as nothing is replicated"),
-        RowField("recoveryPoint", "integer", "first offset that is not known to be on the disk"),
-        RowField(
+        JsonField("topicId", "string?", "of partition.metadata"),
+        JsonField("logStartOffset", "integer", "where the log starts"),
+        JsonField("logEndOffset", "integer", "behind its last batch"),
+        JsonField("lastStableOffset", "integer", "read_committed consumers get what is below"),
+        JsonField("highWatermark", "integer", "the end of the log, as nothing is replicated"),
+        JsonField("recoveryPoint", "integer", "first offset that is not known to be on the disk"),
+        JsonField(
             "segments",
             "array",
             "objects: `baseOffset`, `size`, `nextOffset` (null if its index leads nowhere), `indexEntryCount`, "
             "`timeIndexEntryCount`, `abortedTransactions` (how many)",
         ),
-        RowField("leaderEpochs", "array", "objects: `epoch`, `startOffset`"),
-        RowField(
+        JsonField("leaderEpochs", "array", "objects: `epoch`, `startOffset`"),
+        JsonField(
             "producers",
             "array",
             "objects: `producerId`, `producerEpoch`, `lastSequence`, `lastTimestamp`, `coordinatorEpoch`, "
             "`currentTxnFirstOffset`",
         ),
-        RowField("repairs", "array", "objects: `file`, `action`, `reason`"),
+        JsonField("repairs", "array", "objects: `file`, `action`, `reason`"),
         REMOVALS,
     ),
 )

@@ -11,7 +11,7 @@ from logstore.errors import DataDirectoryError, UsageError
 
 from .paths import data_directory, require_accessible
 from .progress import Progress
-from .rows import PATH, Row, RowField, RowType, members, print_row
+from .rows import PATH, JsonField, Row, RowType, members, print_row
 from .server_properties import (
     require_nameable,
     require_new_file,
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 _DIRECTORY = (
     PATH,
-    RowField("clusterId", "string?", "of meta.properties"),
-    RowField("nodeId", "integer?", "of meta.properties"),
-    RowField("directoryId", "string?", "of meta.properties"),
-    RowField("features", "object", "finalized levels by name"),
-    RowField("topics", "object", "numbers of partitions by name"),
-    RowField("nextProducerId", "integer", "the first that no producer has got"),
-    RowField("wasClean", "boolean", "whether it was closed in order"),
-    RowField("steps", "array", "what has to be done, in words; of a dry run also what would be removed"),
-    RowField("strays", "array", "paths of partitions that the metadata does not know"),
-    RowField("done", "array?", "what was done, in words; null of a dry run"),
-    RowField(
+    JsonField("clusterId", "string?", "of meta.properties"),
+    JsonField("nodeId", "integer?", "of meta.properties"),
+    JsonField("directoryId", "string?", "of meta.properties"),
+    JsonField("features", "object", "finalized levels by name"),
+    JsonField("topics", "object", "numbers of partitions by name"),
+    JsonField("nextProducerId", "integer", "the first that no producer has got"),
+    JsonField("wasClean", "boolean", "whether it was closed in order"),
+    JsonField("steps", "array", "what has to be done, in words; of a dry run also what would be removed"),
+    JsonField("strays", "array", "paths of partitions that the metadata does not know"),
+    JsonField("done", "array?", "what was done, in words; null of a dry run"),
+    JsonField(
         "warnings",
         "array",
         "what a broker does with other directories, what retention deletes, and what the configuration lacks",
@@ -55,8 +55,8 @@ PROMOTED = RowType(
     "A directory that a broker starts with.",
     (
         *_DIRECTORY,
-        RowField("brokerConfig", "string?", "content of server.properties; null of a dry run"),
-        RowField("startCommand", "string?", "starts the broker; null of a dry run"),
+        JsonField("brokerConfig", "string?", "content of server.properties; null of a dry run"),
+        JsonField("startCommand", "string?", "starts the broker; null of a dry run"),
     ),
 )
 

@@ -1,25 +1,6 @@
-"""Times and spans of time for people."""
+"""Spans of time for people."""
 
 from __future__ import annotations
-
-from datetime import datetime, timedelta
-
-_EPOCH = datetime(1970, 1, 1)
-
-
-def iso_text(timestamp_ms: int | None) -> str | None:
-    """Return the time in UTC to the millisecond, None for no time, or the number itself beyond the years 1 to 9999.
-
-    >>> iso_text(1700000000020), iso_text(-1), iso_text(2**62)
-    ('2023-11-14T22:13:20.020Z', None, '4611686018427387904')
-    """
-    if timestamp_ms is None or timestamp_ms == -1:
-        return None
-    try:
-        moment = _EPOCH + timedelta(milliseconds=timestamp_ms)
-    except OverflowError:
-        return str(timestamp_ms)
-    return moment.isoformat(timespec="milliseconds") + "Z"
 
 
 def duration(milliseconds: int) -> str:

@@ -8,13 +8,15 @@ import click
 
 from logstore.disk.names import child
 from logstore.errors import DataDirectoryError
+from logstore.rows.schema import iso_text
+from logstore.rows.transactions import ExplanationRow, OpenTransactionRow
 
 from . import HELP_SETTINGS
 from .paths import Note, partition_directory, place_of
-from .rows import PLACE, PLACE_OF_DIRECTORY, Row, RowField, RowType, members, print_row, print_rows
+from .rows import PARTITION_COLUMN, Column, Row, RowType, print_row, print_rows
 from .tables import print_lines
-from .timestamps import duration, iso_text
-from .verbs import FINDINGS, Verb, note_directory, now_option, path_argument, paths_argument
+from .timestamps import duration
+from .verbs import FINDINGS, Verb, note_problems, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:
     from logstore.audit.facts.states import CoordinatorEntry
@@ -25,59 +27,25 @@ def _state(row: Row) -> str | None:
     return None if row["coordinator"] is None else str(row["coordinator"]["state"])
 
 
-TRANSACTION = RowType(
+TRANSACTION = RowType.of(
+    OpenTransactionRow,
     "transaction",
-    "An open transaction in a partition.",
-    (
-        *PLACE,
-        RowField("transactionalId", "string?", "of its producer", "transactional id"),
-        RowField("producerId", "integer", "of its producer", "producer id", is_minor=True),
-        RowField("producerEpoch", "integer", "of its producer", "epoch", is_minor=True),
-        RowField("firstOffset", "integer", "of its first record", "first offset"),
-        RowField("lastOffset", "integer", "of its last record", "last offset", is_minor=True),
-        RowField("recordCount", "integer", "how many records", "records", is_minor=True),
-        RowField("ageMs", "integer", "how old it is, never negative", "age", lambda row: duration(row["ageMs"])),
-        RowField(
-            "ageClock",
-            "string",
-            "what tells its age: `coordinator`, `producer` (the timestamp of its first record), or `broker` or `file`: "
-            "it is at least so old",
-            "by clock of",
-            is_minor=True,
-        ),
-        RowField(
-            "coordinator",
-            "object?",
-            "what `__transaction_state` says: `partition` and `offset` of the record, `state`, `producerEpoch`, "
-            "`transactionTimeoutMs`, `transactionStartTime`, `partitions`",
-            "coordinator",
-            _state,
-            is_minor=True,
-        ),
-        RowField(
-            "judgedAt",
-            "time",
-            "as of when it was judged: what was due later is not late",
-            "judged as of",
-            is_minor=True,
-        ),
-        RowField("verdict", "string", "what becomes of it", "verdict"),
-    ),
+    {
+        "partition": PARTITION_COLUMN,
+        "transactional_id": "transactional id",
+        "producer_id": Column("producer id", is_minor=True),
+        "producer_epoch": Column("epoch", is_minor=True),
+        "first_offset": "first offset",
+        "last_offset": Column("last offset", is_minor=True),
+        "record_count": Column("records", is_minor=True),
+        "age_ms": Column("age", lambda row: duration(row["ageMs"])),
+        "age_clock": Column("by clock of", is_minor=True),
+        "coordinator": Column("coordinator", _state, is_minor=True),
+        "judged_at": Column("judged as of", is_minor=True),
+        "verdict": "verdict",
+    },
 )
-EXPLANATION = RowType(
-    "explanation",
-    "Why read_committed consumers of a partition get no further.",
-    (
-        *PLACE_OF_DIRECTORY,
-        RowField("lastStableOffset", "integer", "they get what is below"),
-        RowField("logEndOffset", "integer", "behind the last record"),
-        RowField("openCount", "integer", "how many transactions are open"),
-        RowField("why", "string", "the reason"),
-        RowField("missing", "string?", "the marker that they wait for"),
-        RowField("advice", "string?", "what to do"),
-        RowField("blocking", "object?", "the transaction that they wait for, as a row of type transaction"),
-    ),
-)
+EXPLANATION = RowType.of(ExplanationRow, "explanation", {})
 
 
 @click.group("txns", context_settings=HELP_SETTINGS)
@@ -122,6 +90,7 @@ def explain(path: tuple[str, str], now: int, form: str) -> int:
 
     The exit code is 1 if they wait for a transaction.
     """
+    from logstore.audit.answers import explanation_row
     from logstore.audit.open_transactions import Explanation
 
     transactions = _read(*path, now)
@@ -130,18 +99,19 @@ def explain(path: tuple[str, str], now: int, form: str) -> int:
     if form == "table":
         _print_explanation(explanation)
     else:
-        print_row(EXPLANATION, _explanation(explanation), form)
+        print_row(EXPLANATION, explanation_row(explanation), form)
     return 0 if explanation.blocking is None else FINDINGS
 
 
 def _read(root: str, only: str | None, now: int) -> Transactions:
     """Return the transactions of a data directory, or of one of its partitions; note what could not be read."""
     from logstore.audit.directory_audit import read_transactions
+    from logstore.audit.listings import unlisted
 
     transactions, findings = read_transactions(root, now, only)
     if only is not None and not transactions.histories:
         raise DataDirectoryError("The partition cannot be looked at", path=child(root, only))
-    note_directory(root, findings)
+    note_problems([*findings, *unlisted(root)])
     return transactions
 
 
@@ -150,46 +120,12 @@ def _read_open(paths: list[tuple[str, str | None]], now: int) -> list[OpenTransa
 
 
 def _print_open(found: list[OpenTransaction], form: str) -> None:
+    from logstore.audit.answers import open_transaction_row
+
     if found or form != "table":
-        print_rows(TRANSACTION, map(_transaction, found), form)
+        print_rows(TRANSACTION, map(open_transaction_row, found), form)
     else:
         print_lines("none")
-
-
-def _transaction(one: OpenTransaction) -> Row:
-    return members(one.where, one.transaction, one) | {
-        "ageMs": one.age_ms,
-        "ageClock": one.age.clock.value,
-        "coordinator": _coordinator(one),
-        "verdict": one.verdict.value,
-        "judgedAt": one.judged_ms,
-    }
-
-
-def _coordinator(one: OpenTransaction) -> Row | None:
-    entry = one.coordinator
-    return entry and {
-        "partition": f"__transaction_state-{entry.partition}",
-        "offset": entry.offset,
-        "state": entry.metadata.state.name,
-        "producerEpoch": entry.metadata.producer_epoch,
-        "transactionTimeoutMs": entry.metadata.transaction_timeout_ms,
-        "transactionStartTime": iso_text(entry.metadata.start_timestamp_ms),
-        "partitions": [f"{topic}-{number}" for topic, number in entry.metadata.partitions],
-    }
-
-
-def _explanation(explanation: Explanation) -> Row:
-    history, blocking = explanation.history, explanation.blocking
-    return members(history.partition.files) | {
-        "lastStableOffset": history.last_stable_offset,
-        "logEndOffset": history.log_end_offset,
-        "openCount": len(explanation.open),
-        "why": explanation.why,
-        "missing": explanation.missing,
-        "advice": explanation.advice,
-        "blocking": blocking and next(TRANSACTION.plain([_transaction(blocking)])),
-    }
 
 
 def _print_explanation(explanation: Explanation) -> None:

@@ -18,7 +18,7 @@ from logstore.disk.system_errors import is_refused
 from logstore.errors import LogstoreError, UsageError
 
 from . import HELP_SETTINGS
-from .paths import Note, each_once, input_paths, unlisted
+from .paths import Note, each_once, input_paths
 from .rows import FORMATS, RowType
 from .tables import visible
 
@@ -144,14 +144,11 @@ def note_unreadable(error: LogstoreError) -> None:
     _note_code(UNREADABLE)
 
 
-def note_directory(root: str, findings: Iterable[Finding] = ()) -> None:
-    """Print findings and what could not be listed in a data directory; the verb's exit code will tell of them."""
-    found = list(findings)
-    for finding in found:
-        tell(finding)
-    _note_code(code_of(found))
-    for error in unlisted(root):
-        note_unreadable(error)
+def note_problems(problems: Iterable[LogstoreError | Finding]) -> None:
+    """Print findings, and what could not be read or listed; the verb's exit code will tell of them."""
+    for problem in problems:
+        tell(problem)
+        _note_code(UNREADABLE if isinstance(problem, LogstoreError) else code_of([problem]))
 
 
 def _note_code(code: int) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import logstore
+from logstore.audit import answers, contents, listings
 from logstore.client.consumer.consumer_records import Lag
 from logstore.columns.any_columns import record_columns
 from logstore.columns.decoded_records import Record, Records
@@ -46,6 +47,15 @@ _PARTS: list[tuple[str, str, list[Any]]] = [
             logstore.OffsetAndTimestamp,
             Lag,
             logstore.TopicPartition,
+        ],
+    ),
+    (
+        "Questions",
+        "[Ask from Python](../how-to/ask-from-python.md) shows them.",
+        [
+            *(answers.audit, answers.verify, answers.transactions, answers.explain),
+            *(listings.groups, listings.producers, listings.topics, listings.segments, contents.dump),
+            *(logstore.Rows, logstore.AuditedFindings),
         ],
     ),
     (

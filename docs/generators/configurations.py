@@ -41,6 +41,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "log.cleaner.dedupe.buffer.size": "of the one cleaning that runs at a time; 24 bytes a key, as in Kafka",
         "log.cleaner.enable": "as in Kafka; a cleaning that fails leaves the log writable, and is in `store.failures`",
         "logstore.durable.commits": "**not Kafka's**: a commit is on the disk when it is answered",
+        "logstore.open.files.max": "**not Kafka's**: idle files that stay open; 0: half of `ulimit -n`, of all stores",
         "num.recovery.threads.per.data.dir": "logs that are opened at a time after a crash",
     },
     "producer": {

@@ -15,4 +15,13 @@
 | `stable_reading`    | of a directory that changes, only findings that a second reading confirms                 |
 | `replica_diff`      | the first batch in which two replicas differ                                              |
 | `segment_table`     | figures of each segment                                                                   |
+| `answers`           | `logstore.audit`, `verify`, `transactions`, `explain`: what is asked in public, as rows   |
+| `listings`          | `logstore.topics`, `segments`, `producers`, `groups`                                      |
+| `contents`          | `logstore.dump`                                                                           |
+
+Called, this package is the function `answers.audit`, see `called_packages`.
 """
+
+from ..called_packages import make_callable
+
+make_callable(__name__)

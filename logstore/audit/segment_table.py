@@ -18,7 +18,7 @@ _NO_TIMESTAMP = -1
 
 
 @dataclass(slots=True)
-class SegmentRow:
+class SegmentFigures:
     """One segment; sizes in bytes, timestamps in ms.
 
     Attributes:
@@ -54,10 +54,10 @@ class SegmentTable(Follower):
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
-        self.rows: list[SegmentRow] = []
+        self.rows: list[SegmentFigures] = []
 
     def begin(self, segment: SegmentFiles) -> None:
-        row = SegmentRow(segment.base_offset, segment.base_offset, self._evidence.segment_size)
+        row = SegmentFigures(segment.base_offset, segment.base_offset, self._evidence.segment_size)
         if (offset_index := unless_gone(read_offset_index, segment.offset_index)) is not None:
             row.offset_entries = offset_index.entry_count
         if (time_index := unless_gone(read_time_index, segment.time_index)) is not None:

@@ -2,6 +2,8 @@
 
 Names and defaults are Kafka's, except one: with `logstore.durable.commits` the commit of a transaction or of offsets is
 durable when it is answered, and survives a power failure; else the system writes it some time later, as for a broker.
+`logstore.open.files.max` is the number of files of logs that stay open or mapped while nobody uses them; 0 stands for
+half of the process's soft limit, which all stores of the process share.
 `logstore.kafka.version` is the version of Kafka whose logs a store's logs clean and close as.
 The defaults of topics come from here too, under the broker's names (`ServerTopicConfigSynonyms`).
 
@@ -25,6 +27,7 @@ from .topic import KAFKA_VERSION, MAX_DECOMPRESSED_MESSAGE_BYTES, parse_config
 BrokerConfig = dict[str, Any]
 
 DURABLE_COMMITS = "logstore.durable.commits"
+OPEN_FILES_MAX = "logstore.open.files.max"
 
 _HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
 
@@ -77,6 +80,7 @@ _DEFINITIONS = {
     "log.initial.task.delay.ms": Definition(as_long, 30_000, between(0)),
     "log.retention.check.interval.ms": Definition(as_long, 300_000, between(1)),
     DURABLE_COMMITS: Definition(as_boolean, False),
+    OPEN_FILES_MAX: Definition(as_int, 0, between(0)),
     "num.partitions": Definition(as_int, 1, between(1)),
     "num.recovery.threads.per.data.dir": Definition(as_int, 2, between(1)),
     "offset.metadata.max.bytes": Definition(as_int, 4096),

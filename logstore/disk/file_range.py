@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ..errors import DataDirectoryError
 from . import paths
 from .names import is_url, java_file
+from .open_files import opened
 from .system_errors import io_error, nio_error
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class FileRange:
             self._open_object()
             return
         try:
-            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+            self._descriptor = opened(os.open, self.path, flags)
         except OSError as error:
             raise nio_error(error, self.path) from error
         self._close = weakref.finalize(self, os.close, self._descriptor)

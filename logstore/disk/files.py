@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ..errors import DataDirectoryError
 from . import paths
 from .names import is_url, java_file
+from .open_files import opened
 from .system_errors import io_error, is_missing, nio_error, random_access_error
 
 SIZE_LIMIT = (1 << 31) - 1  # the largest Java array, so Kafka writes no larger file
@@ -59,7 +60,7 @@ def _read(
     if is_url(path):
         return _read_object(path)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = opened(os.open, path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise error_of(error, path) from error
     try:

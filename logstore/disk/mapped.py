@@ -6,11 +6,14 @@ Use it only for files that nobody else truncates: touching a page behind the new
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import mmap
 import os
 import stat
+from functools import cache
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +22,7 @@ from ..errors import DataDirectoryError
 from . import paths
 from .file_range import FileIdentity, FileRange, became_shorter
 from .names import java_file
+from .open_files import opened
 from .system_errors import nio_error
 
 SEGMENT_SIZE_MAX = 2**31 - 1  # bytes; positions in a segment are 31-bit
@@ -44,40 +48,37 @@ class MappedFile:
         self.path = java_file(path)
         self._is_bounded = is_bounded
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = opened(os.open, self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
             raise nio_error(error, self.path) from error
         try:
-            self._map: mmap.mmap | None = self._open(descriptor)
+            self._map: _Mapping | None = self._open(descriptor)
         finally:
             os.close(descriptor)
-        source = b"" if self._map is None else self._map
-        self.data: npt.NDArray[np.uint8] = np.frombuffer(source, dtype=np.uint8)
+        self.data: npt.NDArray[np.uint8] = np.empty(0, np.uint8) if self._map is None else np.asarray(self._map)
 
-    def _open(self, descriptor: int) -> mmap.mmap | None:
+    def _open(self, descriptor: int) -> _Mapping | None:
         status = os.fstat(descriptor)
         self.size = _checked_size(status, self.path) if self._is_bounded else status.st_size
         self.identity = FileIdentity(status.st_dev, status.st_ino)
         if self.size == 0:
             return None
         try:
-            return mmap.mmap(descriptor, self.size, access=mmap.ACCESS_READ)
-        except ValueError as error:
-            raise became_shorter(self.path, self.size, os.fstat(descriptor).st_size) from error
+            mapping = _Mapping(descriptor, self.size)
         except OSError as error:
             raise _map_error(error, self.path, self.size) from error
+        size = os.fstat(descriptor).st_size
+        if size < self.size:
+            raise became_shorter(self.path, self.size, size)
+        return mapping
 
     def load(self, start: int, end: int) -> None:
         """Do nothing: the system loads pages when they are touched."""
 
     def release(self, start: int, end: int) -> None:
         """Release the pages of data[start:end]: they stay in the page cache, but not in this process's memory."""
-        if self._map is None or not hasattr(mmap, "MADV_DONTNEED"):
-            return
-        start -= start % mmap.PAGESIZE
-        end -= end % mmap.PAGESIZE
-        if end > start:
-            self._map.madvise(mmap.MADV_DONTNEED, start, end - start)
+        if self._map is not None:
+            self._map.release(start, end)
 
     def __enter__(self) -> MappedFile:
         return self
@@ -88,6 +89,49 @@ class MappedFile:
         # the mapping ends with the last array over it
         self.data = np.empty(0, np.uint8)
         self._map = None
+
+
+class _Mapping:
+    """A whole file, mapped for reading, and unmapped with the last array over it.
+
+    Not an `mmap.mmap`, which keeps a descriptor for each mapping.
+    """
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        """Map `size` bytes of an open file; raise OSError."""
+        self._size, self._unmap = 0, _system().munmap  # kept: `__del__` may run when modules are gone
+        address = _system().mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+        if address == _MAP_FAILED:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+        self._address, self._size = address, size
+        # numpy's protocol: address and "read only"
+        self.__array_interface__ = {"data": (address, True), "shape": (size,), "typestr": "|u1", "version": 3}
+
+    def release(self, start: int, end: int) -> None:
+        """See `MappedFile.release`."""
+        start -= start % mmap.PAGESIZE
+        end -= end % mmap.PAGESIZE
+        if end > start and hasattr(mmap, "MADV_DONTNEED"):
+            _system().madvise(self._address + start, end - start, mmap.MADV_DONTNEED)
+
+    def __del__(self) -> None:
+        if self._size:
+            self._unmap(self._address, self._size)
+
+
+_MAP_FAILED = ctypes.c_void_p(-1).value
+
+
+@cache
+def _system() -> Any:
+    """Return the C library with the types of the functions of mappings."""
+    library = ctypes.CDLL(None, use_errno=True)
+    address, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    library.mmap.argtypes, library.mmap.restype = [address, size, number, number, number, ctypes.c_int64], address
+    library.munmap.argtypes = [address, size]
+    library.madvise.argtypes = [address, size, number]
+    return library
 
 
 class CopiedFile:

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Union
 
 from .names import is_url
+from .open_files import opened
 from .system_errors import nio_error
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def scan(path: str) -> list[Entry]:
         from . import objects
 
         return [*objects.scan(path)]
-    with os.scandir(path) as entries:
+    with opened(os.scandir, path) as entries:
         return sorted(entries, key=lambda entry: entry.name)
 
 

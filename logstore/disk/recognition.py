@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from difflib import get_close_matches
+
 from ..errors import DataDirectoryError, UsageError
 from ..layout import meta_properties
 from ..layout.file_names import LOG_SUFFIX, PartitionDirectory, parse_partition_directory
 from . import paths
 from .directory import DataDirectoryFiles, list_data_directory
-from .names import child, file_name, normal_path, parent
+from .names import child, file_name, is_url, normal_path, parent
 
 
 def name_of_partition(path: str) -> PartitionDirectory | None:
@@ -74,3 +77,31 @@ def refused_partition(path: str) -> UsageError:
     """Return the error of a partition where a data directory is asked for."""
     around = parent(normal_path(path))
     return UsageError("This is a partition, not a data directory", path=path, advice=f"did you mean {around}?")
+
+
+def names_partition(path: str) -> bool:
+    """Return whether the directory at `path` is a partition's or, if not, a data directory.
+
+    Raises:
+        UsageError: it is neither.
+        DataDirectoryError: it cannot be read, or is a partition by a link that leads out of its data directory.
+    """
+    if not paths.is_directory(path):
+        raise _no_directory(path)
+    directory = list_data_directory(path)
+    if is_partition(directory):
+        return True
+    require_kafka(directory)
+    return False
+
+
+def _no_directory(path: str) -> UsageError:
+    advice, found = None, "a file" if is_url(path) or os.path.exists(path) else "a link that leads nowhere"
+    if not paths.exists(path):
+        found = "nothing"
+        around, name = os.path.split(normal_path(path))
+        names = [entry.name for entry in paths.scan(around)] if paths.is_directory(around) else []
+        close = get_close_matches(name, names, n=1)
+        advice = f"did you mean {os.path.join(os.path.dirname(path), close[0])}?" if close else None
+    expected = "a data directory or a partition"
+    return UsageError("There is no such directory", path=path, expected=expected, found=found, advice=advice)

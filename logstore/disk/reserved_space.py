@@ -16,6 +16,14 @@ _BLOCK_SIZE = 512  # bytes, the unit of `st_blocks`
 _SLACK_SIZE = 1 << 17  # bytes that a file system may allocate beside the file's own
 
 
+def is_reserved(path: str, size: int) -> bool:
+    """Return whether space behind the file's `size` bytes is reserved; False without the file."""
+    try:
+        return os.stat(path).st_blocks * _BLOCK_SIZE - size > _SLACK_SIZE
+    except OSError:
+        return False
+
+
 class ReservedSpace:
     """Reserved space of one open file.
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import cache, cached_property
 
 from ..errors import DataDirectoryError
+from .open_files import opened
 from .system_errors import io_error, nio_error
 
 Writable = bytes | bytearray | memoryview  # a memoryview of bytes
@@ -136,7 +137,7 @@ class Seam:
     def sync_directory(self, path: str) -> None:
         """Wait until the names in the directory are durable (`Utils.flushDir`)."""
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = opened(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 os.fsync(descriptor)
             finally:
@@ -146,7 +147,7 @@ class Seam:
 
     def _open(self, path: str, flags: int) -> int:
         try:
-            return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            return opened(os.open, path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise DataDirectoryError(

@@ -25,10 +25,12 @@ def nio_error(error: OSError, path: str) -> DataDirectoryError:
         return DataDirectoryError(path, found=_reason(error), java_class="java.nio.file.NoSuchFileException")
     if error.errno == errno.EACCES:
         return DataDirectoryError(path, found=_reason(error), java_class="java.nio.file.AccessDeniedException")
-    message = f"{path}: {_reason(error)}"
+    message, advice = f"{path}: {_reason(error)}", None
     if error.errno == errno.ELOOP:
         message += " or unable to access attributes of symbolic link"
-    return DataDirectoryError(message, java_class="java.nio.file.FileSystemException")
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        advice = "raise the limit of open files (`ulimit -n`), or close files elsewhere in the program"
+    return DataDirectoryError(message, advice=advice, java_class="java.nio.file.FileSystemException")
 
 
 def random_access_error(error: OSError, path: str) -> DataDirectoryError:

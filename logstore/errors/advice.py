@@ -51,6 +51,7 @@ ADVICE = {
     "OffsetOverflowError": "`logstore recover` splits the segment, as a broker does",
     "OffsetsOutOfOrderError": "append batches in the order of their offsets",
     "PolicyViolationError": "`delete_records` needs `cleanup.policy` with delete; 10,000 partitions a call at most",
+    "TooManyOpenFilesError": "raise `ulimit -n`, or close files elsewhere in the program; then call again",
     "RecoveryLossError": "`logstore salvage` first; then `accept_loss=True`, or `--yes`",
     "SchemaError": "a record of an internal topic that this version cannot read: `logstore dump` shows it",
     "TopicExistsError": "use the topic, or another name",

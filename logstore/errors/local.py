@@ -146,6 +146,12 @@ class InvalidNameError(LogstoreError, ValueError):
     java_class = "java.lang.NumberFormatException"
 
 
+class TooManyOpenFilesError(LogstoreError, RuntimeError):
+    """The process may open no more files; nothing has changed."""
+
+    recovery = Recovery.RETRY
+
+
 class RecoveryLossError(LogstoreError, RuntimeError):
     """A recovery that would remove readable batches, and was not allowed to; nothing has changed."""
 

@@ -273,7 +273,7 @@ def _view(state: LogState) -> LogView:
         state.last_stable_offset,
         state.remote_start_offset,
     )
-    return LogView(state.segments.view(), bounds, LeaderEpochs(state.epochs.entries))
+    return LogView(state.view(), bounds, LeaderEpochs(state.epochs.entries))
 
 
 def _start_inside(state: LogState) -> int | None:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from .. import clock
 from ..config.topic import LogConfig, is_compacted
-from ..errors import OffsetOutOfRangeError
+from ..errors import KafkaStorageError, OffsetOutOfRangeError
 from ..folds.leader_epochs import LeaderEpochs
 from ..kernels.append.structs import NO_OFFSET, FastPathStruct, LogStruct
+from ..view.segment import Segment
 from ..view.segments import Segments
 from .append.rules import ValidationRules
 from .failure import Failure
@@ -87,6 +89,7 @@ class LogState:
         self.failure = Failure(directory.path, topic_partition, self.lock, self.struct, self.fast)
         self.host = LogHost()
         self.deleted_files = DeletedFiles()
+        self._is_viewed, self._known_end = False, -1  # for `was_used`
         self.set_config(config)
 
     @property
@@ -149,6 +152,56 @@ class LogState:
         self.invalidate()
         self.active = segment
         self.segments.add(segment)
+
+    def open_active(self) -> ActiveSegment:
+        """Return the active segment with its file open for an append. The caller holds the lock.
+
+        Raises:
+            TooManyOpenFilesError: the process may open no more files; nothing has changed.
+            DataDirectoryError: the file cannot be opened.
+        """
+        if self.active.descriptor < 0:
+            self.directory.open_files.require_spare()
+            self.directory.open_files.add(self)
+            self.active.open_file()
+        return self.active
+
+    def view(self) -> Segments[Segment]:
+        """Return the segments as they are now, for readers. The caller holds the lock."""
+        if not self.segments.is_viewed:
+            self.directory.open_files.add(self)
+        self._is_viewed = True
+        return self.segments.view()
+
+    @property
+    def is_open(self) -> bool:
+        """See `Reopenable`: of the active segment."""
+        return self.active.descriptor >= 0 or self.segments.is_viewed
+
+    def was_used(self) -> bool:
+        """See `Reopenable`: an append or a view since the last call."""
+        end_offset = self.log_end_offset
+        was_used = self._is_viewed or end_offset != self._known_end
+        self._is_viewed, self._known_end = False, end_offset
+        return was_used
+
+    def close_idle(self) -> bool:
+        """See `Reopenable`: sync and close the active segment's files, and unmap it; False if the log is in use.
+
+        A failed sync poisons the log, as in `flush`; its next use says so.
+        """
+        is_held = False
+        try:
+            is_held = self.lock.acquire(blocking=False)  # whoever waits for it may hold the lock of the asking log
+            if is_held and self.failure.is_writable:
+                with suppress(KafkaStorageError), self.failure.poisoned_by("Error while flushing log for"):
+                    self.active.close_file()
+        finally:
+            if is_held:
+                self.active.unmap()
+                self.segments.forget_view()
+                self.lock.release()
+        return is_held
 
     def draw_roll_jitter_ms(self) -> int:
         """Draw how much earlier than after `segment.ms` a new segment is full (`LogConfig.randomSegmentJitter`)."""

@@ -77,17 +77,23 @@ def read_tail(
         end_offset = state.last_stable_offset if is_committed else state.struct.high_watermark
         if not max(active.base_offset, state.struct.log_start_offset) <= start_offset < end_offset:
             return None
-        descriptor, (_, position) = active.descriptor, active.offset_index.lookup(start_offset)
+        _, position = active.offset_index.lookup(start_offset)
         size = active.size - position
-        if descriptor < 0 or position < 0 or not 0 < size <= min(SIZE_MAX, size_max):
+        if state.failure.is_closed or position < 0 or not 0 < size <= min(SIZE_MAX, size_max):
             return None
         aborted = active.aborted_from(start_offset) if is_committed else ()
-    try:
-        data = os.pread(descriptor, size, position)
-    except OSError:
-        return None
-    # a segment that was closed meanwhile: its descriptor may be that of another file
-    if active.descriptor != descriptor or len(data) != size:
+        descriptor, open_count = active.descriptor, active.open_count
+        # nobody writes the log now: read under the lock, where the file has this name
+        data = active.read_file(position, size) if descriptor < 0 else None
+    if data is None:
+        try:
+            data = os.pread(descriptor, size, position)
+        except OSError:
+            return None
+        # a file that was closed meanwhile: its descriptor may be that of another
+        if active.descriptor != descriptor or active.open_count != open_count:
+            return None
+    if len(data) != size:
         return None
     try:
         decoder = _spare.pop()

@@ -8,6 +8,8 @@ KRaft's control records are read beside the image: `kraft.version`, the voters.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..config.kafka_version import RAFT_VERSION
 from ..disk.directory import PartitionFiles, list_partition_directory
 from ..disk.loaded import open_log
@@ -22,6 +24,7 @@ from .internal_topic import ReplayedRecord, replayed, replayed_file
 from .metadata_image import MetadataImage
 
 NO_OFFSET = -1
+Replay = Callable[[bytes | None, int, int], None]  # value, offset and timestamp of a record
 
 
 class MetadataState:
@@ -37,8 +40,10 @@ class MetadataState:
             before a controller has written them to the log.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, records: Replay | None = None) -> None:
+        """Begin with nothing; `records` gets what an image would get."""
         self.image = MetadataImage()
+        self._replay = self.image.replay if records is None else records
         self.next_offset = 0
         self.leader_epoch = 0
         self.kraft_version = 0
@@ -69,7 +74,7 @@ class MetadataState:
                     for record in item.records():
                         self._take_control(record, offset)
                 elif self.next_offset > 0:
-                    self.image.replay(item.value, offset)
+                    self._replay(item.value, offset, 0)
                 elif item.value is not None:
                     self.bootstrap.append(item.value)
 
@@ -90,7 +95,7 @@ class MetadataState:
             )
         for item in replayed(log, self.next_offset):
             if isinstance(item, ReplayedRecord):
-                self.image.replay(item.value, item.offset, item.timestamp)
+                self._replay(item.value, item.offset, item.timestamp)
                 self.next_offset = item.offset + 1
             else:
                 for record in item.records():

@@ -88,6 +88,11 @@ class Checkpoints:
                 if gone:
                     self._replace(name, offsets)
 
+    def begin(self, key: TopicPartition) -> None:
+        """Note a new log, which has its entries before it is opened."""
+        for name in (RECOVERY_POINT_FILE_NAME, HIGH_WATERMARK_FILE_NAME):
+            self._offsets[name][key] = 0
+
     def forget(self, key: TopicPartition) -> None:
         """Forget a deleted log: in the cleaner's file at once, in the others when they are next written."""
         for name in _OFFSET_OF:

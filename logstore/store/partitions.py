@@ -8,14 +8,15 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import NamedTuple
 
 from ..calls import PARTITIONS, alone
-from ..config.broker import BrokerConfig, topic_defaults
+from ..config.broker import OPEN_FILES_MAX, BrokerConfig, topic_defaults
 from ..config.topic import LogConfig, parse_config
+from ..disk.open_files import OPEN_FILES, OpenFiles
 from ..disk.seam import Seam
 from ..errors import LogstoreError
 from ..layout.file_names import directory_name
 from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
 from ..log.load.loader import LoadSettings
-from ..log.load.opening import PlannedLog
+from ..log.load.opening import PlannedLog, make_log
 from ..log.load.removals import Removal, require_accepted
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
@@ -60,7 +61,7 @@ class _Counted:
 
 
 class Partitions:
-    """The logs of a store. After an orderly close each is opened when first asked for.
+    """The logs of a store. A new one, and after an orderly close each, is opened when first asked for.
 
     Attributes:
         was_clean: the directory was closed in order, so its logs need no recovery.
@@ -85,6 +86,8 @@ class Partitions:
         self.checkpoints, self.timers = checkpoints, timers
         self._requires_verification = config["transaction.partition.verification.enable"]
         self._thread_count = config["num.recovery.threads.per.data.dir"]
+        count_max = config[OPEN_FILES_MAX]
+        self._open_files = OpenFiles(count_max) if count_max else OPEN_FILES
         self._delay_ms = parse_config(topic_defaults(config))["file.delete.delay.ms"]
         self.was_clean = False
         self.removals: dict[str, Sequence[Removal]] = {}
@@ -176,7 +179,7 @@ class Partitions:
     def open_all(
         self, wanted: Iterable[WantedPartition], progress: Progress | None = None, ready_count: int = 0
     ) -> None:
-        """Open partitions, and create missing ones.
+        """Open partitions, and create missing ones, which are opened when first asked for.
 
         All are read before one is changed: where readable batches would go, or one cannot be read, none is changed.
 
@@ -193,11 +196,16 @@ class Partitions:
         planned = self._plan_all([partition for partition in wanted if self.directories.has(partition.key)], counted)
         self._make_directories([partition.key for partition in wanted])
 
-        def open_one(partition: WantedPartition) -> None:
-            self._open(partition, planned[partition.key] if partition.key in planned else self._plan(partition))
+        def open_or_make(partition: WantedPartition) -> None:
+            if partition.key in planned:
+                self._open(partition, planned[partition.key])
+            elif partition.config["preallocate"]:
+                self._open(partition, self._plan(partition))
+            else:
+                self._make(partition)
 
         try:
-            with closing(each_done(open_one, wanted, self._thread_count)) as opened:
+            with closing(each_done(open_or_make, wanted, self._thread_count)) as opened:
                 for partition, error in opened:
                     with naming(partition.key):
                         if error is not None:
@@ -207,6 +215,7 @@ class Partitions:
         except BaseException:
             for partition in wanted:
                 log = self._logs.pop(partition.key, None)
+                self._waiting.pop(partition.key, None)
                 if log is not None:
                     log.close()
             raise
@@ -312,8 +321,14 @@ class Partitions:
             self._now_ms(),
             wanted.config,
             self._accepts_loss,
+            self._open_files,
         )
         return PlannedLog(self.directories.path(key), settings, seam=self._seam, topic_id=wanted.topic_id)
+
+    def _make(self, wanted: WantedPartition) -> None:
+        make_log(self.directories.path(wanted.key), wanted.topic_id, self._seam)
+        self.checkpoints.begin(wanted.key)
+        self._waiting[wanted.key] = wanted._replace(was_clean=True)
 
     def _open(self, wanted: WantedPartition, planned: PlannedLog) -> None:
         log = planned.open(

@@ -1,5 +1,7 @@
 """Records of Kafka's internal topics; `tables/` has their schemas.
 
+Called, this package is the function `audit.listings.topics`, see `called_packages`.
+
 >>> family("transaction_state")["TransactionLogKey"].versions
 Versions(low=0, high=0)
 """
@@ -8,8 +10,11 @@ from __future__ import annotations
 
 from functools import cache
 
+from ..called_packages import make_callable
 from ..config.kafka_version import NEWEST, KafkaVersion
 from ..messages.schema import Message, read_table
+
+make_callable(__name__)
 
 #: topics that only Kafka itself writes (`Topic.isInternal`); the metadata log is none of them
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})

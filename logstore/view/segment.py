@@ -144,12 +144,14 @@ class Segment:
         size = self.size
         if self._file is not None:
             return self.read(0, size)
-        if self._mapped.size < size:
+        mapped = self._mapped  # read once: the budget of open files may drop it at any time
+        if mapped.size < size:
             # a cleaning may give the name to another file between choosing and opening it
             with self._renaming:
-                if self._mapped.size < size:
-                    self._mapped = self._map()
-        return self._mapped[:size]
+                mapped = self._mapped
+                if mapped.size < size:
+                    mapped = self._mapped = self._map()
+        return mapped[:size]
 
     def read(self, position: int, size: int) -> ByteArray:
         """Return bytes of the `.log`, uint8[size], read-only: mapped, or copied if another process may cut the file.

@@ -70,6 +70,15 @@ class Segments(Generic[SegmentT]):
             self._view = view
         return self._view
 
+    @property
+    def is_viewed(self) -> bool:
+        """True while a view is kept, and with it the mapping of the last segment."""
+        return self._view is not None
+
+    def forget_view(self) -> None:
+        """Keep the view no longer; readers that have it go on."""
+        self._view = None
+
     def floor(self, offset: int) -> SegmentT | None:
         """Return the segment with the highest base offset that is not above `offset`."""
         index = bisect_right(self._segments, offset, key=_base_offset)

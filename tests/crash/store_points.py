@@ -19,6 +19,7 @@ from logstore.config.broker import DURABLE_COMMITS
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.disk.seam import Seam
+from logstore.store.metadata import log as metadata_log
 from logstore.store.timers import Timers
 from tests.crash.lossy_disk import Left, LossyDisk
 from tests.crash.points import DRAWS, Point
@@ -114,7 +115,8 @@ class Work:
 
 
 def opened(root: Path, seam: Seam) -> Store:
-    with patch.object(Timers, "start", lambda _: None):
+    # a snapshot of the metadata after every few changes
+    with patch.object(Timers, "start", lambda _: None), patch.object(metadata_log, "_SNAPSHOT_SIZE_MIN", 1000):
         return open_store(str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import logstore
+from logstore.store.metadata import log as metadata_log
 from logstore.store.opening.inspection import inspect
+from tests.conformance.dumping import disagreement
 from tests.support.broker import Broker
 from tests.support.formatted import DIRECTORY_ID, USER, formatted, level
 from tests.support.oracle import Oracle
@@ -38,6 +40,43 @@ def test_a_directory_that_kafka_44_formatted_is_worked_on_and_started(oracle: Or
     found = inspect(str(root))
     assert (found.features, found.topics) == ({"metadata.version": 30, "transaction.version": 1}, {"orders": 2})
     assert found.image.credentials == {("alice", 1)}
+
+
+@pytest.mark.parametrize("is_dynamic", [True, False])
+def test_a_broker_starts_from_a_snapshot_of_the_metadata(
+    oracle: Oracle, tmp_path: Path, is_dynamic: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata_log, "_SNAPSHOT_SIZE_MIN", 1000)
+    levels = [level("metadata.version", 30), level("transaction.version", 1)]
+    root = worked(formatted(tmp_path / "data", *levels, USER, is_dynamic=is_dynamic))
+    with logstore.open(root) as store:
+        for number in range(20):
+            store.create_topic(f"gone{number}", 2, {"retention.ms": 1000})
+            store.delete_topic(f"gone{number}")
+        store.alter_config("orders", {"retention.ms": 5000})
+        store.create_topic("kept", 3)
+    before = inspect(str(root))
+    metadata = root / "__cluster_metadata-0"
+    (snapshot,) = metadata.glob("*.checkpoint")
+    assert before.image.credentials == {("alice", 1)}
+    assert int(snapshot.name.partition("-")[0]) > 100
+    arguments = ["--cluster-metadata-decoder", "--files", str(snapshot.relative_to(tmp_path))]
+    (dump,) = oracle.dump(tmp_path, [arguments])
+    assert '"name":"orders"' in dump.stdout
+    assert '"name":"gone0"' not in dump.stdout
+    monkeypatch.chdir(tmp_path)
+    assert not disagreement([vars(dump)])
+    if not is_dynamic:
+        return
+    broker = Broker(oracle, root, {}, [], is_formatted=True)
+    with broker.running(signal.SIGTERM):
+        pass
+    after = inspect(str(root))
+    assert (after.features, after.topics) == (before.features, before.topics)
+    assert after.image.configs == before.image.configs
+    assert after.image.credentials == {("alice", 1)}
+    log = broker.log.read_text()
+    assert not [line for line in log.splitlines() if " ERROR " in line or ("napshot" in line and " WARN " in line)]
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from spark_dumps.schemas import columns_of, struct_of
+from spark_dumps.schemas import parse_columns, struct_of
 from spark_dumps.source import KafkaSegments
 
 Row = dict[str, Any]
@@ -22,7 +22,7 @@ class Planned:
     def __init__(self, path: Path | str, schema: str | None = None, **options: Any) -> None:
         texts = {name: str(value) for name, value in options.items()}
         source = KafkaSegments({"path": str(path), **texts})
-        chosen = source.schema() if schema is None else struct_of(columns_of(schema))
+        chosen = source.schema() if schema is None else struct_of(parse_columns(schema))
         self.reader = source.reader(chosen)
         self.tasks: list[InputPartition] = pickle.loads(pickle.dumps(list(self.reader.partitions())))
 

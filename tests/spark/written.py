@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 import logstore
 from logstore.columns.decoded_records import Record
 from logstore.model import FetchIsolation
-from spark_dumps.schemas import columns_of, struct_of
+from spark_dumps.schemas import parse_columns, struct_of
 from spark_dumps.sink import StagedRows, TransactionalSink
 from spark_dumps.source import KafkaSegments
 
@@ -26,7 +26,7 @@ class Job:
 
     def __init__(self, path: Path, schema: str = "key binary, value binary", **options: Any) -> None:
         texts = {name.replace("_", "."): str(value) for name, value in options.items()}
-        self.schema = struct_of(columns_of(schema))
+        self.schema = struct_of(parse_columns(schema))
         self.source = KafkaSegments({"path": str(path), **texts})
         writer = self.source.writer(self.schema, overwrite=False)
         assert isinstance(writer, TransactionalSink)

@@ -1,7 +1,8 @@
 """`--format arrow` and `--format parquet`: the rows of JSON as one table, with null where a type has no such column.
 
-Arrow is a stream of record batches, as `pyarrow.ipc.open_stream` reads it. Numbers are int64; `key` and `value` are
-binary, or text with a decoder; `control` is JSON. Rows stand in the order of the files.
+Arrow is a stream of record batches, as `pyarrow.ipc.open_stream` reads it. Numbers are int64, times are
+`timestamp[ms, UTC]` with null for none; `key` and `value` are binary, or text with a decoder; `control` is JSON. Rows
+stand in the order of the files.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .column_rows import ABSENT, Column, ColumnRows, Rows, Slices, Words
+from logstore.layout.batch import NO_TIMESTAMP
+from logstore.rows.arrow import TIME
+
+from .column_rows import ABSENT, Column, ColumnRows, RowsOfType, Slices, Words
 from .findings import Findings
 from .options import DumpOptions
 from .output import Output, Row
@@ -22,18 +26,18 @@ ROW_GROUP_ROW_COUNT = 128 * 1024
 _HEADERS = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
 _NUMBERS = (
     *("baseOffset", "lastOffset", "count", "baseSequence", "lastSequence", "producerId", "producerEpoch"),
-    *("partitionLeaderEpoch", "deleteHorizonMs", "position", "maxTimestamp", "size", "magic", "crc"),
-    *("offset", "timestamp", "keySize", "valueSize", "sequence"),
-    *("version", "firstOffset", "lastStableOffset", "coordinatorEpoch", "currentTxnFirstOffset", "lastTimestamp"),
+    *("partitionLeaderEpoch", "position", "size", "magic", "crc", "offset", "keySize", "valueSize", "sequence"),
+    *("version", "firstOffset", "lastStableOffset", "coordinatorEpoch", "currentTxnFirstOffset"),
     *("firstSequence", "offsetDelta", "invalidBytes"),
 )
+_TIMES = ("deleteHorizonMs", "maxTimestamp", "timestamp", "lastTimestamp")
 
 
 def schema_of(options: DumpOptions) -> pa.Schema:
     """Return the schema of all rows of a dump."""
     content = pa.string() if options.needs_python else pa.binary()
     types: dict[str, pa.DataType] = {"type": pa.string(), "path": pa.string()}
-    types |= dict.fromkeys(_NUMBERS, pa.int64())
+    types |= dict.fromkeys(_NUMBERS, pa.int64()) | dict.fromkeys(_TIMES, TIME)
     types |= dict.fromkeys(("isTransactional", "isControl", "isValid"), pa.bool_())
     types |= dict.fromkeys(("timestampType", "codec", "control", "message"), pa.string())
     types |= {"headers": _HEADERS, "key": content, "value": content}
@@ -53,9 +57,10 @@ class ArrowRows(ColumnRows):
     def write_rows(self, rows: list[Row]) -> None:
         """Write rows that are made one by one."""
         if rows:
-            self._put(pa.RecordBatch.from_pylist([{"path": self._name, **row} for row in rows], self._schema))
+            shown = [{"path": self._name, **row, **_times(row)} for row in rows]
+            self._put(pa.RecordBatch.from_pylist(shown, self._schema))
 
-    def write_interleaved(self, batches: Rows, records: Rows, starts: list[int]) -> None:
+    def write_interleaved(self, batches: RowsOfType, records: RowsOfType, starts: list[int]) -> None:
         """Write each batch before its records, which begin at its start."""
         table = pa.Table.from_batches([self._batch(batches), self._batch(records)])
         records_order = np.arange(batches.size, batches.size + records.size)
@@ -63,7 +68,7 @@ class ArrowRows(ColumnRows):
         for batch in table.take(pa.array(order)).combine_chunks().to_batches():
             self._put(batch)
 
-    def _batch(self, rows: Rows) -> pa.RecordBatch:
+    def _batch(self, rows: RowsOfType) -> pa.RecordBatch:
         same = {"type": [rows.type] * rows.size, "path": [self._name] * rows.size}
         columns: dict[str, Column] = same | rows.columns
         arrays = [
@@ -78,7 +83,14 @@ def _array(column: Column, kind: pa.DataType) -> pa.Array:
         return pa.array(column.values(), kind)
     if isinstance(column, Words):
         return pa.array(column.texts, kind).take(pa.array(column.indices))
+    if kind == TIME and not isinstance(column, list):
+        return pa.array(column, pa.int64(), mask=column == NO_TIMESTAMP).view(kind)
     return pa.array([_value(value) for value in column] if isinstance(column, list) else column, kind)
+
+
+def _times(row: Row) -> Row:
+    """Return the times of a row, None for -1, by which Kafka means no time."""
+    return {name: None if row[name] == NO_TIMESTAMP else row[name] for name in _TIMES if name in row}
 
 
 def _value(value: Any) -> Any:

@@ -59,8 +59,8 @@ class Words(NamedTuple):
 Column = npt.NDArray[Any] | Slices | Words | list[Any]  # of int64 or bool; or of numbers, text, bytes, None, ABSENT, …
 
 
-class Rows(NamedTuple):
-    """Rows of one type, `batch` or `record`: columns of one length, in the order that JSON has."""
+class RowsOfType(NamedTuple):
+    """RowsOfType of one type, `batch` or `record`: columns of one length, in the order that JSON has."""
 
     type: str
     size: int
@@ -89,7 +89,7 @@ class ColumnRows:
         """Write rows that are made one by one."""
 
     @abstractmethod
-    def write_interleaved(self, batches: Rows, records: Rows, starts: list[int]) -> None:
+    def write_interleaved(self, batches: RowsOfType, records: RowsOfType, starts: list[int]) -> None:
         """Write batches with their records: those of batch i begin at starts[i]; those before are of an earlier one."""
 
     def write_part(self, row: Row) -> None:
@@ -100,7 +100,7 @@ class ColumnRows:
         for row in rows[table.attributes[rows] & CODEC_MASK > max(Codec)].tolist():
             raise unknown_codec(int(table.attributes[row]) & CODEC_MASK, int(table.position[row]))
         if rows.size:
-            self.write_interleaved(_batch_rows(table, rows), Rows("record", 0, {}), [0] * rows.size)
+            self.write_interleaved(_batch_rows(table, rows), RowsOfType("record", 0, {}), [0] * rows.size)
 
     def write_records(self, table: BatchTable, batches: Int64Array, window: Records, records: Int64Array) -> None:
         """Write headers of v2 batches, each before those of the window's records that are its, and these records."""
@@ -127,7 +127,7 @@ class ColumnRows:
             self.previous_offset = int(offsets[-1])
 
 
-def _batch_rows(table: BatchTable, rows: Int64Array) -> Rows:
+def _batch_rows(table: BatchTable, rows: Int64Array) -> RowsOfType:
     """Return the headers of v2 batches, whose codecs Kafka knows."""
     attributes = table.attributes[rows]
     base_sequences = table.column(scan.BASE_SEQUENCE)[rows]
@@ -161,7 +161,7 @@ def _batch_rows(table: BatchTable, rows: Int64Array) -> Rows:
         "crc": table.column(scan.CRC)[rows],
         "isValid": table.is_valid[rows] == 1,
     }
-    return Rows("batch", rows.size, columns)
+    return RowsOfType("batch", rows.size, columns)
 
 
 def _timestamp_types(attributes: Int64Array) -> Words:
@@ -171,7 +171,7 @@ def _timestamp_types(attributes: Int64Array) -> Words:
 
 def _record_rows(
     records: RecordTable, rows: Int64Array, attributes: Int64Array, options: DumpOptions
-) -> tuple[Rows, LogstoreError | None]:
+) -> tuple[RowsOfType, LogstoreError | None]:
     """Return some records of v2 batches, up to one whose contents raise, and that error.
 
     Args:
@@ -193,7 +193,7 @@ def _record_rows(
             "sequence": records.sequence[rows],
             "headers": [records.headers(row) for row in rows.tolist()] if counts.any() else [[]] * rows.size,
         }
-    return Rows("record", rows.size, columns | contents), error
+    return RowsOfType("record", rows.size, columns | contents), error
 
 
 def _contents(

@@ -19,9 +19,9 @@ from logstore.columns.batch_table import Int64Array
 from logstore.kernels.dump.fill import COPIED, ENCODED, NULL, note_forms
 from logstore.layout.batch import NO_TIMESTAMP
 from logstore.messages.json_form import JsonText
+from logstore.rows.schema import iso_text
 
-from ..timestamps import iso_text
-from .column_rows import ABSENT, Column, ColumnRows, Rows, Slices, Words
+from .column_rows import ABSENT, Column, ColumnRows, RowsOfType, Slices, Words
 from .findings import Findings
 from .line_template import LineTemplate
 from .options import DumpOptions
@@ -45,7 +45,7 @@ class JsonRows(ColumnRows):
         for row in rows:
             self.out.write(self._line(row))
 
-    def write_interleaved(self, batches: Rows, records: Rows, starts: list[int]) -> None:
+    def write_interleaved(self, batches: RowsOfType, records: RowsOfType, starts: list[int]) -> None:
         """Write each batch before its records, which begin at its start; those before are of an earlier one."""
         batch_lines, batch_bounds = self._lines(batches)
         record_lines, record_bounds = self._lines(records)
@@ -60,7 +60,7 @@ class JsonRows(ColumnRows):
         members = "".join(_member(name, value) for name, value in row.items() if name != "type")
         return _bytes(f'{{"type":"{row["type"]}"{self._path_member}{members}}}\n')
 
-    def _lines(self, rows: Rows) -> tuple[memoryview, Int64Array]:
+    def _lines(self, rows: RowsOfType) -> tuple[memoryview, Int64Array]:
         """Return a line for each row, one after another, and where each begins and the last one ends."""
         if not rows.size:
             return memoryview(b""), np.zeros(1, np.int64)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from ..timestamps import iso_text
+from logstore.rows.schema import iso_text
 
 TEXT_LENGTH_MAX = 300
 PROSE_LENGTH_MAX = 2000  # room for a whole command with the name of a topic in it

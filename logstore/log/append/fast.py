@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...errors import DataDirectoryError
 from ...folds.producer_update import NO_LOWEST_SEQUENCE
 from ...kernels.append import structs as kinds
 from ...kernels.append.steps import append_request, finish_append
@@ -107,6 +108,10 @@ class FastPath:
         # a refused batch may have left an epoch that begins behind the log's end
         if not state.failure.is_writable or not entries or entries[-1][1] > self._log_struct.log_end_offset:
             return False
+        try:
+            state.open_active()
+        except DataDirectoryError:
+            return False  # the slow path raises it again, and poisons the log
         bound.leader_epoch = entries[-1][0]
         self.request.unverified = not state.producers.state.requires_verification, NO_LOWEST_SEQUENCE, 0
         self._bind_topic()

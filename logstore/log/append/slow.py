@@ -44,6 +44,7 @@ def append_slowly(state: LogState, request: AppendRequest) -> AppendInfo:
         False,
     )
     with state.failure.poisoned_by(APPEND_FAILURE_TEXT):
+        state.open_active()  # first: it refuses where the process may open no more files
         update = _update(state, batch.table, request)
         try:
             duplicate = _prepare(state, batch, update, state.log_end_offset, now_ms)
@@ -93,7 +94,7 @@ def _prepare(
 def _write(state: LogState, batch: Validated, update: ProducerUpdate | None) -> None:
     """Write the batch and count it; an exception in here poisons the log."""
     end_offset = batch.last_offset + 1
-    state.active.append(batch.data, batch.table)
+    state.open_active().append(batch.data, batch.table)
     state.struct.log_end_offset = end_offset
     if update is None:
         state.producers.state.map_end_offset = end_offset

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from ...config.topic import KAFKA_VERSION, PRODUCER_ID_EXPIRATION_MS, LogConfig, is_tiered
 from ...disk.directory import offset_in_name
+from ...disk.open_files import OPEN_FILES, OpenFiles
 from ...disk.side_files import leader_epochs_of
 from ...errors import InvalidOffsetError, LogstoreError, OffsetOverflowError
 from ...folds.leader_epochs import LeaderEpochs
@@ -54,6 +55,7 @@ class LoadSettings:
         now_ms: the time, for producers that expire.
         config: of `config.parse_config`.
         accepts_loss: readable batches may go, as in a broker; else such a load is refused, and nothing changes.
+        open_files: the budget of the running log.
     """
 
     was_clean: bool
@@ -62,6 +64,7 @@ class LoadSettings:
     now_ms: int
     config: LogConfig
     accepts_loss: bool = True
+    open_files: OpenFiles = OPEN_FILES
 
 
 class _OverflowedError(Exception):

@@ -8,15 +8,15 @@ import random
 from collections.abc import Callable, Sequence
 
 from ... import clock
-from ...config.kafka_version import KafkaVersion
 from ...config.topic import KAFKA_VERSION
-from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX
-from ...disk.names import absolute_path, parent
+from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX, replace_file
+from ...disk.names import absolute_path, child, parent
 from ...disk.seam import SEAM, Seam
 from ...disk.side_files import read_partition_metadata
 from ...errors import CheckpointFormatError, InconsistentTopicIdError
-from ...layout import partition_metadata
+from ...layout import leader_epoch_checkpoint, partition_metadata
 from ...layout.checkpoint_writing import partition_metadata_bytes
+from ...layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, segment_file_name
 from ..partition_log import PartitionLog
 from ..segment.active_segment import ActiveSegment
 from ..segment.writable_folder import WritableFolder
@@ -52,13 +52,18 @@ class PlannedLog:
 
         Raises:
             InconsistentTopicIdError: the directory belongs to another topic.
+            TooManyOpenFilesError: the process may open no more files.
             LogstoreError: as `recover.plan_recovery`.
         """
+        settings.open_files.require_spare()
         path = absolute_path(path)
         name = partition_of(path)
         self.topic_partition = f"{name.topic}-{name.partition}"
         self.path, self._settings = path, settings
-        self._directory = _made_if_missing(path, seam, settings.config[KAFKA_VERSION])
+        if not os.path.isdir(path):
+            seam.make_directory(path)
+            seam.sync_directory(parent(path))
+        self._directory = WritableFolder(path, seam, settings.config[KAFKA_VERSION], settings.open_files)
         self._directory.plan()
         self._topic_id = _topic_id(self._directory, self.topic_partition, topic_id)
         self._loader = LogLoader(self._directory, self.topic_partition, settings, opens_for_appends=True)
@@ -128,11 +133,19 @@ def open_log(
     )
 
 
-def _made_if_missing(path: str, seam: Seam, kafka: KafkaVersion) -> WritableFolder:
-    if not os.path.isdir(path):
-        seam.make_directory(path)
-        seam.sync_directory(parent(path))
-    return WritableFolder(path, seam, kafka)
+def make_log(path: str, topic_id: str | None, seam: Seam) -> None:
+    """Write the files of an empty log into its new directory, as an opening would; durable on return.
+
+    Raises:
+        DataDirectoryError: a file cannot be written.
+    """
+    if topic_id is not None:
+        data = partition_metadata_bytes(topic_id)
+        replace_file(seam, child(path, partition_metadata.FILE_NAME), data, syncs_name=False)
+    kinds = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+    for name in (leader_epoch_checkpoint.FILE_NAME, *(segment_file_name(0, kind) for kind in kinds)):
+        seam.close(seam.create(child(path, name)))
+    seam.sync_directory(path)
 
 
 def _topic_id(directory: WritableFolder, topic_partition: str, topic_id: str | None) -> str | None:
@@ -174,11 +187,17 @@ def _opened_again(old: LogState) -> LogState:
         now_ms=old.host.now_ms(),
         config=old.config,
         accepts_loss=False,
+        open_files=old.directory.open_files,
     )
-    directory = WritableFolder(old.directory.path, old.directory.seam, old.config[KAFKA_VERSION])
+    directory = WritableFolder(
+        old.directory.path, old.directory.seam, old.config[KAFKA_VERSION], old.directory.open_files
+    )
     loader = LogLoader(directory, old.topic_partition, settings, opens_for_appends=True)
     loader.load()
-    return _running(loader, old.host, old.topic_id)
+    state = _running(loader, old.host, old.topic_id)
+    if old.active.descriptor >= 0:  # before that is closed: the system tells its errors to open descriptors only
+        state.open_active()
+    return state
 
 
 def _running(loader: LogLoader, host: LogHost, topic_id: str | None) -> LogState:
@@ -192,7 +211,7 @@ def _running(loader: LogLoader, host: LogHost, topic_id: str | None) -> LogState
     assert last is not None
     active = ActiveSegment.resume(last, state.config, state.struct)
     if loader.has_made_segment:
-        active.preallocate(state.config)
+        active.preallocate()
     state.activate(active)
     state.follow_end()
     if state.remote_start_offset is not None:

@@ -12,6 +12,7 @@ from ..segment.log_segment import LogSegment
 from ..state import LogState
 from .flush import flush, flush_closed
 
+_FILE_COUNT = 5  # of a segment and its snapshot, at most
 _OFFSET_MAX = (1 << 63) - 1
 
 
@@ -34,8 +35,10 @@ def roll(state: LogState, expected_next_offset: int = 0) -> ActiveSegment:
     Raises:
         InvalidOffsetError: a segment with this or a higher base exists: offsets are damaged, or an append behind the
             log's end was refused after its segment had begun. Opening the log anew mends both.
+        TooManyOpenFilesError: the process may open no more files; nothing has changed.
         DataDirectoryError: a file cannot be written.
     """
+    state.directory.open_files.require_spare()
     now_ms, jitter_ms = state.host.now_ms(), state.draw_roll_jitter_ms()  # first: functions that the caller passed
     base_offset = max(expected_next_offset, state.log_end_offset)
     active, unsynced = state.active, None
@@ -52,6 +55,8 @@ def roll(state: LogState, expected_next_offset: int = 0) -> ActiveSegment:
     begin_segment(state, base_offset, now_ms, jitter_ms)
     state.producers.state.map_end_offset = base_offset
     state.producers.take_snapshot(unsynced)
+    if unsynced is not None:
+        state.directory.open_files.add(unsynced, _FILE_COUNT)
     if state.host.flush_later is None:
         flush(state, base_offset)
     else:

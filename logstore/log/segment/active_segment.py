@@ -1,8 +1,10 @@
-"""The active segment of a log: its `.log` is open, and its indexes grow in memory (`LogSegment`).
+"""The active segment of a log: its `.log` is open while it is written, and its indexes grow in memory (`LogSegment`).
 
     active = ActiveSegment.create(directory, base_offset, config, …)      # empty
     active = ActiveSegment.resume(segment, config, …)                     # loaded
+    active.open_file()                                                    # before the first append, and after
     active.append(data, table)
+    active.close_file()                                                   # for the budget of open files
     active.close()                                                        # writes the indexes
 
 `.index` and `.timeindex` are written on close only: a segment that was not closed is recovered on load, which builds
@@ -13,7 +15,8 @@ from __future__ import annotations
 
 from ...columns.batch_table import BatchTable, ByteArray
 from ...config.topic import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
-from ...disk.reserved_space import ReservedSpace
+from ...disk.file_range import FileRange
+from ...disk.reserved_space import ReservedSpace, is_reserved
 from ...folds import aborted_transactions, segment_indexes
 from ...folds.aborted_transactions import AbortedTransactions
 from ...folds.open_transactions import CompletedTransactions
@@ -46,8 +49,12 @@ class ActiveSegment(LogSegment):
     Attributes:
         indexes: the entries so far, and the state that decides on the next ones.
         space: the disk space reserved for the `.log`; appends go on up to its `end`.
-        write_address, descriptor: for the kernel that writes, see `Seam.write_address`.
+        write_address, descriptor: for the kernel that writes, see `Seam.write_address`; -1 while the file is not open.
+        open_count: how often the file was opened.
     """
+
+    _is_counted = False  # in the budget: the log counts it, with its descriptor
+    space: ReservedSpace
 
     def __init__(
         self,
@@ -73,8 +80,10 @@ class ActiveSegment(LogSegment):
         self._time_entry_count_on_disk = super().time_index.entry_count
         struct.first_timestamp = _UNREAD if size else NO_TIMESTAMP
         self._is_preallocated = config[_PREALLOCATE]
-        self.descriptor = self._files.add(LOG_SUFFIX, directory.seam.open_at(self.path(LOG_SUFFIX), size))
-        self.space = ReservedSpace(directory.seam, self.descriptor, size, segment_size_max(config))
+        self._size_max = segment_size_max(config)
+        self.descriptor, self.open_count = _CLOSED, 0
+        # what an earlier process wrote may not be durable; from `open_file` on that is for the syncs of the open file
+        self._is_durable = not size or struct.recovery_point >= struct.log_end_offset
         self.write_address = directory.seam.write_address()
 
     @classmethod
@@ -83,7 +92,7 @@ class ActiveSegment(LogSegment):
         for kind in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX):
             directory.seam.close(directory.create(segment_file_name(base_offset, kind), "a new segment begins"))
         active = cls(directory, base_offset, 0, config, struct)
-        active.preallocate(config)
+        active.preallocate()
         return active
 
     @classmethod
@@ -93,10 +102,36 @@ class ActiveSegment(LogSegment):
         active.is_timestamp_known = segment.is_timestamp_known
         return active
 
-    def preallocate(self, config: LogConfig) -> None:
+    def preallocate(self) -> None:
         """Extend the `.log` of a new segment with zeros to its full size, if `preallocate` is set."""
         if self._is_preallocated:
-            self.directory.seam.truncate(self.descriptor, segment_size_max(config))
+            self.open_file()
+            self.directory.seam.truncate(self.descriptor, self._size_max)
+
+    def open_file(self) -> None:
+        """Open the `.log` for appends, if it is not open; the caller counts it in the budget of open files.
+
+        Raises:
+            DataDirectoryError: it cannot be opened, or an earlier sync failed.
+        """
+        if self.descriptor == _CLOSED:
+            seam = self.directory.seam
+            self._files.require_sound()
+            self.open_count += 1
+            descriptor = self._files.get(LOG_SUFFIX)  # of an `open_file` that was interrupted
+            if descriptor is None:
+                descriptor = self._files.add(LOG_SUFFIX, seam.open_at(self.path(LOG_SUFFIX), self.size))
+            self.space = ReservedSpace(seam, descriptor, self.size, self._size_max)
+            self._is_durable = True
+            self.descriptor = descriptor  # last: then it is open
+
+    def close_file(self) -> None:
+        """Sync and close the files until the next append opens them; raise DataDirectoryError if a sync fails."""
+        if self.descriptor != _CLOSED:
+            if not self._is_preallocated:
+                self.space.give_back(self.size)
+            self._end_writing()
+            self._files.finish()
 
     @property
     def offset_index(self) -> OffsetIndex:
@@ -175,6 +210,11 @@ class ActiveSegment(LogSegment):
         self.is_timestamp_known = True
         self.size += data.size
 
+    def read_file(self, position: int, size: int) -> bytes:
+        """Return bytes of the `.log` while it is not open, fewer at its end; raise DataDirectoryError."""
+        with FileRange(self.path(LOG_SUFFIX)) as log:
+            return log.read(position, size).tobytes()
+
     def add_aborted(self, completed: CompletedTransactions) -> None:
         """Append the aborted ones of these transactions to the `.txnindex`, which the first one creates."""
         entry_count = self._aborted.entry_count
@@ -196,7 +236,10 @@ class ActiveSegment(LogSegment):
         The side files need no sync: a load after a crash recovers the segment that holds the recovery point, which is
         this one, and builds them anew.
         """
-        self._files.sync(LOG_SUFFIX)
+        if self._is_durable:
+            self._files.sync(LOG_SUFFIX)
+        else:
+            self.directory.sync_file(self.file_name(LOG_SUFFIX))
 
     def close(self) -> LogSegment:
         """Write the indexes with their last entry; return the segment as a closed one.
@@ -206,9 +249,13 @@ class ActiveSegment(LogSegment):
         if self.is_timestamp_known:
             self.indexes.finish()
         self._write_indexes()
-        self.space.give_back(self.size)
+        # a killed process may have left reserved space
+        if self._is_preallocated or not self._is_durable or is_reserved(self.path(LOG_SUFFIX), self.size):
+            self.open_file()
         if self._is_preallocated:
             self.directory.seam.truncate(self.descriptor, self.size)
+        elif self.descriptor != _CLOSED:
+            self.space.give_back(self.size)
         self._end_writing()
         closed = LogSegment(self.directory, self.base_offset, "", self.size, known=self)
         closed.is_timestamp_known = True  # as in Kafka when a segment becomes inactive

@@ -36,6 +36,7 @@ class LogSegment(Segment):
     """
 
     directory: WritableFolder
+    _is_counted = True  # in the budget of open files
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class LogSegment(Segment):
         self.unsynced: UnsyncedFiles | None = None
         self.created_ms: int = 0 if known is None else known.created_ms
         self.roll_jitter_ms: int = 0 if known is None else known.roll_jitter_ms
+        self._is_used = self._is_kept = False
 
     @classmethod
     def open(cls, directory: WritableFolder, base_offset: int, *, suffix: str = "") -> LogSegment:
@@ -63,6 +65,36 @@ class LogSegment(Segment):
         if not directory.exists(log_name):
             directory.replace(log_name, b"", "there was no segment of this offset")
         return cls(directory, base_offset, suffix, directory.log_size(log_name))
+
+    @property
+    def data(self) -> ByteArray:
+        """See `Segment`; the mapping counts in the budget of open files."""
+        if self._is_counted and self._mapped.size < self.size:
+            self.directory.open_files.add(self)
+        self._is_used = True
+        return super().data
+
+    @property
+    def is_open(self) -> bool:
+        """True if the `.log` is mapped, and can be mapped again."""
+        return bool(self._mapped.size) and not self._is_kept
+
+    def was_used(self) -> bool:
+        """See `Reopenable`."""
+        was_used, self._is_used = self._is_used, False
+        return was_used
+
+    def close_idle(self) -> bool:
+        """Unmap the `.log`; readers that have its bytes keep them. False while its files are renamed."""
+        is_held = False
+        try:
+            is_held = self._renaming.acquire(blocking=False)
+            if is_held and not self._is_kept:
+                self.unmap()
+        finally:
+            if is_held:
+                self._renaming.release()
+        return is_held
 
     @property
     def is_synced(self) -> bool:
@@ -93,6 +125,9 @@ class LogSegment(Segment):
             for kind, name in names.items():
                 self.directory.rename(name, segment_file_name(self.base_offset, kind + suffix), reason)
             self._suffix = suffix
+            if not suffix:  # a segment of the log from now on, which can be mapped by its name again
+                self._is_kept = False
+                self.unmap()
 
     def delete_files(self, reason: str) -> None:
         """Remove all files; readers of the segment go on, as with `rename_files`."""
@@ -105,6 +140,7 @@ class LogSegment(Segment):
     def _keeping_bytes(self) -> Iterator[None]:
         """`with` block that renames files: bytes and indexes are read before it, and no reader reads any inside it."""
         with self._renaming:
+            self._is_kept = True  # first: the budget of open files must not drop it any more
             if self._mapped.size < self.size:
                 self._mapped = self._map()
             self.offset_index, self.time_index, self.transaction_index  # noqa: B018 - read while they have their names

@@ -3,12 +3,14 @@
 A failed write-back is reported to a sync of a descriptor that was open at the time. A descriptor opened later may not
 hear of it: the system forgets the error together with the inode. So the writer keeps its descriptor, and a segment that
 is closed for writing hands it to the thread that syncs it.
+A file that is closed before, for the budget of open files, is synced before.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ...disk.seam import Seam
 from ...errors import DataDirectoryError
@@ -20,7 +22,7 @@ class UnsyncedFiles:
     Two threads may sync the same file, and the system reports a failure only once: after one, no sync is tried again.
 
     Attributes:
-        is_synced: all files were synced and closed.
+        is_synced: all files that were added were synced and closed.
     """
 
     def __init__(self, seam: Seam) -> None:
@@ -35,11 +37,17 @@ class UnsyncedFiles:
     def add(self, kind: str, descriptor: int) -> int:
         """Keep a descriptor that is written through, and return it."""
         self._descriptors[kind] = descriptor
+        self.is_synced = False
         return descriptor
 
     def get(self, kind: str) -> int | None:
         """Return the descriptor, None if there is none."""
         return self._descriptors.get(kind)
+
+    def require_sound(self) -> None:
+        """Raise the DataDirectoryError of a sync that failed before."""
+        if self._failure is not None:
+            raise self._failure
 
     def sync(self, kind: str) -> None:
         """Sync one file and keep it open; a closed one is left alone.
@@ -52,6 +60,21 @@ class UnsyncedFiles:
     def finish(self) -> None:
         """Sync all files and close them; raises as `sync`."""
         self._sync(list(self._descriptors), is_last=True)
+
+    @property
+    def is_open(self) -> bool:
+        """See `Reopenable`: of a closed segment, which waits for its sync."""
+        return bool(self._descriptors)
+
+    def was_used(self) -> bool:
+        """See `Reopenable`."""
+        return False
+
+    def close_idle(self) -> bool:
+        """Sync and close the files; a failure is raised to the next that syncs them."""
+        with suppress(DataDirectoryError):
+            self.finish()
+        return True
 
     def close(self) -> None:
         """Close the files without a sync; if another thread is syncing, it closes them when it is done.
@@ -79,8 +102,7 @@ class UnsyncedFiles:
 
     def _sync_file(self, kind: str) -> None:
         try:
-            if self._failure is not None:
-                raise self._failure
+            self.require_sound()
             if kind in self._descriptors:
                 self._seam.sync(self._descriptors[kind])
         except DataDirectoryError as error:

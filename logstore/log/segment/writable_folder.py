@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ...config.kafka_version import NEWEST, KafkaVersion
 from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX, replace_file, truncate_file
 from ...disk.mapped import MappedFile, segment_size
+from ...disk.open_files import OPEN_FILES, OpenFiles
 from ...disk.seam import Seam, Writable
 from ...errors import DataDirectoryError
 from ...layout import leader_epoch_checkpoint
@@ -39,13 +40,14 @@ class WritableFolder(PartitionFolder):
 
     Attributes:
         seam: for writes through descriptors.
+        open_files: the budget of files that stay open.
         planned: the changes that are planned; None outside of a recovery.
         repairs: planned changes in order, without files that get the same content.
     """
 
-    def __init__(self, path: str, seam: Seam, kafka: KafkaVersion = NEWEST) -> None:
+    def __init__(self, path: str, seam: Seam, kafka: KafkaVersion = NEWEST, open_files: OpenFiles = OPEN_FILES) -> None:
         super().__init__(path, kafka)
-        self.seam = seam
+        self.seam, self.open_files = seam, open_files
         self.planned: PlannedChanges | None = None
         self.repairs: list[Repair] = []
         self._names = self._synced_names = object()  # another one for each change of a name

@@ -18,6 +18,7 @@ from ...topics.control_records import write_kraft_record
 
 _CONTROL_KEY = struct.Struct(">hh")
 _CONTROL_KEY_VERSION = 0
+_BATCH_COUNT_MAX = 10_000  # records of a snapshot; KRaft's batches have 8 MiB at most
 
 
 def voter_fields(node_id: int, directory_id: str) -> Value:
@@ -67,18 +68,25 @@ def dynamic_quorum(voter: Value) -> list[tuple[ControlRecordType, Value]]:
 
 
 def snapshot_bytes(
-    control: Sequence[tuple[ControlRecordType, Value]], values: Sequence[bytes], log_time_ms: int, now_ms: int
+    control: Sequence[tuple[ControlRecordType, Value]],
+    values: Sequence[bytes],
+    log_time_ms: int,
+    now_ms: int,
+    epoch: int = 0,
 ) -> bytes:
-    """Return a snapshot of epoch 0: header with control records, metadata records, footer.
+    """Return a snapshot: header with control records, metadata records, footer.
 
     Args:
         log_time_ms: timestamp of the last record that the snapshot covers.
+        epoch: of that record.
     """
     header = ControlRecordType.SNAPSHOT_HEADER, {"version": 0, "lastContainedLogTimestamp": log_time_ms}
-    batches = [control_batch([header, *control], 0, 0, now_ms)]
+    batches = [control_batch([header, *control], 0, epoch, now_ms)]
     offset = 1 + len(control)
-    if values:
-        batches.append(data_batch(values, offset, 0, now_ms))
+    for start in range(0, len(values), _BATCH_COUNT_MAX):
+        part = values[start : start + _BATCH_COUNT_MAX]
+        batches.append(data_batch(part, offset, epoch, now_ms))
+        offset += len(part)
     footer = ControlRecordType.SNAPSHOT_FOOTER, {"version": 0}
-    batches.append(control_batch([footer], offset + len(values), 0, now_ms))
+    batches.append(control_batch([footer], offset, epoch, now_ms))
     return np.concatenate(batches).tobytes()

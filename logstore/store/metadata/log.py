@@ -1,12 +1,16 @@
-"""Metadata log of a single node, written as by its controller: KRaft's log, its snapshot and `quorum-state`.
+"""Metadata log of a single node, written as by its controller: KRaft's log, its snapshots and `quorum-state`.
 
 A node that is the only voter becomes leader without an election, when it first has something to write: the next epoch
 is written to `quorum-state`, then a LeaderChange to the log, and an open metadata transaction is aborted. A store that
 changes no metadata leaves these files as they are.
+
+A snapshot has what is left of all records (KIP-630), and the log in front of it goes. It is written when the log has
+twice the size of the last snapshot, so an opening never reads much more than what there is.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,28 +19,36 @@ from ...config.topic import parse_config
 from ...coordinator.producer_ids import BLOCK_SIZE, ProducerIds, block_record
 from ...disk.atomic import replace_file
 from ...disk.directory import list_partition_directory
+from ...disk.files import file_size
 from ...disk.names import child
 from ...disk.seam import Seam
 from ...disk.side_files import read_quorum_state
+from ...errors import LogstoreError
 from ...folds.producer_update import AppendOrigin
 from ...layout import quorum_state
 from ...layout.checkpoint_writing import quorum_state_bytes
-from ...layout.file_names import METADATA_TOPIC
+from ...layout.file_names import KRAFT_SNAPSHOT_SUFFIX, METADATA_TOPIC
 from ...layout.quorum_state import QuorumState
 from ...log.load.loader import LoadSettings
 from ...log.load.opening import PlannedLog
 from ...messages.schema import Value
 from ...model import TopicPartition
 from ...replay.metadata_image import MetadataImage
+from ...replay.metadata_records import MetadataRecords
 from ...replay.metadata_state import NO_OFFSET, MetadataState
 from ...topics.cluster_metadata import encode_value
-from .batches import control_batch, data_batch, dynamic_quorum, leader_change
+from .batches import control_batch, data_batch, dynamic_quorum, leader_change, snapshot_bytes
 from .suitability import require_suitable
 from .topics import NodeDirectory
 
 DIRECTORY_NAME = f"{METADATA_TOPIC}-0"
 KEY = TopicPartition(METADATA_TOPIC, 0)
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+# bytes of records between two snapshots, at least; a broker's `metadata.log.max.record.bytes.between.snapshots` has
+# 20 MiB, and a second of reading them at each start
+_SNAPSHOT_SIZE_MIN = 1 << 18
+_PART_SUFFIX = ".part"
+_LOGGER = logging.getLogger("logstore")
 _CONFIG = {"max.message.bytes": 8 * 1024 * 1024, "retention.ms": -1, "retention.bytes": -1}  # `KafkaRaftLog`
 
 
@@ -57,7 +69,7 @@ class MetadataLog:
     """The log, open for writing, and its image. Not thread-safe.
 
     Attributes:
-        log: the partition; never cleaned, nothing of it is deleted.
+        log: the partition; what a snapshot covers is deleted.
         change_count: incremented by every complete change of `image`.
         producer_ids: the rest of the blocks that this process took.
         removals: what the recovery removed from the log.
@@ -78,6 +90,8 @@ class MetadataLog:
         self._state = self._read()
         self._is_whole = True
         self._quorum = quorum_of(self.path, self._state.kraft_version)
+        snapshots = list_partition_directory(self.path).kraft_snapshots.values()
+        self._expect_snapshot(max(map(file_size, snapshots), default=0))
 
     @property
     def image(self) -> MetadataImage:
@@ -107,6 +121,12 @@ class MetadataLog:
         """Write records as one batch, all or none, durably."""
         self.lead()
         self._append_values(values)
+        if self.log.size > self._snapshot_at_size:
+            try:
+                self._take_snapshot()
+            except LogstoreError as error:  # the records are written; a log that takes no more says so itself
+                _LOGGER.warning("No snapshot of the metadata log was written, which is tried again later: %s", error)
+                self._expect_snapshot(self.log.size)
 
     def take_producer_id_block(self, broker_epoch: int) -> None:
         """Append the record of the next block of producer ids, which then belongs to this process."""
@@ -168,6 +188,35 @@ class MetadataLog:
             self.image.replay(value, offset)
         self.change_count += 1
         self._is_whole = True
+
+    def _take_snapshot(self) -> None:
+        """Write a snapshot of the log's end, and delete what is in front of it (`KafkaRaftLog.deleteBeforeSnapshot`).
+
+        Each step is durable before the next: a crash leaves the old snapshot and the whole log, or the new snapshot.
+        """
+        assert self._epoch is not None
+        self.log.remove_deleted_files(self._now_ms())
+        files, records = list_partition_directory(self.path), MetadataRecords()
+        state = MetadataState(records.replay)
+        state.read_snapshots(files)
+        state.read_log(self.log.view())
+        if records.has_open_transaction:
+            return
+        control = dynamic_quorum(state.voters[0]) if state.kraft_version > 0 else []
+        now_ms, end_offset = self._now_ms(), self.log.log_end_offset
+        content = snapshot_bytes(control, list(records.values()), now_ms, now_ms, self._epoch)
+        name = f"{end_offset:020d}-{self._epoch:010d}{KRAFT_SNAPSHOT_SUFFIX}"
+        replace_file(self._seam, child(self.path, name), content, temporary_suffix=_PART_SUFFIX)
+        self.log.roll()
+        self.log.increment_log_start_offset(end_offset)
+        self.log.delete_old_segments(now_ms)
+        for path in files.kraft_snapshots.values():
+            self._seam.unlink(path)
+        self._expect_snapshot(len(content))
+
+    def _expect_snapshot(self, last_size: int) -> None:
+        """Set the size of the log at which the next snapshot is written, given that of the last one."""
+        self._snapshot_at_size = max(_SNAPSHOT_SIZE_MIN, 2 * last_size)
 
     def _append(self, batch: ByteArray, epoch: int) -> None:
         self.log.append_as_leader(batch, leader_epoch=epoch, origin=AppendOrigin.RAFT_LEADER)

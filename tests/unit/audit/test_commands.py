@@ -18,12 +18,12 @@ from logstore.audit.cluster import Cluster
 from logstore.audit.evidence import Evidence
 from logstore.audit.partition import open_partition
 from logstore.audit.rules import RULES
+from logstore.rows.schema import iso_text
 from logstore.view.partition_reader import PartitionReader
 from logstore_tools import about_commands, diff_command, listing_commands
 from logstore_tools.check_commands import audit, verify
 from logstore_tools.commands import COMMANDS, logstore
 from logstore_tools.paths import input_paths, place_of
-from logstore_tools.timestamps import iso_text
 from tests.support.audit_faults import FAULTS, ROLLED
 from tests.support.audit_story_faults import FAULTS as STORIES
 from tests.support.audit_story_faults import clean
@@ -46,7 +46,7 @@ def printed(command: click.Command, *words: object) -> str:
 def test_groups_count_offsets_and_records(golden: Golden) -> None:
     rows = {(row["topic"], row["partition"]): row for row in asked(listing_commands.groups, golden("demo"))}
     orders = rows["orders", 0]
-    assert (orders["group"], orders["offset"], orders["lag"], orders["recordLag"]) == ("copiers", 3, 35, 15)
+    assert (orders["groupId"], orders["offset"], orders["lag"], orders["recordLag"]) == ("copiers", 3, 35, 15)
     assert orders["producerId"] == 3  # committed in a transaction
     text = printed(listing_commands.groups, golden("demo")).splitlines()
     assert text[0].split()[:2] == ["group", "partition"]

@@ -11,7 +11,6 @@ import pytest
 
 import logstore
 from logstore.client.store import Store
-from logstore.log.load.opening import PlannedLog
 from logstore.model import TopicPartition
 from logstore.store import partitions
 from tests.support.elsewhere import elsewhere
@@ -81,8 +80,8 @@ def test_a_partition_that_is_opened_just_now_keeps_its_checkpoints(waiting: Stor
 def test_who_sees_a_new_partition_can_write_to_it(
     tmp_path: Path, is_new: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The metadata has it before its log is open: another thread waits for that."""
-    planned_log, found = partitions.PlannedLog, []
+    """The metadata has it before its files are there: another thread waits for that."""
+    make_log, found = partitions.make_log, []
     store = logstore.open(tmp_path)
     asked = threading.Event()
 
@@ -92,14 +91,14 @@ def test_who_sees_a_new_partition_can_write_to_it(
 
     thread = threading.Thread(target=ask)
 
-    def plan_slowly(path: str, *args: Any, **options: Any) -> PlannedLog:
+    def make_slowly(path: str, *args: Any) -> None:
         if path.endswith("orders-1"):
             assert store.describe_topic("orders").partition_count == 2
             thread.start()
             assert asked.wait(30)
-        return planned_log(path, *args, **options)
+        make_log(path, *args)
 
-    monkeypatch.setattr(partitions, "PlannedLog", plan_slowly)
+    monkeypatch.setattr(partitions, "make_log", make_slowly)
     with store:
         if is_new:
             store.create_topic("orders", 2)

@@ -19,7 +19,7 @@ from docs.generators.rows import verbs
 from logstore_tools import tables
 from logstore_tools.commands import logstore
 from logstore_tools.dump.command import help_page
-from logstore_tools.rows import RowField, RowType, print_row, print_rows
+from logstore_tools.rows import JsonField, RowType, print_row, print_rows
 from logstore_tools.verbs import Verb
 from tests.conformance.dumping import answer
 from tests.support.golden import Golden
@@ -115,7 +115,7 @@ def test_rows_are_as_the_schema_says(words: tuple[str, ...], data: Path) -> None
 
 @pytest.mark.parametrize("form", ["table", "csv", "jsonl"])
 def test_a_terminal_gets_nothing_to_obey(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    of = RowType("thing", "A thing.", (RowField("name", "string", "its name", "name"),))
+    of = RowType("thing", "A thing.", (JsonField("name", "string", "its name", "name"),))
     for prints in (print_rows, lambda of, rows, form: print_row(of, rows[0], form)):
         prints(of, [{"name": "\x1b[31m\u202e\n\udcff"}], form)
         printed = capsys.readouterr().out

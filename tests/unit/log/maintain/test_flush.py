@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from logstore.disk.open_files import OPEN_FILES
 from logstore.disk.seam import Seam
 from logstore.errors import DataDirectoryError, KafkaStorageError
 from logstore.log.maintain.flush import flush_closed
@@ -244,7 +245,8 @@ def test_a_snapshot_that_a_crash_tore_is_not_needed(outcome: str, tmp_path: Path
     again.close()
 
 
-def test_retention_syncs_no_segment_that_it_deletes(tmp_path: Path) -> None:
+def test_retention_syncs_no_segment_that_it_deletes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OPEN_FILES, "_count_max", 0)  # a small budget syncs what it closes
     seam, later = Hooked(), list[Callable[[], None]]()
     log = opened(tmp_path, seam, later, **{"retention.bytes": "0"})
     for _ in range(3):

@@ -16,7 +16,6 @@ import logstore
 from logstore.client.store import Store
 from logstore.clock import monotonic_ms
 from logstore.disk.directory import PartitionFiles, list_partition_directory
-from logstore.disk.seam import Seam
 from logstore.errors import DataDirectoryError, LogstoreError
 from logstore.log.cleaner import map_building
 from logstore.log.maintain.retain import DeletedSegment
@@ -144,18 +143,6 @@ def test_the_thread_calls_what_is_due_and_stops() -> None:
     assert not any(thread.name == "logstore-timers" and thread.is_alive() for thread in threading.enumerate())
 
 
-class OpenedLogs(Seam):
-    """Notes the partitions whose logs are opened for writing."""
-
-    def __init__(self) -> None:
-        self.partitions: set[str] = set()
-
-    def open(self, path: str) -> int:
-        if path.endswith(".log"):
-            self.partitions.add(Path(path).parent.name)
-        return super().open(path)
-
-
 def test_a_log_with_nothing_to_delete_or_to_clean_is_not_opened(tmp_path: Path, clock: Clock) -> None:
     """Half a minute after an orderly start retention had every log open."""
     with logstore.open(tmp_path, now_ms=clock) as store:
@@ -165,10 +152,9 @@ def test_a_log_with_nothing_to_delete_or_to_clean_is_not_opened(tmp_path: Path, 
             store.log(name, 0).append_records([b"v"], keys=[b"k"], timestamps=[clock.now_ms])
         store.create_topic("dirty", 1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0})
         append_segments(store, "dirty", 5)
-    seam = OpenedLogs()
-    with open_store(tmp_path, now_ms=clock, seam=seam) as store:
+    with open_store(tmp_path, now_ms=clock) as store:
         run_later(store, clock, 8 * DAY_MS)
-        assert seam.partitions == {"__cluster_metadata-0", "old-0", "dirty-0"}
+        assert {topic for topic, _ in store.directory._partitions.logs} == {"old", "dirty"}
         assert store.log("old", 0).log_start_offset == 1
         assert len(store.log("dirty", 0).state.segments) == 2
         store.alter_config("keys", {"cleanup.policy": "delete"})

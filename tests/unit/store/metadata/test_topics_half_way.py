@@ -51,7 +51,7 @@ def test_a_topic_whose_making_is_interrupted_is_not_there(tmp_path: Path, monkey
 
     with opened(tmp_path) as store:
         with monkeypatch.context() as patch:
-            patch.setattr(partitions, "PlannedLog", interrupted)
+            patch.setattr(partitions, "make_log", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 store.create_topic("t")
         assert list(store.topics) == []

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from logstore_tools.timestamps import iso_text
+from logstore.rows.schema import iso_text
 from tests.conformance.dumping import answer
 from tests.naive.legacy import Message, message_set, wrapped
 from tests.support.encoder import CONTROL, GZIP, Batch, Rec

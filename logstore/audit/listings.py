@@ -1,0 +1,189 @@
+"""What a data directory holds, as rows: topics, segments, producers, groups. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from os import PathLike, fspath
+
+from ..disk.directory import PartitionFiles, list_data_directory
+from ..disk.mapped import segment_size
+from ..disk.names import file_name, normal_path, parent
+from ..disk.recognition import names_partition, refused_partition
+from ..disk.side_files import topic_id_of
+from ..errors import DataDirectoryError, LogstoreError
+from ..folds.producer_state import ProducerEntry
+from ..rows.groups import GroupRow
+from ..rows.listing import Rows
+from ..rows.places import ProducerRow, SegmentRow, TopicRow
+from ..rows.schema import row_of, unless_missing
+from ..view.partition_reader import PartitionReader
+from . import rules
+from .cluster import Cluster
+from .directory_audit import read_coordinators, read_groups
+from .evidence import Evidence
+from .facts.coordinators import CoordinatorLog
+from .groups import GroupLag, group_lags
+from .log_pass import follow
+from .partition import Partition, open_partition, open_partitions, unless_gone
+from .segment_table import SegmentTable
+
+Path = str | PathLike[str]
+
+
+def unlisted(path: str) -> list[LogstoreError]:
+    """Return the errors of listing the data directory at `path` and its partitions."""
+    directory = list_data_directory(path)
+    return [*directory.errors, *(error for partition in directory.partitions for error in partition.errors)]
+
+
+def data_directory_at(path: Path) -> str:
+    """Return the path of a data directory; raise UsageError for a partition and for anything else."""
+    if names_partition(fspath(path)):
+        raise refused_partition(fspath(path))
+    return fspath(path)
+
+
+def place_at(path: Path) -> tuple[str, str | None]:
+    """Return a data directory with None, or the one around a partition with the partition's name; both absolute."""
+    absolute = normal_path(fspath(path))
+    return (parent(absolute), file_name(absolute)) if names_partition(fspath(path)) else (absolute, None)
+
+
+def groups(path: Path) -> Rows[GroupRow]:
+    """List the committed offsets of all groups in a data directory, and how far each is behind.
+
+    Raises:
+        UsageError: `path` is no data directory.
+        DataDirectoryError: it cannot be read.
+    """
+    root = data_directory_at(path)
+    found, findings = read_groups(root)
+    return Rows(GroupRow, list(map(_group, group_lags(found))), [*findings, *unlisted(root)])
+
+
+def _group(lag: GroupLag) -> GroupRow:
+    return row_of(
+        GroupRow,
+        lag,
+        lag.commit,
+        record_lag_is_exact=lag.is_exact,
+        producer_id=unless_missing(lag.commit.producer_id),
+        commit_timestamp=unless_missing(lag.commit.commit_timestamp),
+    )
+
+
+def topics(path: Path) -> Rows[TopicRow]:
+    """List the topics of a data directory: ids, partitions, sizes, and what was configured.
+
+    Ids and configurations are of `__cluster_metadata`; without it the ids are those of `partition.metadata`.
+
+    Raises:
+        UsageError: `path` is no data directory.
+        DataDirectoryError: it cannot be read.
+    """
+    root = data_directory_at(path)
+    partitions, cluster = open_partitions(root), Cluster(root)
+    by_topic: dict[str, list[Partition]] = {name: [] for name in cluster.image.topics}
+    for partition in partitions:
+        by_topic.setdefault(partition.files.topic, []).append(partition)
+    rows = [_topic(name, found, cluster) for name, found in sorted(by_topic.items())]
+    return Rows(
+        TopicRow, rows, [*(finding for bad in cluster.unreadable for finding in rules.ask(bad)), *unlisted(root)]
+    )
+
+
+def _topic(name: str, partitions: Sequence[Partition], cluster: Cluster) -> TopicRow:
+    topic = cluster.topic(name)
+    local_ids = (topic_id for one in partitions if (topic_id := topic_id_of(one.files.path)) is not None)
+    logs = [segment.log for one in partitions for segment in one.files.segments]
+    return TopicRow(
+        topic=name,
+        topic_id=next(local_ids, None) if topic is None else topic.topic_id,
+        partitions=tuple(one.files.partition for one in partitions),
+        partition_count=None if topic is None else len(topic.partitions),
+        segment_count=len(logs),
+        size=sum(unless_gone(segment_size, log) or 0 for log in logs),
+        config=cluster.image.topic_config(name),
+    )
+
+
+def producers(path: Path) -> Rows[ProducerRow]:
+    """List the producers of a data directory or partition that a broker would know now, as it starts.
+
+    They are those of the newest snapshot and of what follows, as `kafka-transactions.sh describe-producers` has them. A
+    running broker also forgets one that has not written for `producer.id.expiration.ms`, a day by default.
+
+    Raises:
+        UsageError: `path` is neither a data directory nor a partition.
+        DataDirectoryError: it cannot be read.
+    """
+    root, only = place_at(path)
+    log, findings = read_coordinators(root)
+    rows, problems = list[ProducerRow](), list[LogstoreError]()
+    for partition in open_partitions(root):
+        if only in (None, file_name(partition.files.path)):
+            try:
+                rows += _producers(partition, log, problems)
+            except LogstoreError as error:
+                problems.append(error)
+    return Rows(ProducerRow, rows, [*problems, *findings, *unlisted(root)])
+
+
+def _producers(partition: Partition, log: CoordinatorLog, problems: list[LogstoreError]) -> Iterator[ProducerRow]:
+    """Yield the producers of a partition; add to `problems` why its log ends before its file does, if it does."""
+    reader = PartitionReader(partition.files.path, log_start_offset=partition.surroundings.log_start_offset or 0)
+    if reader.problem is not None:
+        problems.append(reader.problem)
+    for producer in sorted(reader.producers or (), key=lambda producer: producer.producer_id):
+        yield producer_row(partition.files, producer, log.owners.get(producer.producer_id))
+
+
+def producer_row(files: PartitionFiles, producer: ProducerEntry, transactional_id: str | None) -> ProducerRow:
+    """Return a producer of a partition as a row."""
+    last = producer.batches[-1] if producer.batches else None
+    return row_of(
+        ProducerRow,
+        files,
+        producer,
+        transactional_id=transactional_id,
+        first_sequence=last and last.first_sequence,
+        last_sequence=last and last.last_sequence,
+        first_offset=last and last.first_offset,
+        last_offset=last and last.last_offset,
+        last_timestamp=unless_missing(producer.last_timestamp),
+        coordinator_epoch=unless_missing(producer.coordinator_epoch),
+    )
+
+
+def segments(path: Path) -> Rows[SegmentRow]:
+    """List the segments of a data directory or partition: offsets, sizes, times, index entries.
+
+    Raises:
+        UsageError: `path` is neither a data directory nor a partition.
+        DataDirectoryError: it cannot be read.
+    """
+    is_partition = names_partition(fspath(path))
+    partitions = [open_partition(fspath(path))] if is_partition else open_partitions(fspath(path))
+    rows, problems = list[SegmentRow](), list[LogstoreError]()
+    for partition in partitions:
+        try:
+            rows += _segments(partition)
+        except DataDirectoryError as error:
+            problems.append(error)
+    listed = partitions[0].files.errors if is_partition else unlisted(fspath(path))
+    return Rows(SegmentRow, rows, [*problems, *listed])
+
+
+def _segments(partition: Partition) -> Iterator[SegmentRow]:
+    evidence = Evidence(partition)
+    table = SegmentTable(evidence)
+    follow(evidence, [table])
+    for figures in table.rows:
+        yield row_of(
+            SegmentRow,
+            partition.files,
+            figures,
+            first_timestamp=unless_missing(figures.first_timestamp),
+            largest_timestamp=unless_missing(figures.largest_timestamp),
+            codecs=tuple(sorted(figures.codecs)),
+        )

@@ -1,0 +1,28 @@
+"""Packages that are called as functions: `logstore.audit(path)` and `logstore.topics(path)`.
+
+An import makes a package an attribute of the one that it is in, whatever stood there under its name. So these two are
+function and package at once: Python calls a module whose class has `__call__`. It gains the names that users type; the
+functions themselves are in `audit.answers` and `audit.listings`.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+_FUNCTIONS = {"logstore.audit": "logstore.audit.answers", "logstore.topics": "logstore.audit.listings"}
+
+
+class CalledPackage(ModuleType):
+    """A package that passes calls on to the function of its own name."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        function = getattr(import_module(_FUNCTIONS[self.__name__]), self.__name__.rpartition(".")[2])
+        return function(*args, **kwargs)
+
+
+def make_callable(name: str) -> None:
+    """Let the package of this name, which is being imported, be called."""
+    sys.modules[name].__class__ = CalledPackage

@@ -1,0 +1,90 @@
+"""Rows that a public function returns: to iterate over, and for Arrow, pandas and notebooks."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Sized
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from ..errors import UsageError
+from .schema import Kind, RowField, fields_of, iso_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+R = TypeVar("R", bound=NamedTuple)
+SHOWN_ROW_COUNT = 100  # in a notebook
+
+
+class Rows(Generic[R]):
+    """Rows of one type; iterating yields NamedTuples, whose times are milliseconds since 1970.
+
+    Those of `logstore.dump` are read anew each time they are iterated over; all others are in memory, with a length.
+
+    Attributes:
+        row_type: the NamedTuple.
+        problems: what could not be read; the rows say nothing of it.
+    """
+
+    def __init__(self, row_type: type[R], rows: Iterable[R], problems: Iterable[Any] = ()) -> None:
+        self.row_type = row_type
+        self.problems = tuple(problems)
+        self._rows = rows
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        if not isinstance(self._rows, Sized):
+            raise TypeError("These rows are read while they are iterated over: their number is not known before")
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        count = f"{len(self._rows):,}" if isinstance(self._rows, Sized) else "rows"
+        problems = f", {len(self.problems)} problems" if self.problems else ""
+        return f"<{count} of {self.row_type.__name__}{problems}>"
+
+    def to_arrow(self) -> pa.Table:
+        """Return all rows as a `pyarrow.Table` with the columns of the row type; times are `timestamp[ms, UTC]`.
+
+        Raises:
+            UsageError: pyarrow is not installed.
+        """
+        try:
+            from .arrow import table_of
+        except ImportError as error:
+            raise UsageError("Arrow needs pyarrow", advice="pip install 'logstore-kafka[arrow]'") from error
+        return table_of(self.row_type, self)
+
+    def to_pandas(self) -> Any:
+        """Return all rows as a `pandas.DataFrame`, by way of Arrow.
+
+        Raises:
+            UsageError: pandas or pyarrow is not installed.
+        """
+        table = self.to_arrow()
+        try:
+            import pandas  # type: ignore[import-untyped]  # noqa: F401 - pyarrow imports it, with an error that names no package to install
+        except ImportError as error:
+            raise UsageError("A DataFrame needs pandas", advice="pip install pandas") from error
+        return table.to_pandas()
+
+    def _repr_html_(self) -> str:
+        """Return a table for a notebook: the first rows, and what could not be read."""
+        fields = fields_of(self.row_type)
+        head = "".join(f"<th>{html.escape(field.name)}</th>" for field in fields)
+        body, is_more = [], False
+        for number, row in enumerate(self):
+            if is_more := number == SHOWN_ROW_COUNT:
+                break
+            cells = (_cell(field, getattr(row, field.name)) for field in fields)
+            body.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+        notes = [f"<p>only the first {SHOWN_ROW_COUNT} rows are shown</p>"] if is_more else []
+        notes += [f"<p>not read: {html.escape(str(problem))}</p>" for problem in self.problems]
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>{''.join(notes)}"
+
+
+def _cell(field: RowField, value: Any) -> str:
+    if field.kind is Kind.TIME:
+        value = iso_text(value)
+    return "" if value is None else str(value)
