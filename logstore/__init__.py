@@ -144,7 +144,7 @@ def open(
     Records older than `retention.ms` are deleted half a minute later, as by a broker; a logged warning says how many.
 
     Args:
-        path: of the directory; one of a broker up to 4.4 is taken over as it is.
+        path: of the directory; one of a broker up to 4.4 is taken over as it is. With `read_only` a URL will do too.
         read_only: neither lock nor write: safe beside a live broker, see `store.read_only`.
         cluster_id: required cluster id, or the id to assign on creation; None accepts any.
         kafka_version: `4.3`, the default, or `4.4`: whose levels a new directory gets; another keeps those it has.

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import glob
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from logstore.disk import paths
 from logstore.disk.directory import (
     DataDirectoryFiles,
     PartitionFiles,
     list_data_directory,
     list_partition_directory,
 )
+from logstore.disk.names import file_name, is_url, parent
 from logstore.disk.recognition import is_partition, require_kafka
 from logstore.disk.side_files import log_start_offsets_of
 from logstore.disk.system_errors import is_missing, path_in
@@ -194,15 +195,17 @@ def list_again(
 
     `starts` are log start offsets, by default those of the checkpoint beside it.
     """
-    starts = log_start_offsets_of(os.path.dirname(path)) if starts is None else starts
+    starts = log_start_offsets_of(parent(path)) if starts is None else starts
     return ListedPartition.of(list_partition_directory(path), starts, properties)
 
 
 def matches(pattern: str) -> list[str]:
     """Return the directories that a path names, or a glob pattern matches; raises DataDirectoryError for none."""
-    if os.path.exists(pattern):  # a name may contain characters of a pattern
+    if paths.exists(pattern):  # a name may contain characters of a pattern
         return [pattern]
-    found = sorted(path for path in glob.glob(pattern) if os.path.isdir(path))
+    has_wildcards = any(character in pattern for character in paths.WILDCARDS)
+    named = glob.glob(pattern) if not is_url(pattern) else paths.url_matches(pattern) if has_wildcards else []
+    found = sorted(path for path in named if paths.is_directory(path))
     if not found:
         raise DataDirectoryError("there is no such directory", path=pattern, advice="give a data directory of a broker")
     return found
@@ -221,7 +224,7 @@ def _partitions_in(directory: str, choice: TopicChoice, *, is_given: bool, may_l
         return FoundPartitions([], refused, [])
     refused, roots = list[Unlisted](), list[DataDirectoryFiles]()
     if is_one:
-        listed, root, choice = [list_partition_directory(directory)], os.path.dirname(directory), by_path
+        listed, root, choice = [list_partition_directory(directory)], parent(directory), by_path
         if listed[0].kind is not DirectoryKind.LIVE:
             raise UsageError("this is a partition that a broker has set aside, and no table reads it", path=directory)
     else:
@@ -268,7 +271,7 @@ def _listed(names: list[str]) -> str:
 def _unlisted(errors: Iterable[LogstoreError], choice: TopicChoice) -> list[Unlisted]:
     """Return the errors of listing that concern chosen live partitions which are still there."""
     paths = [(path_in(error), error) for error in errors if not is_missing(error)]
-    named = [(parse_partition_directory(os.path.basename(path or "")), error) for path, error in paths]
+    named = [(parse_partition_directory(file_name(path or "")), error) for path, error in paths]
     return [
         Unlisted(name.topic, name.partition, error)
         for name, error in named

@@ -16,12 +16,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from logstore.disk import objects
+from logstore.disk.names import is_url, normal_path
 from logstore.errors import LogstoreError, UsageError
 from logstore.layout.file_names import METADATA_TOPIC, directory_name
 from logstore.topics import INTERNAL_TOPICS
 
 from .network_options import IGNORE_OPTION, network_options, pass_over
 
+STORAGE = "storage."  # begins the names of obstore's options
 EARLIEST, LATEST = -2, -1  # as in the Kafka source's JSON
 KAFKAS_TOPICS = INTERNAL_TOPICS | {METADATA_TOPIC}  # only Kafka itself writes to them
 
@@ -83,6 +86,7 @@ class Options:
 
     Attributes:
         corrupt_column: the column for the text of an error.
+        storage: obstore's options of the stores that URLs name.
     """
 
     paths: tuple[str, ...]
@@ -100,6 +104,11 @@ class Options:
     partition_count_min: int | None
     trigger_record_count_max: int | None
     now_ms: int | None
+    storage: tuple[tuple[str, str], ...] = ()
+
+    def open_stores(self) -> None:
+        """Let this process read URLs as the options say."""
+        objects.configure(dict(self.storage))
 
     def shows_damage(self, columns: Collection[str]) -> bool:
         """Return whether rows of these columns tell of damage."""
@@ -156,6 +165,7 @@ def parse_options(given: Mapping[str, str], *, is_stream: bool = False) -> Optio
         producer_ids=reader.numbers("producerIds"),
         partition_count_min=reader.positive("minPartitions"),
         now_ms=reader.positive("now"),
+        storage=reader.storage,
         trigger_record_count_max=reader.positive("maxRecordsPerTrigger") or reader.positive("maxOffsetsPerTrigger"),
     )
 
@@ -203,16 +213,24 @@ def _require_room(starting: Bound, ending: Bound) -> None:
         )
 
 
+def _is_of_storage(name: str) -> bool:
+    return name.lower().startswith(STORAGE)
+
+
 class OptionReader:
     """Parses values of options.
 
     Attributes:
         values: the given texts, by lower-case name.
+        storage: names and values of options that begin with `STORAGE`, without it.
     """
 
     def __init__(self, given: Mapping[str, str], known: Sequence[str]) -> None:
         """Raises UsageError for a name that is not in `known`, in any case."""
         small = {name.lower() for name in known}
+        pairs = [(name.lower().removeprefix(STORAGE), value) for name, value in given.items() if _is_of_storage(name)]
+        self.storage = tuple(sorted(pairs))
+        given = {name: value for name, value in given.items() if not _is_of_storage(name)}
         of_network = network_options(given, small)
         unknown = sorted(name for name in given if name.lower() not in small and name not in of_network)
         if unknown:
@@ -230,7 +248,7 @@ class OptionReader:
             paths = [path for path in self.values.get("path", "").split(",") if path.strip()]
         if not paths:
             raise UsageError("the path is missing", advice="give a data directory to load(), or .option('path', …)")
-        return tuple(local_path(str(path).strip()) for path in paths)
+        return tuple(_readable_path(str(path).strip()) for path in paths)
 
     def choice(self) -> TopicChoice:
         """Return the choice by `subscribe`, `subscribePattern` or `assign`, of which at most one may be given."""
@@ -340,6 +358,11 @@ def _pattern(text: str) -> str:
     except re.error as error:
         raise UsageError(f"subscribePattern is no pattern: {error}", found=text) from error
     return text
+
+
+def _readable_path(path: str) -> str:
+    is_object = is_url(path) and path.partition(":")[0].lower() in objects.SCHEMES
+    return normal_path(path) if is_object else local_path(path)
 
 
 def local_path(path: str) -> str:

@@ -12,7 +12,8 @@ import os
 from dataclasses import dataclass, replace
 
 from logstore import clock
-from logstore.disk.names import parent
+from logstore.disk import paths
+from logstore.disk.names import is_url, parent
 from logstore.disk.side_files import log_start_offsets_of, topic_id_of
 
 from .bounds import PartitionBounds, Readers, find_bounds
@@ -102,7 +103,7 @@ class RememberedPartitions:
 
 def _content(path: str) -> Content | None:
     try:
-        return frozenset(os.listdir(path)), properties_of(path)
+        return frozenset(entry.name for entry in paths.scan(path)), properties_of(path)
     except OSError:
         return None
 
@@ -119,6 +120,8 @@ def _log_stamp(partition: ListedPartition, now_ns: int) -> Stamp | None:
 
 def _stamp(path: str, now_ns: int) -> Stamp | None:
     """Return what changes when a file or a directory is written to; None if that was a moment ago, or it is gone."""
+    if is_url(path):
+        return None  # a prefix has no time that changes with what is below it
     try:
         status = os.stat(path)
     except OSError:

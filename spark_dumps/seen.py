@@ -12,11 +12,14 @@ import os
 import socket
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from logstore.disk import paths
 from logstore.disk.directory import PartitionFiles
 from logstore.disk.files import read_if_present
-from logstore.disk.names import child, parent
+from logstore.disk.names import child, is_url, parent
+from logstore.disk.object_file import replaced
+from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError
 from logstore.layout import meta_properties
 from logstore.layout.file_names import DELETED_SUFFIX, DirectoryKind
@@ -36,22 +39,25 @@ class SeenFiles:
         path: the directory of a partition.
         sizes: path to size in bytes; -1: only whether the file is there counts, as its size may change.
         properties: lines of the `meta.properties` around the partition; None without the file.
+        etags: path to ETag, of logs in an object store, which another content does not have.
     """
 
     path: str
     sizes: dict[str, int]
     properties: frozenset[str] | None
+    etags: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, files: PartitionFiles, properties: frozenset[str] | None) -> SeenFiles:
         """Note the files of a partition now; a log that is gone since it was listed counts as empty."""
         sizes = {segment.log: _size(segment.log) for segment in files.segments}
-        return cls(files.path, {**sizes, **dict.fromkeys(_side_files(files), -1)}, properties)
+        etags = {log: _etag(log) for log in sizes} if is_url(files.path) else {}
+        return cls(files.path, {**sizes, **dict.fromkeys(_side_files(files), -1)}, properties, etags)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle names in place of paths, compressed: a partition may have 100,000 files, whose names are alike."""
         names = "\0".join(f"{size} {path[len(self.path) :]}" for path, size in self.sizes.items())
-        return _unpacked, (self.path, zlib.compress(os.fsencode(names), 1), self.properties)
+        return _unpacked, (self.path, zlib.compress(os.fsencode(names), 1), self.properties, self.etags)
 
     @property
     def cost(self) -> int:
@@ -65,7 +71,8 @@ class SeenFiles:
 
     def of_log(self, path: str, size: int) -> SeenFiles:
         """Return the part of it that one log is, with its size at planning."""
-        return SeenFiles(self.path, {path: size}, self.properties)
+        etags = {path: self.etags[path]} if path in self.etags else {}
+        return SeenFiles(self.path, {path: size}, self.properties, etags)
 
     def require(self) -> None:
         """Check that this process sees at least what was listed.
@@ -77,11 +84,11 @@ class SeenFiles:
         properties = properties_of(root)
         if self.properties is not None and properties is not None and properties != self.properties:
             raise _another_directory(root, self.properties, properties)
-        if not os.path.isdir(self.path):
+        if not self._is_there():
             self._refuse_missing_directory()
         for path, size in self.sizes.items():
-            if not os.path.exists(path):
-                if not os.path.exists(path + DELETED_SUFFIX):
+            if not paths.exists(path):
+                if not paths.exists(path + DELETED_SUFFIX):
                     raise self._not_seen(path, 1, max(size, 0))
             elif size > (found := _size(path)):
                 raise DataDirectoryError(
@@ -91,11 +98,24 @@ class SeenFiles:
                     found=found,
                     advice=ADVICE,
                 )
+        for path, etag in self.etags.items():
+            if (found_etag := _etag(path)) != etag:
+                raise replaced(path, etag, found_etag)
         if properties != self.properties:
             raise _another_directory(root, self.properties, properties)
 
+    def _is_there(self) -> bool:
+        if not is_url(self.path):
+            return paths.is_directory(self.path)
+        try:
+            return bool(paths.scan(self.path))  # listed anew: an earlier task of this process may have listed it
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise nio_error(error, self.path) from error
+
     def _refuse_missing_directory(self) -> None:
-        if glob.glob(f"{glob.escape(self.path)}.*{DirectoryKind.DELETE.value}"):
+        if not is_url(self.path) and glob.glob(f"{glob.escape(self.path)}.*{DirectoryKind.DELETE.value}"):
             advice = "run the query again"
             raise DataDirectoryError("the partition was deleted after planning", path=self.path, advice=advice)
         raise self._not_seen(self.path, len(self.sizes), self.byte_count)
@@ -107,9 +127,9 @@ class SeenFiles:
         )
 
 
-def _unpacked(path: str, names: bytes, properties: frozenset[str] | None) -> SeenFiles:
+def _unpacked(path: str, names: bytes, properties: frozenset[str] | None, etags: dict[str, str]) -> SeenFiles:
     entries = [entry.split(" ", 1) for entry in os.fsdecode(zlib.decompress(names)).split("\0") if entry]
-    return SeenFiles(path, {path + name: int(size) for size, name in entries}, properties)
+    return SeenFiles(path, {path + name: int(size) for size, name in entries}, properties, etags)
 
 
 def host() -> str:
@@ -150,8 +170,15 @@ def _side_files(files: PartitionFiles) -> Iterator[str]:
     yield from files.files.values()
 
 
+def _etag(url: str) -> str:
+    try:
+        return str(paths.stat(url).st_ino)
+    except FileNotFoundError:
+        return ""
+
+
 def _size(path: str) -> int:
     try:
-        return os.stat(path).st_size
+        return paths.stat(path).st_size
     except FileNotFoundError:
         return 0

@@ -6,7 +6,6 @@ and a right checksum, so that a walk from there finds whole batches.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,7 @@ from logstore.disk.file_range import FileRange
 from logstore.disk.loaded import LoadedFile
 from logstore.disk.mapped import segment_size
 from logstore.disk.names import file_name
+from logstore.disk.paths import real_path
 from logstore.layout.file_names import base_offset_of
 from logstore.layout.offset_index import ENTRY_SIZE, parse_offset_index
 from logstore.view.walk import scan_loaded, tables_around_damage
@@ -130,7 +130,7 @@ def read_entries(path: str | None, end: int) -> IndexEntries:
         return IndexEntries(np.empty(0, np.int64), np.empty(0, np.int64), end)
     base_offset = base_offset_of(file_name(path))
     offsets, positions = [np.array([base_offset - 1])], [np.zeros(1, np.int64)]
-    with FileRange(os.path.realpath(path)) as index:
+    with FileRange(real_path(path)) as index:
         for start in range(0, index.size, PIECE_SIZE):
             piece = parse_offset_index(index.read(start, PIECE_SIZE), base_offset=base_offset, path=path)
             is_good = np.diff(piece.offsets, prepend=offsets[-1][-1]) > 0

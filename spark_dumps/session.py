@@ -90,6 +90,7 @@ def audit_with_spark(master: str, path: str, now_ms: int, *, decodes: bool = Tru
         DataDirectoryError: an executor does not see what is there.
     """
     from logstore.audit.directory_audit import audit_directory
+    from logstore.disk.names import normal_path
     from logstore.disk.recognition import require_data_directory
 
     from .spread import follow_on_executors
@@ -101,7 +102,7 @@ def audit_with_spark(master: str, path: str, now_ms: int, *, decodes: bool = Tru
             found=master,
             advice="read table findings there, or run the audit where the master can be reached",
         )
-    path = os.path.abspath(path)
+    path = normal_path(path)
     require_data_directory(path)
     is_ours = not _is_session_there()
     spark = session(master, _AUDIT_SETTINGS if is_ours else None)

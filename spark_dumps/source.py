@@ -33,6 +33,7 @@ one, or finds another `meta.properties` fails the query, and names its host and 
 | `minPartitions` | least number of tasks, of at most about 512 MiB each; default: tasks of about 128 MiB |
 | `mode` | at damage, `FAILFAST` (default) raises, `PERMISSIVE` and `DROPMALFORMED` go on behind it |
 | `maxRecordsPerTrigger`, `maxOffsetsPerTrigger` | about the most offsets in a batch of a stream; Spark 4.2 and newer |
+| `storage.…` | obstore's options for URLs of object stores, such as `storage.aws_region`; default: the environment |
 | `ignore_network_config` | `true`: options about brokers (`kafka.bootstrap.servers` …) are ignored, not refused |
 | `now` | reference time for ages in table `findings`, epoch ms; default: the clock |
 | `columnNameOfCorruptRecord` | `_corrupt_record`; the column for errors with mode `PERMISSIVE` |

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from logstore.audit.cluster import Cluster
 from logstore.audit.partition import Partition, open_partition
 from logstore.audit.verify import Asked, PartitionFacts, verify_partition
 from logstore.disk.names import parent
+from logstore.disk.paths import is_directory
 from logstore.errors import DataDirectoryError
 
 from .seen import ADVICE, SeenFiles, host, properties_of
@@ -60,7 +60,7 @@ def follow_on_executors(
         if look == LOOK_COUNT_MAX - 1:
             raise next(answer.error for answer in answers if answer.error is not None)
         # gone for the driver too, which saw them before: retention took segments, or the partition was deleted
-        listed = [_listed(open_partition(one.seen.path)) for one in unseen if os.path.isdir(one.seen.path)]
+        listed = [_listed(open_partition(one.seen.path)) for one in unseen if is_directory(one.seen.path)]
     for facts in found:
         facts.transactions.evidence.cluster = cluster
     return found

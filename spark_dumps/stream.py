@@ -53,6 +53,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if options.trigger_record_count_max is not None:
             require_read_limits("maxRecordsPerTrigger or maxOffsetsPerTrigger")
         self._options = options
+        options.open_stores()
         self._schema = schema
         self._target: dict[Key, int] | None = None
         self._partitions = RememberedPartitions(options)
@@ -60,6 +61,11 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is remembered, which only the driver uses."""
         return {**self.__dict__, "_partitions": RememberedPartitions(self._options)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the stores in the process that goes on."""
+        self.__dict__.update(state)
+        self._options.open_stores()
 
     def initialOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name
         """Return the starting offsets of a query without a checkpoint, by `startingOffsets` or its alternatives.

@@ -235,6 +235,7 @@ class TableReader(DataSourceReader):
         table = find_table(self._options.table)
         freeze_imports()
         leave_out_broken_pipes()
+        self._options.open_stores()
         tasks = table.plan(self._options)
         if not self._options.shows_damage(self._schema.names):
             for task in tasks:
@@ -249,6 +250,7 @@ class TableReader(DataSourceReader):
             table = find_table(self._options.table)
             freeze_imports()
             leave_out_broken_pipes()
+            self._options.open_stores()
             if isinstance(partition, UnlistedTask):
                 yield from partition.read(self._options, schema)
             else:

@@ -143,10 +143,11 @@ def _new_directory(source: str, destination: str) -> Iterator[str]:
 
     A `destination` that is not there is made, and removed again if the block fails.
     """
+    from logstore.disk.names import file_name, normal_path
     from logstore.disk.seam import SEAM
     from logstore.log.salvage.copying import new_directory
 
-    place, name = os.path.abspath(destination), os.path.basename(os.path.abspath(source))
+    place, name = os.path.abspath(destination), file_name(normal_path(source))
     if os.path.basename(place) == name:
         yield destination
         return

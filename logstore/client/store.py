@@ -16,7 +16,8 @@ from functools import partial
 from typing import Any
 
 from ..calls import SHORT, STORE, alone
-from ..errors import IllegalStateError
+from ..disk.names import is_url
+from ..errors import IllegalStateError, UsageError
 from ..log.load.removals import Removal
 from ..log.partition_log import PartitionLog
 from ..store.closing import ClosedInWith
@@ -332,6 +333,8 @@ class Store(ClosedInWith):
 
 def open_store(path: str, **how: Any) -> Store:
     """Open a store, see `logstore.open`; the arguments are those of `open_directory`."""
+    if is_url(path):
+        raise UsageError("An object store cannot be written", path=path, advice="open it with read_only=True")
     directory = open_directory(path, **how)
     try:
         return Store(directory)

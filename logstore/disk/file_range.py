@@ -20,7 +20,7 @@ from .open_files import opened
 from .system_errors import io_error, nio_error
 
 if TYPE_CHECKING:
-    from .objects import ObjectFile
+    from .object_file import ObjectFile
 
 
 class FileIdentity(NamedTuple):
@@ -59,7 +59,7 @@ class FileRange:
         self.identity = FileIdentity(status.st_dev, status.st_ino)
 
     def _open_object(self) -> None:
-        from .objects import ObjectFile
+        from .object_file import ObjectFile
 
         try:
             self.object = ObjectFile(self.path)
@@ -85,6 +85,8 @@ class FileRange:
         assert self.object is not None
         try:
             return self.object.read(position, size)
+        except DataDirectoryError:
+            raise
         except OSError as error:
             raise nio_error(error, self.path) from error
 

@@ -16,6 +16,7 @@ import os
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import DataDirectoryError
 from . import paths
 from .file_range import FileRange, became_shorter
 from .mapped import MappedFile, segment_size
@@ -67,6 +68,8 @@ class LoadedFile:
             return self._file.read_into(buffer, position)
         try:
             return self._ahead.read_into(buffer, position)
+        except DataDirectoryError:
+            raise
         except OSError as error:
             raise nio_error(error, self.path) from error
 

@@ -14,14 +14,13 @@ import errno
 import os
 import re
 import stat as modes
-from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ..errors import DataDirectoryError, UsageError
+from ..errors import UsageError
 from .names import child, file_name, java_file, parent
 
 if TYPE_CHECKING:
@@ -29,12 +28,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PIECE_SIZE = 4 * 1024 * 1024  # bytes of one request; a larger read is several, side by side
-AHEAD_SIZE_MAX = 16 * 1024 * 1024
-THREAD_COUNT = 8  # requests of a process at once
 RETRIES: dict[str, Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=120)}
-TRY_COUNT = 4  # of a request whose body ended early
-_SCHEMES = ("s3", "s3a", "gs", "abfss", "http", "https")
+TRY_COUNT = 4  # of a request whose body ended early, which obstore does not always try again
+CUT = "body error"  # in the text of its error
+SCHEMES = ("s3", "s3a", "gs", "abfss", "http", "https")
 _ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://[^/]*")
 _NS = 1_000_000_000
 _ADVICE = {
@@ -102,7 +99,8 @@ def configure(options: Mapping[str, str]) -> None:
         _store.cache_clear()
 
 
-def _obstore() -> Any:
+def obstore() -> Any:
+    """Return the module; raise UsageError if it is not there, or its threads are not."""
     if not _process:
         _process.append(os.getpid())
     elif _process[0] != os.getpid():
@@ -111,18 +109,17 @@ def _obstore() -> Any:
             advice="start processes by `spawn` or `forkserver`, or fork before the first URL is read",
         )
     try:
-        import obstore
+        return import_module("obstore")
     except ImportError as error:
         raise UsageError("Reading URLs needs obstore", advice="pip install 'logstore-kafka[objects]'") from error
-    return obstore
 
 
 def _root_of(url: str) -> tuple[str, str]:
     """Return the scheme of a URL, and the URL of its bucket, container or host."""
     found = _ROOT.match(url)
     scheme = "" if found is None else found[1].lower()
-    if found is None or scheme not in _SCHEMES:
-        expected = "a path, or " + " ".join(f"{name}://" for name in _SCHEMES)
+    if found is None or scheme not in SCHEMES:
+        expected = "a path, or " + " ".join(f"{name}://" for name in SCHEMES)
         raise UsageError(
             f"{scheme}:// is not read",
             path=url,
@@ -134,7 +131,7 @@ def _root_of(url: str) -> tuple[str, str]:
 
 @cache
 def _store(scheme: str, root: str) -> ObjectStore:
-    _obstore()
+    obstore()
     from obstore.store import HTTPStore, from_url
 
     names = ("aws_endpoint", "aws_endpoint_url", "endpoint", "endpoint_url")
@@ -150,21 +147,26 @@ def _store(scheme: str, root: str) -> ObjectStore:
     return store
 
 
-def _call(work: Callable[..., T], url: str) -> T:
-    """Call `work` with the store and the key of a URL; raise OSError with the store's reason."""
-    obstore, (scheme, root) = _obstore(), _root_of(url)
-    try:
-        return work(_store(scheme, root), url[len(root) + 1 :])
-    except (obstore.exceptions.BaseError, FileNotFoundError, ValueError) as error:
-        raise _os_error(error, url) from error
+def call(work: Callable[..., T], url: str) -> T:
+    """Call `work` with the store and the key of a URL, again if a body ends early; raise OSError with the reason."""
+    exceptions, (scheme, root) = obstore().exceptions, _root_of(url)
+    for attempt in range(1, TRY_COUNT + 1):
+        try:
+            return work(_store(scheme, root), url[len(root) + 1 :])
+        except (exceptions.BaseError, FileNotFoundError, ValueError) as error:
+            is_cut = CUT in str(error)
+            if attempt == TRY_COUNT or not is_cut:
+                raise _os_error(error, url, f"in {attempt} tries" if is_cut else "") from error
+    raise AssertionError
 
 
-def _os_error(error: Exception, url: str) -> OSError:
+def _os_error(error: Exception, url: str, tries: str) -> OSError:
     text = str(error).partition("\n\nDebug source:")[0].strip()
     told = [found.strip() for found in re.findall(r"<(?:Code|Message)>([^<]*)</", text)]
     reason = ": ".join(dict.fromkeys(told)) or re.sub(r"\s+", " ", text)
-    tries = re.search(r"after \d+ retries", text)
-    reason = f"{reason}, {tries[0]}" if tries and told else reason
+    retries = re.search(r"after \d+ retries", text)
+    tries = retries[0] if retries and told else tries
+    reason = f"{reason}, {tries}" if tries else reason
     kind = type(error).__name__
     if isinstance(error, FileNotFoundError):
         number = errno.ENOENT
@@ -189,7 +191,7 @@ def stat(url: str) -> ObjectStatus:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url)
     if parent(url) != url:
         try:
-            return _status(_call(_obstore().head, url), url)
+            return _status(call(obstore().head, url), url)
         except FileNotFoundError:
             pass
     return _directory_status(url, scan(url))
@@ -202,7 +204,7 @@ def _directory_status(url: str, entries: list[ObjectEntry]) -> ObjectStatus:
 
 def scan(url: str) -> list[ObjectEntry]:
     """List the objects and prefixes right below a URL, by name; raise FileNotFoundError if there are none."""
-    found = _call(lambda store, key: _obstore().list_with_delimiter(store, key or None), url)
+    found = call(lambda store, key: obstore().list_with_delimiter(store, key or None), url)
     base = _root_of(url)[1]
     files = [child(base, meta["path"]) for meta in found["objects"]]
     entries = [
@@ -226,7 +228,7 @@ def _remember(url: str, entries: list[ObjectEntry]) -> list[ObjectEntry]:
 def scan_tree(url: str) -> Entries:
     """List all objects below a URL at once, and return a function that lists directories of it as `scan` does."""
     url, base = java_file(url), _root_of(url)[1]
-    found = _call(lambda store, key: _obstore().list(store, key or None, chunk_size=1000).collect(), url)
+    found = call(lambda store, key: obstore().list(store, key or None, chunk_size=1000).collect(), url)
     directories: dict[str, dict[str, ObjectEntry]] = {url: {}}
     for meta in found:
         path = child(base, meta["path"])
@@ -247,136 +249,9 @@ def scan_tree(url: str) -> Entries:
     return listed
 
 
-def _fetch(url: str, etag: str, start: int, end: int) -> memoryview:
-    """Return bytes of an object, by one request; try again if its body ends early.
-
-    Raises:
-        DataDirectoryError: the object has another ETag.
-        OSError: the store's reason.
-    """
-    obstore = _obstore()
-    options = {"range": (start, end), **({"if_match": etag} if etag else {})}
-
-    def get(store: ObjectStore, key: str) -> memoryview:
-        result = obstore.get(store, key, options=options)
-        found = result.meta["e_tag"] or ""
-        if found != etag:  # a server that does not look at If-Match
-            raise _replaced(url, etag, found)
-        return memoryview(result.bytes())
-
-    for attempt in range(TRY_COUNT):
-        try:
-            data = _call(get, url)
-        except OSError as error:
-            if type(error.__cause__).__name__ == "PreconditionError":
-                forget(url)
-                raise _replaced(url, etag, stat(url).st_ino) from error
-            if isinstance(error, FileNotFoundError):
-                forget(url)
-            raise
-        if len(data) == end - start:
-            return data
-        reason = f"{len(data)} of {end - start} bytes came, in {attempt + 1} tries"
-    raise OSError(errno.EIO, reason, url)
-
-
-def _replaced(url: str, etag: str, found: str) -> DataDirectoryError:
-    forget(url)
-    return DataDirectoryError(
-        "The object was replaced while it was read",
-        path=url,
-        expected=f"ETag {etag}",
-        found=f"ETag {found}",
-        advice="read it again; who writes to a prefix that is read should write under new names",
-    )
-
-
 def forget(url: str) -> None:
     """Forget the listing of the directory that the object is in."""
     _listed.pop(parent(url), None)
-
-
-@cache
-def _pool(_process_id: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREAD_COUNT, "objects")
-
-
-class ObjectFile:
-    """An object that is read by ranges; all bytes are of one ETag.
-
-    Attributes:
-        size: bytes.
-        etag: of the object when it was listed, or opened.
-    """
-
-    def __init__(self, url: str) -> None:
-        """Look at the object; raises OSError."""
-        status = stat(url)
-        if modes.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), url)
-        self._url, self.size, self.etag = url, status.st_size, status.st_ino
-
-    def read(self, position: int, size: int) -> memoryview:
-        """Return bytes from `position`, fewer at the end; several requests side by side if they are many."""
-        end = min(position + size, self.size)
-        starts = range(position, end, PIECE_SIZE)
-        if len(starts) < 2:
-            return self.fetch(position, end) if position < end else memoryview(b"")
-        ends = [min(start + PIECE_SIZE, end) for start in starts]
-        return memoryview(b"".join(_pool(os.getpid()).map(self.fetch, starts, ends)))
-
-    def fetch(self, start: int, end: int) -> memoryview:
-        """Return bytes by one request."""
-        return _fetch(self._url, self.etag, start, end)
-
-    def read_ahead(self) -> ReadAhead:
-        """Return a reader from front to back."""
-        return ReadAhead(self)
-
-
-class ReadAhead:
-    """An object read from front to back: what follows is fetched while the caller works on what came.
-
-    No more is fetched ahead than half of what was read in one go, and 16 MiB, so that a short read stays short.
-    """
-
-    def __init__(self, file: ObjectFile) -> None:
-        """Keep the object; nothing is fetched yet."""
-        self._file = file
-        self._start = self._next = 0  # of what was read in one go
-        self._ahead: deque[tuple[int, int, Future[memoryview]]] = deque()
-
-    def read_into(self, buffer: memoryview, position: int) -> int:
-        """Fill the buffer from `position`; return how many bytes there were."""
-        if position != self._next:
-            self.close()
-            self._start = self._next = position
-        end = min(position + len(buffer), self._file.size)
-        self._request(end)
-        while self._next < end:
-            piece_start, piece_end, piece = self._ahead[0]
-            data = piece.result()[self._next - piece_start : end - piece_start]
-            buffer[self._next - position : self._next - position + len(data)] = data
-            self._next += len(data)
-            if self._next == piece_end:
-                self._ahead.popleft()
-        ahead_size = min((end - self._start) // 2, AHEAD_SIZE_MAX)
-        self._request(min(end + ahead_size - ahead_size % PIECE_SIZE, self._file.size))
-        return max(end - position, 0)
-
-    def _request(self, end: int) -> None:
-        """Begin to fetch what is behind the pieces under way, up to `end`."""
-        start = self._ahead[-1][1] if self._ahead else self._next
-        while start < end:
-            piece_end = min(start + PIECE_SIZE, end)
-            self._ahead.append((start, piece_end, _pool(os.getpid()).submit(self._file.fetch, start, piece_end)))
-            start = piece_end
-
-    def close(self) -> None:
-        """Drop what was fetched ahead."""
-        for _, _, piece in self._ahead:
-            piece.cancel()
-        self._ahead.clear()
 
 
 def forget_all() -> None:

@@ -10,7 +10,6 @@ partitions are there, and their configurations are unknown.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Mapping
 from typing import ClassVar
@@ -18,6 +17,7 @@ from typing import ClassVar
 from ..calls import TOPICS, alone
 from ..disk.directory import list_data_directory, list_partition_directory, partition_directories
 from ..disk.names import absolute_path, child
+from ..disk.paths import exists, is_directory
 from ..disk.side_files import read_meta_properties, topic_id_of
 from ..disk.system_errors import is_missing
 from ..errors import DataDirectoryError, OffsetOutOfRangeError
@@ -34,9 +34,9 @@ from .metadata.topics import TopicDescription, describe, topic_of, unknown_topic
 
 def _require_data_directory(path: str) -> None:
     """Raise DataDirectoryError for a directory that would look like an empty store."""
-    if any(os.path.exists(child(path, name)) for name in (meta_properties.FILE_NAME, DIRECTORY_NAME)):
+    if any(exists(child(path, name)) for name in (meta_properties.FILE_NAME, DIRECTORY_NAME)):
         return
-    if not os.path.isdir(path):  # the first `refresh` says so
+    if not is_directory(path):  # the first `refresh` says so
         return
     found = list_data_directory(path)
     found.require_no_partition()
@@ -124,7 +124,7 @@ class ReadOnlyDirectory(ClosedInWith):
             LogstoreError: the metadata log cannot be read.
         """
         with alone(TOPICS), self._lock:
-            if os.path.isdir(child(self.path, DIRECTORY_NAME)):
+            if is_directory(child(self.path, DIRECTORY_NAME)):
                 self._read_metadata()
             else:
                 self._state.image = self._listed()
@@ -145,7 +145,7 @@ class ReadOnlyDirectory(ClosedInWith):
 
     def _read_properties(self) -> MetaProperties | None:
         file = child(self.path, meta_properties.FILE_NAME)
-        return read_meta_properties(file) if os.path.exists(file) else None
+        return read_meta_properties(file) if exists(file) else None
 
     def _read_metadata(self) -> None:
         """Continue in the log, or start over with a snapshot if the beginning of the log was deleted meanwhile."""

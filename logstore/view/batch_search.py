@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..columns.batch_table import CHUNK_ROW_COUNT, WINDOW_SIZE, BatchTable, ByteArray, scan_chunk
 from ..columns.legacy import legacy_entry, read_legacy_records
+from ..disk.names import is_url
 from ..errors import InvalidRecordError, LogstoreError
 from ..kernels.scan import batches as fields
 from ..layout import legacy
@@ -24,7 +25,9 @@ SEARCH_COUNT = 128  # batches that a search scans at once: more than lie between
 _QUICK_COUNT = 16  # batches read one by one before that
 _GROWTH = 8
 _WINDOW_SIZE_MIN = 1 << 16  # bytes of the first read: an index leads near
+_OBJECT_WINDOW_SIZE_MIN = 56 * 1024  # of an object: three batches of the usual 16 KiB, as bytes cost time there
 _OFFSET_MAX = 2**63 - 1
+_BASE_OFFSET_AND_MAGIC = Struct(">q8xb")
 _HEADER = Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
 
 
@@ -66,14 +69,14 @@ def read_batch_tables(
     Raises:
         CorruptRecordError: as `batch_tables`.
     """
-    window = _WINDOW_SIZE_MIN
+    window, growth = (_OBJECT_WINDOW_SIZE_MIN, 2) if is_url(path) else (_WINDOW_SIZE_MIN, _GROWTH)
     while True:
         data = read(position, min(window, end - position))
         table = scan_chunk(data, 0, data.size, capacity=capacity)
         is_whole = position + data.size == end
         if not len(table) and not is_whole and table.status != fields.LENGTH_TOO_SMALL:
             # the first batch is larger than the window
-            window = max(_GROWTH * window, first_batch_size(data))
+            window = max(growth * window, first_batch_size(data))
             continue
         yield position, data, table
         if is_whole or table.status == fields.LENGTH_TOO_SMALL:
@@ -86,7 +89,7 @@ def read_batch_tables(
             if table.status != fields.MORE:
                 return
         position += table.next_position
-        window, capacity = min(_GROWTH * window, WINDOW_SIZE), min(_GROWTH * capacity, CHUNK_ROW_COUNT)
+        window, capacity = min(growth * window, WINDOW_SIZE), min(_GROWTH * capacity, CHUNK_ROW_COUNT)
 
 
 def first_batch_size(data: ByteArray) -> int:
@@ -95,6 +98,16 @@ def first_batch_size(data: ByteArray) -> int:
         return 0
     length = int.from_bytes(data[BATCH_LENGTH:LOG_OVERHEAD_SIZE].tobytes(), "big", signed=True)
     return length + LOG_OVERHEAD_SIZE if length >= LENGTH_MIN else 0
+
+
+def last_offset_in(header: ByteArray) -> int | None:
+    """Return the last offset of the batch that begins with these bytes, by its header; None if they are too few."""
+    if header.size < HEADER_UP_TO_MAGIC_SIZE:
+        return None
+    base_offset, magic = _BASE_OFFSET_AND_MAGIC.unpack_from(header.data)
+    if magic < MAGIC_V2:
+        return int(base_offset)
+    return base_offset + _HEADER.unpack_from(header.data)[3] if header.size >= HEADER_SIZE else None
 
 
 class QuickAnswer(NamedTuple):

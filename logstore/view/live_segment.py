@@ -15,6 +15,7 @@ from ..columns.batch_table import BatchTable, ByteArray
 from ..disk.file_range import FileIdentity, FileRange, UnheldFile, file_identity
 from ..disk.files import read_if_present
 from ..disk.mapped import segment_size
+from ..disk.names import is_url
 from ..disk.system_errors import is_missing
 from ..errors import DataDirectoryError
 from ..folds import aborted_transactions, segment_indexes
@@ -22,12 +23,14 @@ from ..folds.aborted_transactions import AbortedTransactions
 from ..folds.open_transactions import CompletedTransactions
 from ..folds.segment_indexes import SegmentIndexes
 from ..kernels.scan import batches as fields
+from ..layout.batch import HEADER_SIZE
 from ..layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX
 from ..layout.offset_index import ENTRY_SIZE as OFFSET_ENTRY_SIZE
 from ..layout.offset_index import OffsetIndex, parse_offset_index
 from ..layout.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
 from ..layout.time_index import TimeIndex, parse_time_index
 from ..layout.transaction_index import TransactionIndex, parse_transaction_index
+from .batch_search import last_offset_in
 from .folder import PartitionFolder
 from .segment import Segment
 
@@ -105,8 +108,11 @@ class LiveSegment(Segment):
     def _read_offset_index(self) -> OffsetIndex:
         content = without_zero_tail(self._content_beside_log(OFFSET_INDEX_SUFFIX), OFFSET_ENTRY_SIZE)
         index = parse_offset_index(content, base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX))
-        # three entries are enough: a cleaner replaces the whole file
-        is_ours = all(self._is_of_log(index, slot) for slot in {0, index.entry_count // 2, index.entry_count - 1})
+        # three entries are enough: a cleaner replaces the whole file; one in a store, where each look is a request
+        slots = {index.entry_count // 2}
+        if not is_url(self.directory.path):
+            slots |= {0, index.entry_count - 1}
+        is_ours = all(self._is_of_log(index, slot) for slot in slots)
         return index if is_ours else parse_offset_index(b"", base_offset=self.base_offset, path="")
 
     @property
@@ -181,8 +187,8 @@ class LiveSegment(Segment):
         position = int(index.positions[slot])
         if not 0 <= position < self.size:
             return False
-        _, _, table = next(self.batches(position, capacity=1))
-        return len(table) == 1 and int(table.last_offset[0]) == int(index.offsets[slot])
+        header = self.read(position, min(HEADER_SIZE, self.size - position))
+        return last_offset_in(header) == int(index.offsets[slot])
 
     def _content_beside_log(self, kind: str) -> bytes:
         """Read an index while the `.log` still has its name; else return nothing, and searches scan."""

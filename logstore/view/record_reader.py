@@ -73,12 +73,25 @@ class RecordReader:
             CorruptIndexError, DataDirectoryError: as `read`.
         """
         while self._end_offset is None or self.position < self._end_offset:
-            fetched = read(self._segments, self._bounds, self.position, self._fetch_size, self._isolation)
+            fetched = read(self._segments, self._bounds, self.position, self._size(), self._isolation)
             start = self.position
             if fetched.data.size:
                 yield from self._fetched_chunks(fetched)
             if self.position <= start:
                 return
+
+    def _size(self) -> int:
+        """Return how many bytes to read next: not many more than reach the end, where the offset index tells."""
+        segment = self._segments.floor(self.position)
+        if self._end_offset is None or self._fetch_size == INT_MAX or segment is None:
+            return self._fetch_size
+        index = segment.offset_index
+        # an entry has the last offset of its batch: the batch before the end begins at or before this entry
+        row = int(np.searchsorted(index.offsets, self._end_offset - 1)) + 1
+        if row >= index.entry_count:
+            return self._fetch_size
+        size = index.positions.item(row) - index.lookup(self.position)[1]
+        return min(size, self._fetch_size) if size > 0 else self._fetch_size
 
     def _fetched_chunks(self, fetched: Fetched) -> Iterator[Records]:
         next_offset = self.position

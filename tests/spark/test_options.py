@@ -291,9 +291,7 @@ def test_a_wrong_option_is_refused(options: dict[str, str], words: str) -> None:
         parse_options(options)
 
 
-@pytest.mark.parametrize(
-    "url", ["s3://bucket/data", "s3a://bucket/data", "hdfs:/data", "gs://bucket/d*", "FTP://host/d"]
-)
+@pytest.mark.parametrize("url", ["hdfs:/data", "hdfs://name/data", "dbfs:/data", "FTP://host/d"])
 def test_a_url_says_what_to_do_instead(url: str) -> None:
     for options in ({"path": f"/d,{url}"}, {"paths": json.dumps([url])}):
         with pytest.raises(UsageError) as refused:
@@ -301,6 +299,12 @@ def test_a_url_says_what_to_do_instead(url: str) -> None:
         assert "have mounted" in str(refused.value)
         assert (refused.value.found, refused.value.expected) == (url, "a path, or file:/…")
         assert "mount the storage, or copy the directory" in str(refused.value.advice)
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/data", "s3a://bucket/data", "gs://bucket/d*", "https://host/d"])
+def test_a_url_of_an_object_store_is_kept(url: str) -> None:
+    options = parse_options({"path": url, "Storage.AWS_Region": "eu-central-1"})
+    assert (options.paths, options.storage) == ((url,), (("aws_region", "eu-central-1"),))
 
 
 def test_a_url_of_a_file_is_its_path(data: Path) -> None:
@@ -311,8 +315,8 @@ def test_a_url_of_a_file_is_its_path(data: Path) -> None:
 
 def test_spark_hands_urls_over(data: Path, load: Load) -> None:
     assert load(f"file://{data}", subscribe="payments").count() == COUNT
-    with pytest.raises(Exception, match=r"have mounted.*s3://bucket/data.*mount the storage"):
-        load("s3://bucket/data").count()
+    with pytest.raises(Exception, match=r"have mounted.*hdfs://name/data.*mount the storage"):
+        load("hdfs://name/data").count()
 
 
 def test_isolation_goes_by_the_consumers_name_too() -> None:

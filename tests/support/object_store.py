@@ -244,13 +244,13 @@ class _Handler(BaseHTTPRequestHandler):
         if request.method == "HEAD":
             return
         sent = body[: len(body) // 2] if fault == "cut" else body
+        request.size = len(sent)
         if fault == "slow":
             for start in range(0, len(sent), max(len(sent) // 8, 1)):
                 self.wfile.write(sent[start : start + max(len(sent) // 8, 1)])
                 time.sleep(0.02)
         else:
             self.wfile.write(sent)
-        request.size = len(sent)
         if fault == "cut":
             self.wfile.flush()
             self.close_connection = True

@@ -16,13 +16,19 @@ from logstore.columns.batch_table import BatchTable, Int64Array
 from logstore.columns.legacy import LegacyRecord
 from logstore.columns.record_table import RecordTable
 from logstore.disk.names import absolute_path, file_name, parent
+from logstore.disk.paths import exists
+from logstore.disk.side_files import read_offset_index
 from logstore.errors import UsageError
 from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, MAGIC_V2, NO_PRODUCER_ID
-from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
+from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, LOG_SUFFIX, OFFSET_INDEX_SUFFIX, base_offset_of
 from logstore.layout.java_integer import parse_long
+from logstore.view.walk import scan_loaded
 
 if TYPE_CHECKING:
+    from logstore.disk.loaded import LoadedFile
+    from logstore.disk.mapped import MappedFile
+
     from .partition_filters import ConsumedBatches
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -183,6 +189,34 @@ class RecordFilter:
             and self.timestamps_ms[0] <= record.timestamp <= self.timestamps_ms[1]
             and (self.key is None or record.key == memoryview(self.key))
         )
+
+
+def part_with(offsets: tuple[int, int], log: MappedFile | LoadedFile, path: str, end: int) -> tuple[int, int]:
+    """Return from which byte to which a log has these offsets, by the offset index beside it; all without a good one.
+
+    Entries are believed where the batch is that they name.
+    """
+    first, last = offsets
+    base_offset = base_offset_of(file_name(path))
+    index_path = path.removesuffix(LOG_SUFFIX) + OFFSET_INDEX_SUFFIX
+    if last < base_offset:
+        return 0, 0
+    if not exists(index_path):
+        return 0, end
+    index = read_offset_index(index_path)
+    known, positions = index.offsets[: index.written_count], index.positions[: index.written_count]
+    if (np.diff(known) <= 0).any() or (np.diff(positions) <= 0).any():
+        return 0, end
+
+    def position_at(row: int, otherwise: int) -> int:
+        if not 0 <= row < known.size or not 0 <= positions[row] < end:
+            return otherwise
+        table = scan_loaded(log, int(positions[row]), end, capacity=1)
+        return int(positions[row]) if len(table) and table.last_offset[0] == known[row] else otherwise
+
+    # an entry has the last offset of its batch: the one that holds the last offset begins at or before its entry
+    stop = position_at(int(np.searchsorted(known, last)) + 1, end)
+    return position_at(int(np.searchsorted(known, first, side="right")) - 1, 0), stop
 
 
 def _bounds(option: str, text: str | None, separator: str, parse: Callable[[str], int]) -> tuple[int, int]:

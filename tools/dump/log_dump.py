@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from logstore.disk import paths
 from logstore.disk.files import read_file
-from logstore.disk.names import file_name
+from logstore.disk.names import file_name, is_url
 from logstore.kernels.scan import batches as scan
 from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, LOG_SUFFIX, base_offset_of, parse_kraft_snapshot_name
 
@@ -74,14 +74,20 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
 
         with open_log(path) as file:
             end = options.end_of(file.size, path)
+            start, end_wanted = place.position, end
+            if options.filter is not None and is_url(path) and not start:
+                from .filters import part_with
+
+                start, end_wanted = part_with(options.filter.offsets, file, path, end)
             # behind the size: what these batches need was written before them
             record_filter = None if options.filter is None else options.filter.of_file(path)
             printer = _printer(path, file.data, options, record_filter, out, findings)
             printer.previous_offset = place.previous_offset
-            tables = _mapped_tables(file, place.position, end)
+            tables = _mapped_tables(file, start, end_wanted)
             if record_filter is not None and options.has("follow"):
                 tables = record_filter.decided(tables)
-            position = _print_tables(printer, tables, place.position, end, path)
+            position = _print_tables(printer, tables, start, end_wanted, path)
+            position = end if end_wanted < end and position == end_wanted else position
             is_held = record_filter is not None and record_filter.holds(position, end)
     if position < end and options.max_bytes == MAX_BYTES_DEFAULT and not options.has("follow"):
         if options.format == "text":

@@ -121,9 +121,10 @@ def close(state: LogState) -> None:
     if failure.error is None:
         with failure.poisoned_by(FAILURE_TEXT):
             state.producers.take_snapshot()
-            closed = state.active.close()
-            state.segments.add(closed)
-            sync_segment(closed)
+            if not state.active.is_untouched:
+                closed = state.active.close()
+                state.segments.add(closed)
+                sync_segment(closed)
             flush(state)
             state.directory.sync()
             failure.is_closed = True  # in the block: after an interrupt a second close writes nothing

@@ -10,7 +10,8 @@ from ...disk.atomic import write_file
 from ...disk.directory import PartitionFiles
 from ...disk.files import read_file
 from ...disk.mapped import CopiedFile
-from ...disk.names import child, file_name, parent
+from ...disk.names import child, file_name, is_url, parent
+from ...disk.paths import real_path
 from ...disk.seam import Seam
 from ...errors import CheckpointFormatError, CorruptRecordError, LogstoreError, UsageError
 from ...layout import partition_metadata
@@ -29,9 +30,8 @@ def require_new_directory(files: PartitionFiles, destination: str) -> None:
         raise UsageError(
             "The copy must have the partition's name", path=destination, expected=name, found=file_name(destination)
         )
-    if os.path.commonpath([os.path.realpath(destination), os.path.realpath(files.path)]) == os.path.realpath(
-        files.path
-    ):
+    source = real_path(files.path)
+    if not is_url(source) and os.path.commonpath([os.path.realpath(destination), source]) == source:
         raise UsageError(
             "The copy would be in the directory that is copied", path=destination, advice="name another destination"
         )

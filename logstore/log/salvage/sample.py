@@ -18,11 +18,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...columns.batch_table import BatchTable, ByteArray, scan_chunk
+from ...columns.batch_table import BatchTable, ByteArray
 from ...columns.legacy import fill_legacy_is_valid
 from ...columns.record_table import BatchRecords, RecordTable
 from ...disk.atomic import write_file
 from ...disk.directory import PartitionFiles, SegmentFiles, list_partition_directory
+from ...disk.loaded import LoadedFile, open_log
 from ...disk.mapped import MappedFile
 from ...disk.names import absolute_path, child
 from ...disk.seam import SEAM, Seam
@@ -36,7 +37,7 @@ from ...layout import batch as layout
 from ...layout.batch import MAGIC_V2
 from ...layout.file_names import LOG_SUFFIX, METADATA_TOPIC, segment_file_name
 from ...topics import INTERNAL_TOPICS
-from ...view.walk import OFFSET_SPAN
+from ...view.walk import OFFSET_SPAN, scan_loaded
 from ..load.loader import LoadSettings
 from ..load.recover import recover_partition
 from ..load.recovered import RecoveredLog
@@ -130,7 +131,7 @@ def _taken(files: PartitionFiles, first_offset: int, count: int, redaction: Reda
     for segment in _from_floor(files, first_offset):
         if batches or skipped_count:
             break
-        with MappedFile(segment.log) as log:
+        with open_log(segment.log) as log:
             for table, row in _rows(log, segment, first_offset, count):
                 base, last = int(table.base_offset[row]), int(table.last_offset[row])
                 if not batches:
@@ -165,13 +166,15 @@ def _from_floor(files: PartitionFiles, offset: int) -> list[SegmentFiles]:
     return list(files.segments[max(row - 1, 0) :])
 
 
-def _rows(log: MappedFile, segment: SegmentFiles, first_offset: int, count: int) -> Iterator[tuple[BatchTable, int]]:
+def _rows(
+    log: MappedFile | LoadedFile, segment: SegmentFiles, first_offset: int, count: int
+) -> Iterator[tuple[BatchTable, int]]:
     """Yield good batches from the one that holds the offset on."""
     position = 0
     if segment.offset_index is not None:
         position = max(read_offset_index(segment.offset_index).lookup(first_offset)[1], 0)
     while count > 0 and position < log.size:
-        table = scan_chunk(log.data, position, log.size, check_crc=True)
+        table = scan_loaded(log, position, log.size, check_crc=True)
         fill_legacy_is_valid(log.data, table)
         for row in range(len(table)):
             if table.is_valid[row] == 1 and count > 0 and int(table.last_offset[row]) >= first_offset:

@@ -241,6 +241,12 @@ class ActiveSegment(LogSegment):
         else:
             self.directory.sync_file(self.file_name(LOG_SUFFIX))
 
+    @property
+    def is_untouched(self) -> bool:
+        """True if all files are durable as they are, and `close` would change none."""
+        is_as_loaded = self._is_durable and not self.open_count and not self.is_timestamp_known
+        return is_as_loaded and not self._is_preallocated and not is_reserved(self.path(LOG_SUFFIX), self.size)
+
     def close(self) -> LogSegment:
         """Write the indexes with their last entry; return the segment as a closed one.
 

@@ -45,8 +45,8 @@ DIRECTORY_NAME = f"{METADATA_TOPIC}-0"
 KEY = TopicPartition(METADATA_TOPIC, 0)
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 # bytes of records between two snapshots, at least; a broker's `metadata.log.max.record.bytes.between.snapshots` has
-# 20 MiB, and a second of reading them at each start
-_SNAPSHOT_SIZE_MIN = 1 << 18
+# 20 MiB, seconds of reading at each start
+_SNAPSHOT_SIZE_MIN = 1 << 16
 _PART_SUFFIX = ".part"
 _LOGGER = logging.getLogger("logstore")
 _CONFIG = {"max.message.bytes": 8 * 1024 * 1024, "retention.ms": -1, "retention.bytes": -1}  # `KafkaRaftLog`

@@ -20,6 +20,7 @@ from logstore.disk.seam import Seam
 from logstore.disk.system_errors import io_error
 from logstore.errors import KafkaStorageError, TooManyOpenFilesError
 from tests.support.clock import Clock
+from tests.support.seams import ListeningSeam
 from tests.support.stores import open_store
 
 UNDER_A_LIMIT = """
@@ -134,6 +135,21 @@ def test_a_sync_that_fails_ends_the_writing_of_that_log_alone(tmp_path: Path) ->
     store.close()
     with open_store(tmp_path) as store:
         assert [store.log("t", number).log_end_offset for number in range(4)] == [1, 2, 2, 2]
+
+
+def test_a_log_that_nobody_wrote_costs_its_close_nothing(tmp_path: Path) -> None:
+    with budgeted(tmp_path, Seam(), 0) as store:
+        store.log("t", 0).append_records([b"v"])
+    before = {path: path.read_bytes() for path in sorted(tmp_path.glob("t-*/*"))}
+    seam = ListeningSeam()
+    with open_store(tmp_path, seam=seam, now_ms=Clock()) as store:
+        for number in range(20):
+            assert store.log("t", number).log_end_offset == (number == 0)
+        assert len(list(store.log("t", 0).records().chunks())) == 1
+        seam.calls.clear()
+        store.directory._partitions.close_all()
+        assert seam.calls == []
+    assert before == {path: path.read_bytes() for path in sorted(tmp_path.glob("t-*/*"))}
 
 
 @pytest.fixture
