@@ -53,8 +53,9 @@ class _Marks(threading.local):
     """One lock for each level, held while the thread is in a call of it."""
 
     def __init__(self) -> None:
-        self.by_level = tuple(threading.Lock() for _ in _NAMES)
-        self.log = self.by_level[LOG]
+        by_level = tuple(threading.Lock() for _ in _NAMES)
+        self.from_level = tuple(by_level[level:] for level in range(len(_NAMES)))
+        self.log = by_level[LOG]
 
 
 _marks = _Marks()
@@ -66,11 +67,11 @@ def alone(level: int) -> threading.Lock:
     Raises:
         ReentrantCallError: this thread is in a call of the same level or of a lower one.
     """
-    by_level = _marks.by_level
-    for mark in by_level[level:]:
+    marks = _marks.from_level[level]
+    for mark in marks:
         if mark.locked():
-            raise _refusal(level, by_level.index(mark))
-    return by_level[level]
+            raise _refusal(level, level + marks.index(mark))
+    return marks[0]
 
 
 def alone_in_log() -> threading.Lock:
@@ -83,7 +84,7 @@ def alone_in_log() -> threading.Lock:
 
 def is_inside(level: int) -> bool:
     """Return whether this thread is in a call of the level or of a lower one."""
-    return any(mark.locked() for mark in _marks.by_level[level:])
+    return any(mark.locked() for mark in _marks.from_level[level])
 
 
 def require_outside() -> None:

@@ -10,7 +10,7 @@ from weakref import ref
 
 import numpy as np
 
-from ..calls import LOG, alone, alone_in_log
+from ..calls import alone_in_log
 from ..columns.batch_fields import SentFieldArguments
 from ..columns.batch_table import ByteArray
 from ..columns.record_columns import RecordColumns
@@ -59,7 +59,7 @@ class LogAppends:
 
     def _use(self, use: Callable[Concatenate[LogState, P], T], *arguments: P.args, **named: P.kwargs) -> T:
         """Return what a function of the state returns, under the lock."""
-        with alone(LOG):
+        with alone_in_log():
             while True:
                 with self.lock:
                     state = self.state
@@ -121,9 +121,7 @@ class LogAppends:
     def _append(self, state: LogState, request: AppendRequest) -> AppendInfo | None:
         """Append by the fast path if it takes the request, else by the slow path; None if the state was put aside."""
         info = self.fast.try_append(request)
-        if info is None:
-            if state.failure.is_put_aside:
-                return None
+        if info is None and not state.failure.is_put_aside:
             info = append_slowly(state, request)
         if self.watchers:
             # dropped before they are called: a watcher may register itself again

@@ -181,7 +181,7 @@ def log(tmp_path: Path) -> Iterator[PartitionLog]:
 
 
 def test_the_common_append_goes_the_fast_path(log: PartitionLog) -> None:
-    request = RecordsRequest([b"v"], [b"k"], [1000], None, 5, 0, 1, False, 0, None)
+    request = RecordsRequest((b"v",), (b"k",), [1000], None, 5, 0, 1, False, 0, None)
     answer = log.fast.try_append(request)
     assert answer == AppendInfo(1, 1, 1000, -1, 0, 1, False)
 

@@ -152,8 +152,11 @@ class TopicForms(AppendForms):
 
     def append_records(self, call: naive.Call) -> int:
         """Append the records; the status."""
+        if any(item is not None and type(item) is not bytes for item in (*call.values, *(call.keys or ()))):
+            return kinds.NOT_FOR_FAST_PATH  # `append_records` refuses it, see `bytes_column`
         headers = None if call.headers is None else EncodedHeaders(map(encode_headers, call.headers))
-        data = self.columns.take(call.values, call.keys, call.timestamps, headers)
+        keys = None if call.keys is None else tuple(call.keys)
+        data = self.columns.take(tuple(call.values), keys, call.timestamps, headers)
         if data is None:
             return kinds.NOT_FOR_FAST_PATH
         self.request.columns = self.columns.memory

@@ -74,7 +74,8 @@ class FastPath:
             status = self._run(b"")
         if status == kinds.UNFINISHED:
             status = self._finish()
-        self.request.release()
+        if self.request.holds_arrays:
+            self.request.release()
         if status == kinds.NOT_FOR_FAST_PATH:
             return None
         info: AppendInfo = _info(_ANSWER.unpack_from(self.request.struct, _ANSWER_POSITION))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -33,6 +32,7 @@ class KernelRequest:
         out: uint8[out_size], where the kernel builds a batch.
         row: int64[scan.COLUMN_COUNT, 1], the header fields of that batch.
         rules, log_struct: of the log.
+        holds_arrays: `struct` refers to memory of the caller.
         unverified: (is_verified, lowest sequence, supports_epoch_bump) for a producer that is not being verified.
     """
 
@@ -45,7 +45,7 @@ class KernelRequest:
         self.unverified = 0, NO_LOWEST_SEQUENCE, 0
         self._producers = state.producers.state
         self._known_columns: Int64Array | None = None
-        self._holds_arrays = False
+        self.holds_arrays = False
 
     def put(self, kind: int, now_ms: int, leader_epoch: int, origin: int, verification: tuple[int, int, int]) -> bool:
         """Write the first fields; return False if a number does not fit. Exact ints only."""
@@ -64,7 +64,7 @@ class KernelRequest:
 
     def put_built(self, batch: ByteArray, row: Int64Array) -> None:
         """Point the kernel to a batch that is built already, uint8, writable, and its fields."""
-        self._holds_arrays = True
+        self.holds_arrays = True
         self.struct.built, self.struct.size = batch, batch.size
         self.row[:, 0] = row
 
@@ -72,14 +72,13 @@ class KernelRequest:
         """Point the kernel to the decompressed records of a batch; None if it is not compressed."""
         self.struct.records_size = 0
         if records is not None:
-            self._holds_arrays = True
+            self.holds_arrays = True
             self.struct.records, self.struct.records_size = records, records.size
 
     def release(self) -> None:
         """Drop the references to the caller's memory."""
-        if self._holds_arrays:
-            self.struct.built = self.struct.records = _NO_BYTES
-            self._holds_arrays = False
+        self.struct.built = self.struct.records = _NO_BYTES
+        self.holds_arrays = False
 
     def verification_of(self, producer_id: int, guard: VerificationGuard | None) -> tuple[int, int, int]:
         """Return a producer's verification in the form of `unverified`, which stands for none."""
@@ -111,46 +110,44 @@ class RequestColumns:
 
     def take(
         self,
-        values: Sequence[bytes | None],
-        keys: Sequence[bytes | None] | None,
+        values: tuple[bytes | None, ...],
+        keys: tuple[bytes | None, ...] | None,
         timestamps: Sequence[int] | None,
         headers: EncodedHeaders | None,
     ) -> bytes | None:
-        """Fill the columns, and return values, keys and headers joined; None for other types than lists and tuples."""
-        if type(values) is not list and type(values) is not tuple:
-            return None
-        is_alone = len(values) == 1 and keys is None and timestamps is None and headers is None
-        if is_alone and type(values[0]) is bytes:
-            self.count, self.given, self._memory[0][0] = 1, _VALUES_ONLY, len(values[0])
-            return values[0]
-        try:
-            return self._take(values, keys, timestamps, headers)
-        except (TypeError, struct.error):  # an item that is not bytes, a timestamp that is no int64
-            return None
+        """Fill the columns, and return values, keys and headers joined; None if the slow path has to say what is wrong.
 
-    def _take(self, values: Any, keys: Any, timestamps: Any, headers: Any) -> bytes | None:
-        """Do the work of `take`, or raise TypeError.
-
-        Joining subclasses of bytes may run code that appends, so the shared columns are filled only after it.
+        Values and keys are exact bytes, see `bytes_column`.
         """
         count = len(values)
-        items = [*_column(values, count)]
-        if keys is not None:
-            items += _column(keys, count)
-        if headers is not None:
-            items += _column(tuple(headers), count)
-        numbers = _sizes(items)
-        if timestamps is not None:
-            times = _column(timestamps, count)
-            if list(map(type, times)).count(int) != count:
-                return None
-            numbers += times
-        data = _joined(items)
+        if count == 1 and keys is None and timestamps is None and headers is None and values[0] is not None:
+            self.count, self.given, self._memory[0][0] = 1, _VALUES_ONLY, len(values[0])
+            return values[0]
+        items = values
+        for column in (keys, headers):
+            if column is not None:
+                if len(column) != count:
+                    return None
+                items += column
         if not count:
             return None
+        try:
+            numbers = list(map(len, items))  # type: ignore[arg-type]
+            data = b"".join(items)  # type: ignore[arg-type]
+        except TypeError:
+            numbers = [-1 if item is None else len(item) for item in items]
+            data = b"".join([item for item in items if item is not None])
+        if timestamps is not None:
+            times = list(timestamps)
+            if list(map(type, times)).count(int) != count or len(times) != count:
+                return None
+            numbers += times
         if count * COLUMN_COUNT_MAX > len(self._memory[0]):
             self._memory = _reserved(2 * count)  # one assignment: an interrupt cannot leave views of different memory
-        struct.pack_into(f"={len(numbers)}q", self._memory[2], 0, *numbers)
+        try:
+            struct.pack_into(f"={len(numbers)}q", self._memory[2], 0, *numbers)
+        except struct.error:  # a timestamp is no int64
+            return None
         self.count, self.given = count, (keys is not None, headers is not None, timestamps is not None)
         return data
 
@@ -159,25 +156,3 @@ def _reserved(count: int) -> tuple[memoryview, Int64Array, bytearray]:
     """Return the same memory as a memoryview (quick to set one item), an array, and a bytearray (quick to set many)."""
     memory = bytearray(COLUMN_COUNT_MAX * _WORD_SIZE * count)
     return memoryview(memory).cast("q"), np.frombuffer(memory, np.int64), memory
-
-
-def _column(items: Any, count: int) -> tuple[Any, ...]:
-    """Return the items as a tuple, which no other thread can change."""
-    column = tuple(items) if type(items) is list else items
-    if type(column) is not tuple or len(column) != count:
-        raise TypeError(f"{type(column).__name__} of {len(column)}")
-    return column
-
-
-def _sizes(items: list[Any]) -> list[int]:
-    try:
-        return list(map(len, items))
-    except TypeError:
-        return [-1 if item is None else len(item) for item in items]
-
-
-def _joined(items: list[Any]) -> bytes:
-    try:
-        return b"".join(items)
-    except TypeError:
-        return b"".join([item for item in items if item is not None])

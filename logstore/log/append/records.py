@@ -36,8 +36,8 @@ CLIENTS = AppendOrigin.CLIENT, UNKNOWN_TRANSACTION_VERSION  # the last fields of
 class RecordsRequest(NamedTuple):
     """One batch of records; attributes as in `PartitionLog.append_records`."""
 
-    values: Sequence[bytes | None]
-    keys: Sequence[bytes | None] | None
+    values: tuple[bytes | None, ...]
+    keys: tuple[bytes | None, ...] | None
     timestamps: Sequence[int] | None
     headers: EncodedHeaders | None
     producer_id: int
@@ -53,10 +53,10 @@ class RecordsRequest(NamedTuple):
 
     def write_to(self, request: KernelRequest, now_ms: int) -> bytes | None:
         """See `AppendRequest`."""
-        kind = RECORDS
+        kind, codec = RECORDS, request.rules.codec
         if self.codec and request.rules.limits_records(self.codec):
             return None
-        if request.rules.target_codec(self.codec):
+        if codec or (codec is None and self.codec):  # `ValidationRules.target_codec`, without a call
             kind = TO_COMPRESS
             if not self._has_plain_fields():
                 return None
