@@ -32,7 +32,8 @@ from .schemas import columns_of
 from .seen import SeenFiles
 from .tables import PartitionsTask, Table, batch_of, packed, row_of
 
-COLUMNS = columns_of(FindingRow)
+_TYPES = columns_of(FindingRow)
+COLUMNS = {name: _TYPES[name] for name in ("rule", "severity", "path")} | _TYPES  # what queries ask for first
 EVERYTHING = TopicChoice(is_everything=True)
 
 

@@ -45,9 +45,9 @@ def test_a_table_has_the_rows_of_the_function(table: str, name: str, golden: Gol
     options = {"now": str(NOW_MS)} if table == "findings" else {"subscribePattern": ".*"}
     frame = load(golden(name), table=table, **options)
     fields = [field for field in fields_of(rows.row_type) if table != "producers" or field.name not in OF_ANOTHER_LOG]
-    assert [(column.name, type(column.dataType)) for column in frame.schema] == [
-        (field.name, TYPES[field.kind]) for field in fields
-    ]
+    assert {column.name: type(column.dataType) for column in frame.schema} == {
+        field.name: TYPES[field.kind] for field in fields
+    }
     found = [tuple(milliseconds(row[field.name]) for field in fields) for row in frame.collect()]
     asked = [row for row in rows if table == "findings" or not row.topic.startswith("__")]  # which no pattern matches
     expected = [tuple(getattr(row, field.name) for field in fields) for row in asked]
