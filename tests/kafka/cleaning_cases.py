@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logstore.config.topic import LogConfig, parse_config
+from logstore.config.topic import LogConfig
 from logstore.disk.seam import Seam
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
@@ -17,6 +17,7 @@ from tests.properties.fold_stories import marker
 from tests.recovery.comparison import UnsyncedSeam
 from tests.support.dice import Dice
 from tests.support.encoder import LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
+from tests.support.judges import judged_config
 
 NOW = 1_700_000_000_000
 DAY_MS = 86_400_000
@@ -223,7 +224,7 @@ def lay_out(case: CleaningCase, directory: Path) -> LogConfig:
     for segment in case.segments:
         path = directory / f"{segment[0].base_offset:020d}.log"
         path.write_bytes(b"".join(batch.to_bytes() for batch in segment))
-    config = parse_config(case.config)
+    config = judged_config(case.config)
     opened(directory, config, NOW, was_clean=False).close()
     date(directory)
     return config

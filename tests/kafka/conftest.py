@@ -1,7 +1,8 @@
-"""The live oracle as a fixture; see `skip_without_judge` for where it cannot run."""
+"""The live oracle as a fixture, once for each release; see `skip_without_judge` for where it cannot run."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -9,17 +10,47 @@ from functools import cache
 import pytest
 
 from tests.kafka.judge import Asked
-from tests.support.judges import skip_without_judge
-from tests.support.oracle import Oracle, OracleUnavailableError
+from tests.support.judges import judging, skip_without_judge
+from tests.support.oracle import KNOWN, RELEASES, Oracle, OracleUnavailableError
+from tests.support.sampling import IS_LONG
+
+IS_WHOLE = IS_LONG or "LOGSTORE_KAFKA_VERSIONS" in os.environ
 
 
-@pytest.fixture(scope="session")
-def oracle() -> Oracle:
+def _release(item: pytest.Item) -> str | None:
+    """The release that judges the test, None if no oracle does."""
+    call = getattr(item, "callspec", None)
+    return None if call is None else call.params.get("oracle")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a sample the other releases judge only what Kafka changed, which is marked so."""
+    if IS_WHOLE:
+        return
+    others = [
+        item
+        for item in items
+        if _release(item) not in (None, RELEASES[0]) and item.get_closest_marker("by_release") is None
+    ]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item not in set(others)]
+
+
+@pytest.fixture(scope="session", params=RELEASES)
+def oracle(request: pytest.FixtureRequest) -> Oracle:
     """The real Kafka's jars, ready to be asked."""
     try:
-        return Oracle()
+        return Oracle(request.param)
     except OracleUnavailableError as unavailable:
         skip_without_judge(f"no live oracle: {unavailable}")
+
+
+@pytest.fixture(autouse=True)
+def judged_by(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Our logs do as the release that judges the test."""
+    release = _release(request.node)
+    with judging(KNOWN[release]) if release in KNOWN else ExitStack():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -8,14 +8,15 @@ import pytest
 
 from tests.conformance.comparison import differences
 from tests.support.argument_answers import ANSWERS, VERSION, lay_out
-from tests.support.oracle import JUDGED, Oracle
+from tests.support.judges import judged
+from tests.support.oracle import Oracle
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.by_release]
 
 
 def test_kept_answers_are_the_real_tools_answers(oracle: Oracle, tmp_path: Path) -> None:
     lay_out(tmp_path)
-    own = (0, f"{JUDGED.release}\n", "")
+    own = (0, f"{judged().release}\n", "")
     kept = [(argv, own if found == VERSION else found) for rule in ANSWERS.values() for argv, found in rule]
     dumps = oracle.dump(tmp_path, [argv for argv, _ in kept])
     reports = [

@@ -24,7 +24,7 @@ from tests.kafka.judge import Asked
 from tests.naive.building import Row
 from tests.support.dice import Dice
 from tests.support.encoder import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, SOME_TIME, TRANSACTIONAL, Batch, Rec
-from tests.support.oracle import JUDGED
+from tests.support.judges import told
 from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka
@@ -356,7 +356,7 @@ def test_batches_that_kafka_refuses_are_refused_in_its_words(kafka: Asked) -> No
     for each, answer in zip(asked, answers, strict=True):
         with pytest.raises(LogstoreError) as refused:
             each.build()
-        assert f"{refused.value.java_class}: {JUDGED.words(str(refused.value.message))}" == answer
+        assert told(refused.value) == answer
     falling = AskedBatch([good.rows[0]._replace(offset_delta=delta) for delta in (5, 3)], good.header)
     (answer,) = ask(kafka, [falling.to_json()])
     assert "(Offsets must increase monotonically)" in answer

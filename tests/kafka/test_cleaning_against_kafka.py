@@ -27,11 +27,11 @@ from tests.kafka.judge import Asked
 from tests.recovery.cases import Case
 from tests.recovery.comparison import answer, disagreement
 from tests.support.dice import Dice
-from tests.support.oracle import JUDGED
+from tests.support.judges import told
 from tests.support.sampling import case_count, seed_of
 from tests.support.snapshots import comparable
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.by_release]
 
 CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=20, whole=80)
 SEED = seed_of("ORACLE")
@@ -85,7 +85,7 @@ class Twins:
                 cleaned = log.clean(chosen, step.now_ms, buffer_size=step.dedupe_size)
                 answer["end"] = self.checkpoint = cleaned
         except LogstoreError as error:
-            answer["error"] = f"{error.java_class}: {JUDGED.words(str(error.message))}"
+            answer["error"] = told(error)
             self.is_done = True
         answer["logStart"] = log.log_start_offset
         log.remove_deleted_files(step.now_ms)
@@ -223,7 +223,7 @@ def retained(directory: Path, config: LogConfig, question: dict[str, Any]) -> di
         answer["deleted"] = len(log.delete_old_segments(question["now"]))
         answer["segments"] = log.state.segments.base_offsets
     except LogstoreError as error:
-        answer["error"] = f"{error.java_class}: {JUDGED.words(str(error.message))}"
+        answer["error"] = told(error)
     answer["logStart"] = log.log_start_offset
     log.remove_deleted_files(question["now"])
     log.close()

@@ -23,7 +23,8 @@ from tests.kafka.judge import Asked
 from tests.properties.fold_stories import marker, scanned, stories
 from tests.support.dice import Dice
 from tests.support.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
-from tests.support.oracle import JUDGED, Oracle
+from tests.support.judges import told
+from tests.support.oracle import Oracle
 from tests.support.snapshots import comparable, sorted_snapshot
 
 pytestmark = pytest.mark.kafka
@@ -103,7 +104,7 @@ class Folded:
         try:
             answer = self._append(step)
         except LogstoreError as error:
-            answer = {"error": f"{error.java_class}: {JUDGED.words(str(error.message))}"}
+            answer = {"error": told(error)}
         answer["unstable"] = self.state.transactions.first_unstable_offset
         return answer
 
@@ -265,7 +266,7 @@ def recovered_files(segments: list[tuple[int, list[Batch]]]) -> tuple[dict[str, 
         try:
             aborted_transactions.step(aborted, producer_update.step(state, data, table, 0, len(table)))
         except LogstoreError as error:
-            return {}, f"{error.java_class}: {JUDGED.words(str(error.message))}"
+            return {}, told(error)
         indexes.finish()
         files[f"{base_offset:020d}.index"] = indexes.offset_index_bytes()
         files[f"{base_offset:020d}.timeindex"] = indexes.time_index_bytes()

@@ -17,7 +17,6 @@ import pytest
 
 from logstore.columns.batch_table import scan
 from logstore.columns.decoded_records import Record
-from logstore.config.topic import parse_config
 from logstore.errors import LogstoreError
 from logstore.kernels.scan.crc32c import crc32c
 from logstore.layout.file_names import parse_partition_directory
@@ -35,7 +34,7 @@ from tests.recovery.comparison import UnsyncedSeam
 from tests.support.dice import Dice
 from tests.support.encoder import SOME_TIME
 from tests.support.golden import Golden
-from tests.support.oracle import JUDGED
+from tests.support.judges import judged_config, told
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
@@ -73,7 +72,7 @@ class Ours:
             recovery_point=question["recoveryPoint"],
             log_start_offset=question["logStart"],
             now_ms=question["now"],
-            config=parse_config(question["config"]),
+            config=judged_config(question["config"]),
         )
         name = parse_partition_directory(directory.name)
         assert name is not None
@@ -91,7 +90,7 @@ class Ours:
         try:
             found = read(self.state.segments, bounds, offset, max_size, ISOLATIONS[isolation], min_one_message=min_one)
         except LogstoreError as error:
-            return {"error": text_of(error)}
+            return {"error": told(error)}
         assert found.data.flags.writeable is False or not found.data.size
         aborted = found.aborted_transactions
         return {
@@ -118,7 +117,7 @@ class Ours:
                 records += chunk.to_records()
                 assert chunk.columns().count == len(chunk)
         except LogstoreError as stopped:
-            error = text_of(stopped)
+            error = told(stopped)
         return {
             "error": error,
             "position": reader.position,
@@ -129,12 +128,8 @@ class Ours:
         try:
             found = offset_for_timestamp(self.state.segments, bounds, self.state.epochs, timestamp)
         except LogstoreError as error:
-            return {"error": text_of(error)}
+            return {"error": told(error)}
         return None if found is None else list(found)
-
-
-def text_of(error: LogstoreError) -> str:
-    return f"{error.java_class}: {JUDGED.words(str(error.message))}" if error.message else str(error.java_class)
 
 
 def plain(field: Any) -> Any:

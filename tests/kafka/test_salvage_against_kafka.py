@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from logstore.config.topic import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.salvage.salvage import salvage
 from tests.kafka.judge import Asked
@@ -23,6 +22,7 @@ from tests.recovery.cases import damaged_cases
 from tests.recovery.comparison import files
 from tests.support.encoder import SOME_TIME
 from tests.support.golden import Golden
+from tests.support.judges import judged_config
 from tests.support.odd_logs import FOREIGN, LOADED, PASSED_OVER, REFUSED, batch, lay_out
 
 pytestmark = pytest.mark.kafka
@@ -42,7 +42,7 @@ def test_kafka_changes_nothing_in_what_was_saved(asked: Callable[..., Asked], go
         rescuable.append(case)
         destination = rescued / case.directory
         destination.parent.mkdir(parents=True)
-        settings = LoadSettings(False, 0, case.log_start, case.now, parse_config(case.config))
+        settings = LoadSettings(False, 0, case.log_start, case.now, judged_config(case.config))
         log = salvage(str(source), str(destination), settings).log
         saved.append((log.log_start_offset, log.log_end_offset, log.last_stable_offset, files(destination)))
         shutil.rmtree(source.parent)
@@ -70,7 +70,7 @@ def test_what_kafka_keeps_is_saved(asked: Callable[..., Asked], tmp_path: Path, 
         assert kept == _batches(source)
     (tmp_path / "saved").mkdir()
     saved = tmp_path / "saved" / "t-0"
-    salvage(str(source), str(saved), LoadSettings(False, 0, 0, SOME_TIME, parse_config({})))
+    salvage(str(source), str(saved), LoadSettings(False, 0, 0, SOME_TIME, judged_config({})))
     assert not kept - _batches(saved)
     before = files(saved)
     answer = json.loads(log_check.answer(_opened(saved)))

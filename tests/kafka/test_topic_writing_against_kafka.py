@@ -15,7 +15,8 @@ from logstore.messages.reader import read
 from logstore.messages.writer import write
 from logstore.topics import family
 from tests.naive import topics as naive
-from tests.support.oracle import JUDGED, Oracle
+from tests.support.judges import judged
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka
@@ -36,7 +37,7 @@ VALUES = case_count("LOGSTORE_ORACLE_CASES", sample=4, whole=12)
 
 
 def _definitions(oracle: Oracle) -> dict[str, naive.Definition]:
-    wanted = {name for table in PACKAGES for name in family(table, JUDGED)}
+    wanted = {name for table in PACKAGES for name in family(table, judged())}
     found = {}
     for path in oracle.classpath.split(os.pathsep):
         for text in _json_texts(Path(path)):
@@ -56,7 +57,7 @@ def _json_texts(path: Path) -> Iterator[str]:
 def _questions(rng: random.Random, known: dict[str, naive.Definition]) -> Iterator[tuple[str, str, int, int, bytes]]:
     """Table, message, version to read, version to write, bytes to read."""
     for table in PACKAGES:
-        for name, message in family(table, JUDGED).items():
+        for name, message in family(table, judged()).items():
             versions = range(message.versions.low, message.versions.high + 1)
             for version in versions:
                 for _ in range(VALUES):
@@ -74,7 +75,7 @@ def test_messages_are_written_as_the_generated_classes_write_them(oracle: Oracle
     assert len(answers) == len(questions)
     refused_count = 0
     for (table, name, version, other, data), answer in zip(questions, answers, strict=True):
-        message = family(table, JUDGED)[name]
+        message = family(table, judged())[name]
         try:
             written = write(message, other, read(message, version, data)).hex()
         except SchemaError as error:

@@ -16,9 +16,10 @@ from logstore.messages import schema
 from logstore.topics import family
 from logstore_tools.dump.decoders import control_record_text, decoder, parsers
 from tests.naive import topics as naive
-from tests.support.oracle import JUDGED, Dump, Oracle
+from tests.support.judges import judged
+from tests.support.oracle import Dump, Oracle
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.by_release]
 
 #: table: the jar that has its definitions
 JARS = {
@@ -65,7 +66,7 @@ def _json_texts(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("table", JARS)
 def test_tables_state_what_the_jars_define(table: str, definitions: dict[str, dict[str, naive.Definition]]) -> None:
-    messages = family(table, JUDGED).values()
+    messages = family(table, judged()).values()
     assert messages
     for message in messages:
         definition = definitions[JARS[table]][message.name]
@@ -118,7 +119,7 @@ def _default(field: naive.Definition, kind: str) -> object:
 def test_no_record_type_is_missing(table: str, definitions: dict[str, dict[str, naive.Definition]]) -> None:
     types = ("metadata", "coordinator-key", "coordinator-value")
     theirs = {name for name, one in definitions[JARS[table]].items() if one["type"] in types}
-    assert theirs == set(family(table, JUDGED))
+    assert theirs == set(family(table, judged()))
 
 
 Pairs = list[tuple[bytes | None, bytes | None]]
@@ -151,7 +152,7 @@ def test_records_print_as_the_real_tool_prints_them(parser: str, printed: dict[s
     theirs = dump.stdout.split("\n", 3)[3]
     ours = ""
     for offset, (key, value) in enumerate(pairs):
-        line = _line(parsers(JUDGED)[parser](offset, key, value))
+        line = _line(parsers(judged())[parser](offset, key, value))
         assert theirs[len(ours) : len(ours) + len(line)] == line, (key, value)
         ours += line
     assert ours == theirs
@@ -249,7 +250,7 @@ def test_control_records_print_as_the_real_tool_prints_them(
         line = f"| offset: 0 CreateTime: 5 {sizes} sequence: -1 headerKeys: []"
         expected: tuple[int, str, str] = 0, "", ""
         try:
-            expected = 0, line + control_record_text(key, value, JUDGED) + "\n", ""
+            expected = 0, line + control_record_text(key, value, judged()) + "\n", ""
         except LogstoreError as error:
             reason = "" if error.message is None else f": {error.message}"
             expected = 1, line, f'Exception in thread "main" {error.java_class}{reason}'

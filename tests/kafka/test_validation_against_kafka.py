@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from logstore.codec import decompress
-from logstore.config.topic import parse_config
 from logstore.errors import LogstoreError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.kernels.scan import batches as fields
@@ -20,7 +19,8 @@ from logstore.log.append.rules import ValidationRules
 from logstore.log.append.validate import validate
 from logstore.model import Codec
 from tests.kafka.append_cases import CODECS, NOW, Case, random_case
-from tests.support.oracle import JUDGED, Oracle
+from tests.support.judges import judged_config, told
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka
@@ -32,10 +32,7 @@ def answer_of(case: Case) -> dict[str, Any]:
     try:
         return _append(case)
     except LogstoreError as error:
-        message = (
-            error.java_class if error.message is None else f"{error.java_class}: {JUDGED.words(str(error.message))}"
-        )
-        answer: dict[str, Any] = {"error": message}
+        answer: dict[str, Any] = {"error": told(error)}
         if getattr(error, "record_errors", ()):
             answer["records"] = [list(each) for each in error.record_errors]
         return answer
@@ -67,7 +64,7 @@ def unpacked(answer: dict[str, Any]) -> Any:
 
 def _append(case: Case) -> dict[str, Any]:
     data, origin = np.frombuffer(case.data, np.uint8), AppendOrigin[case.origin]
-    rules = ValidationRules.of(parse_config(case.config), "t-0")
+    rules = ValidationRules.of(judged_config(case.config), "t-0")
     analyzed = analyze(data, origin=origin, leader_epoch=case.leader_epoch, rules=rules)
     if not analyzed.valid_size:
         return _answer(analyzed, b"")

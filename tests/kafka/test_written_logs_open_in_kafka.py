@@ -20,7 +20,6 @@ from typing import Any
 
 import pytest
 
-from logstore.config.topic import parse_config
 from logstore.errors import LogstoreError
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
@@ -29,7 +28,7 @@ from tests.kafka.workload_log import WorkloadLog, described
 from tests.kafka.workloads import workload
 from tests.recovery.comparison import Answer, UnsyncedSeam, files
 from tests.support.encoder import Batch, Rec
-from tests.support.oracle import JUDGED
+from tests.support.judges import judged_config, told
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
@@ -120,7 +119,7 @@ def how_opened(work: dict[str, Any], end: Answer, directory: Path) -> dict[str, 
 def open_again(question: dict[str, Any], copy: Path) -> Answer:
     """What ours makes of a copy of the directory, in the form of LogCheck's answers."""
     shutil.copytree(question["directory"], copy)
-    config = parse_config(question["config"])
+    config = judged_config(question["config"])
     settings = LoadSettings(question["clean"], question["recoveryPoint"], question["logStart"], question["now"], config)
     try:
         log = opening.open_log(
@@ -130,7 +129,7 @@ def open_again(question: dict[str, Any], copy: Path) -> Answer:
             now_ms=lambda: question["now"],
         )
     except LogstoreError as error:
-        return refused(f"{error.java_class}: {JUDGED.words(str(error.message))}".replace(str(copy), "@DIR@"))
+        return refused(told(error).replace(str(copy), "@DIR@"))
     state = described(log)
     log.close()
     return {"state": state, "files": files(copy)}

@@ -13,7 +13,6 @@ import numpy as np
 from logstore.columns.batch_table import scan
 from logstore.columns.record_columns import PythonRecord, RecordColumns
 from logstore.columns.record_table import BatchRecords
-from logstore.config.topic import parse_config
 from logstore.errors import LogstoreError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.layout.batch import TRANSACTIONAL_FLAG
@@ -24,7 +23,7 @@ from logstore.log.load.recovered import RecoveredLog, describe_segment
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.workloads import Step
 from tests.recovery.comparison import UnsyncedSeam
-from tests.support.oracle import JUDGED
+from tests.support.judges import judged_config, told
 from tests.support.recovered_json import as_json
 
 Answer = dict[str, Any]
@@ -61,7 +60,7 @@ class WorkloadLog:
         return {"answers": answers, "end": end}
 
     def _open(self, *, clean: bool, log_start: int, recovery_point: int) -> PartitionLog:
-        config = parse_config(self.work["config"])
+        config = judged_config(self.work["config"])
         return opening.open_log(
             str(self.directory),
             LoadSettings(clean, recovery_point, log_start, self.now, config),
@@ -76,7 +75,7 @@ class WorkloadLog:
         try:
             answer = self._do(step)
         except LogstoreError as error:
-            answer = {"error": self._named(f"{error.java_class}: {JUDGED.words(str(error.message))}")}
+            answer = {"error": self._named(told(error))}
             if not self.is_open:
                 return answer
         self._run_later()

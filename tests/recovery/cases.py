@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from logstore.config.topic import parse_config
 from logstore.log.load.loader import LoadSettings
 from tests.conformance.damage import KINDS, batch_positions, damaged
 from tests.golden.archive import GOLDEN, NAMES
 from tests.support.dice import Dice
+from tests.support.judges import judged_config
 
 GOLDEN_ANSWERS = GOLDEN / "golden.logcheck.jsonl.xz"
 DAMAGED_ANSWERS = GOLDEN / "damaged.logcheck.jsonl.xz"
@@ -56,7 +56,7 @@ class Case:
 
     def settings(self) -> LoadSettings:
         """How the directory is opened."""
-        return LoadSettings(self.clean, self.recovery_point, self.log_start, self.now, parse_config(self.config))
+        return LoadSettings(self.clean, self.recovery_point, self.log_start, self.now, judged_config(self.config))
 
     def row(self) -> dict[str, Any]:
         """The case as JSON can hold it."""

@@ -10,7 +10,7 @@ from typing import Any
 from logstore.errors import LogstoreError
 from logstore.log.load.recover import recover_partition
 from tests.recovery.cases import Case
-from tests.support.oracle import JUDGED
+from tests.support.judges import told
 from tests.support.recovered_json import as_json
 from tests.support.seams import UnsyncedSeam
 from tests.support.snapshots import comparable
@@ -26,7 +26,7 @@ def answer(case: Case, directory: Path) -> Answer:
     try:
         recovered = recover_partition(str(directory), case.settings(), UnsyncedSeam())
     except LogstoreError as error:
-        return {"error": f"{error.java_class}: {JUDGED.words(str(error.message))}".replace(str(directory), "@DIR@")}
+        return {"error": told(error).replace(str(directory), "@DIR@")}
     state = as_json(recovered)
     del state["repaired"]
     return {"state": json.loads(json.dumps(state)), "files": files(directory)}

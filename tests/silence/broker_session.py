@@ -35,8 +35,7 @@ STARTING_MS, STOPPING_MS = 12_000, 2_000
 OLD_METADATA = (21, 16, 7)  # 4.0, 3.7, 3.3; the older two have no transaction version 1, none has 2
 TIERED = {  # segments of topics with remote storage are copied to a directory, and then deleted here (KIP-405)
     "remote.log.storage.system.enable": "true",
-    "remote.log.storage.manager.class.name": "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
-    "rsm.config.delete.on.close": "false",
+    "remote.log.storage.manager.class.name": "RemoteFolder",
     "remote.log.metadata.manager.listener.name": "PLAINTEXT",
     "rlmm.config.remote.log.metadata.topic.num.partitions": "2",
     "remote.log.manager.task.interval.ms": "200",

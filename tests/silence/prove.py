@@ -6,6 +6,7 @@
 |---|---|
 | `LOGSTORE_SILENCE_DIRECTORIES` | so many, 1,000 if it is not set |
 | `LOGSTORE_SILENCE_SEED` | what is drawn, again |
+| `LOGSTORE_KAFKA_VERSIONS` | which Kafka writes, 4.3.1 if it is not set |
 | `LOGSTORE_SILENCE_KEEP` | a directory for those that something is found in |
 """
 
@@ -24,7 +25,7 @@ from pathlib import Path
 from tests.silence import log_world
 from tests.silence.broker_session import Session
 from tests.silence.snapshots import Snapshot, Tally
-from tests.support.oracle import Oracle
+from tests.support.oracle import RELEASES, Oracle
 
 PLACE = Path("/dev/shm")
 LOGS_BESIDE_A_SESSION = 60
@@ -49,7 +50,7 @@ def main() -> int:
     keep = os.environ.get("LOGSTORE_SILENCE_KEEP")
     tally = Tally(Path(keep) if keep else None)
     try:
-        with closing(snapshots(Oracle(), seed)) as found:
+        with closing(snapshots(Oracle(RELEASES[0]), seed)) as found:
             for snapshot in islice(found, limit):
                 tally.audit(snapshot)
     finally:

@@ -1,7 +1,8 @@
-"""The real Apache Kafka 4.3.1 as judge: its jars from Maven Central, run with the Java that is installed.
+"""The real Apache Kafka of a release as judge: its jars from Maven Central, run with the Java that is installed.
 
-Kept in `$LOGSTORE_ORACLE_CACHE` (default: `~/.cache/logstore/oracle`), which only its owner may read or write: the
-classpath, under a name with a hash of `pom.xml`, and our own classes, with a hash of their sources.
+`LOGSTORE_KAFKA_VERSIONS=4.3.1,4.4.0` are the releases that tests ask. Kept in `$LOGSTORE_ORACLE_CACHE` (default:
+`~/.cache/logstore/oracle`), which only its owner may read or write: the classpath, under a name with a hash of
+`pom.xml` and the release, and our own classes, with a hash of their sources.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from logstore.config.kafka_version import V4_3
+from logstore.config.kafka_version import OF_NEW_STORES, VERSIONS
 
 HERE = Path(__file__).parents[1] / "kafka"
-JUDGED = V4_3  # the version whose jars are asked
-KAFKA_VERSION = JUDGED.release
+KNOWN = {version.release: version for version in VERSIONS}
+RELEASES = tuple((os.environ.get("LOGSTORE_KAFKA_VERSIONS") or ",".join(KNOWN)).split(","))
+FIRST = OF_NEW_STORES.release  # is asked where one release is enough
 OLDEST_JAVA = 17
 MAVEN_SECONDS = 300
 BASE = "@BASE@"
@@ -62,18 +64,20 @@ def filling(cache: Path) -> Iterator[None]:
 class Oracle:
     """Runs classes of the real Kafka, and the ones of `SOURCES`, in a JVM of their own.
 
+    Of releases older than `KNOWN` there are only Kafka's own classes.
+
     Raises:
         OracleUnavailableError: java (17 or newer), javac or mvn is missing, Maven cannot resolve the jars,
             or `SOURCES` do not compile.
     """
 
-    def __init__(self, cache: Path | None = None) -> None:
+    def __init__(self, release: str = FIRST, cache: Path | None = None) -> None:
         self.cache = oracle_cache() if cache is None else cache
         self.java = _program("java")
         _require_java(self.java)
         with filling(self.cache):
-            self.classpath = _classpath(self.cache)
-            ours = _compiled(self.cache, self.classpath)
+            self.classpath = _classpath(self.cache, release)
+            ours = _compiled(self.cache, self.classpath, release)
             self._options = _option_file(ours, self.classpath)
 
     def command(self, main_class: str, *args: str, options: Sequence[str] = ()) -> list[str]:
@@ -126,14 +130,14 @@ def _require_java(java: str) -> None:
         raise OracleUnavailableError(f"java {OLDEST_JAVA} or newer is needed, found: {banner.splitlines()[:1]}")
 
 
-def resolve_by_maven(pom: Path, found: Path) -> None:
+def resolve_by_maven(pom: Path, found: Path, *properties: str) -> None:
     """Write the classpath of what `pom` depends on into the file `found`, which is there whole or not at all.
 
     Raises:
         OracleUnavailableError: Maven is missing, fails, or takes too long.
     """
     fresh = found.with_name(f"{found.name}-{os.getpid()}.tmp")
-    maven = [_program("mvn"), "-q", "-B", "-f", str(pom)]
+    maven = [_program("mvn"), "-q", "-B", *properties, "-f", str(pom)]
     goal = ["dependency:build-classpath", f"-Dmdep.outputFile={fresh}"]
     try:
         done = subprocess.run(maven + goal, capture_output=True, text=True, check=False, timeout=MAVEN_SECONDS)
@@ -148,25 +152,26 @@ def _hash(*parts: bytes) -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
-def _classpath(cache: Path) -> str:
+def _classpath(cache: Path, release: str) -> str:
     pom = HERE / "pom.xml"
-    known = cache / f"classpath-{_hash(pom.read_bytes())}.txt"
+    known = cache / f"classpath-{_hash(pom.read_bytes(), release.encode())}.txt"
     if not known.exists() or not all(map(os.path.exists, known.read_text().split(os.pathsep))):
-        resolve_by_maven(pom, known)
+        resolve_by_maven(pom, known, f"-Dkafka.version={release}")
     return known.read_text()
 
 
-def _compiled(cache: Path, classpath: str) -> Path:
+def _compiled(cache: Path, classpath: str, release: str) -> Path:
     """A jar, which is there whole or not at all."""
-    sources = sorted(source for folder in SOURCES for source in folder.glob("*.java"))
+    folders = (*SOURCES, SOURCES[0] / release) if release in KNOWN else ()
+    sources = sorted(source for folder in folders for source in folder.glob("*.java"))
     known = cache / f"ours-{_hash(classpath.encode(), *(source.read_bytes() for source in sources))}.jar"
     if known.exists():
         return known
     with tempfile.TemporaryDirectory(dir=cache) as place:
         options = ["-Xlint:none", "-proc:none", "-encoding", "UTF-8", "-d", place, "-cp", classpath]
         command = [_program("javac"), *options, *map(str, sources)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
+        done = subprocess.run(command, capture_output=True, text=True, check=False) if sources else None
+        if done is not None and done.returncode != 0:
             raise OracleUnavailableError(f"our own classes do not compile:\n{done.stderr}")
         fresh = Path(place, "ours.jar")
         with zipfile.ZipFile(fresh, "w") as jar:

@@ -56,9 +56,9 @@ def test_other_sources_are_compiled_anew(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(oracle, "SOURCES", (tmp_path,))
     monkeypatch.setattr(subprocess, "run", compiled)
     monkeypatch.setattr(oracle, "_program", str)
-    first = oracle._compiled(tmp_path, "kafka.jar")
-    assert oracle._compiled(tmp_path, "kafka.jar") == first
+    first = oracle._compiled(tmp_path, "kafka.jar", oracle.FIRST)
+    assert oracle._compiled(tmp_path, "kafka.jar", oracle.FIRST) == first
     source.write_text("class A { int b; }")
-    assert oracle._compiled(tmp_path, "kafka.jar") != first
-    assert oracle._compiled(tmp_path, "other.jar") != first
+    assert oracle._compiled(tmp_path, "kafka.jar", oracle.FIRST) != first
+    assert oracle._compiled(tmp_path, "other.jar", oracle.FIRST) != first
     assert len(runs) == 3

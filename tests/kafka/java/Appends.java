@@ -78,7 +78,7 @@ public class Appends {
             log.updateHighWatermark(log.logEndOffset());
             answer.put("unstable", log.firstUnstableOffset().orElse(null));
         }
-        log.close();
+        Moved.close(log);
         scheduler.shutdown();
         ObjectNode files = result.putObject("files");
         for (File file : directory.listFiles()) {

@@ -205,7 +205,7 @@ public final class BrokerWork {
         var changelog = new StreamsRebalanceData.TopicInfo(Optional.empty(), Optional.empty(), Map.of());
         var counts = new StreamsRebalanceData.Subtopology(
             Set.of(text("topic")), Set.of(), Map.of(), Map.of(group + "-counts-changelog", changelog), List.of());
-        var topology = new StreamsRebalanceData(UUID.randomUUID(), Optional.empty(), Optional.empty(), Map.of("0", counts), Map.of());
+        var topology = Moved.topology(Map.of("0", counts));
         var config = new ConsumerConfig(Map.of("bootstrap.servers", bootstrap, "group.id", group, "group.protocol", "consumer",
             "auto.offset.reset", "earliest", "enable.auto.commit", "false", "default.api.timeout.ms", "2500", "request.timeout.ms", "2000",
             "key.deserializer", ByteArrayDeserializer.class, "value.deserializer", ByteArrayDeserializer.class));

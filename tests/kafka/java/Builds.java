@@ -25,8 +25,8 @@ import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
 import org.apache.kafka.common.record.internal.Record;
 import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.record.internal.SimpleRecord;
-import org.apache.kafka.common.utils.BufferSupplier;
-import org.apache.kafka.common.utils.ByteBufferOutputStream;
+import org.apache.kafka.common.utils.*;
+import org.apache.kafka.common.utils.internals.*;
 
 /**
  * Builds batches as producers, coordinators and the cleaner do. One question a line on stdin, one answer on stdout:
@@ -144,8 +144,7 @@ public class Builds {
             }
         };
         ByteBuffer batch = ByteBuffer.wrap(bytes(asked.get("batch")));
-        return MemoryRecords.readableRecords(batch)
-            .filterTo(filter, ByteBuffer.allocate(ROOM), BufferSupplier.NO_CACHING).outputBuffer().flip();
+        return Moved.filtered(MemoryRecords.readableRecords(batch), filter, ByteBuffer.allocate(ROOM)).flip();
     }
 
     static void read(JsonNode asked, ArrayNode records) {

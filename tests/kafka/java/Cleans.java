@@ -88,7 +88,7 @@ public final class Cleans {
             }
             answer.put("logStart", log.logStartOffset());
             later.runAll();
-            log.close();
+            Moved.close(log);
             later.runAll();
         } catch (Throwable thrown) {
             if (System.getenv("CLEANS_TRACE") != null) thrown.printStackTrace();

@@ -6,7 +6,8 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.common.utils.*;
+import org.apache.kafka.common.utils.internals.*;
 import org.apache.kafka.tools.DumpLogSegments;
 
 /**

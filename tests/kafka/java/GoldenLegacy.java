@@ -10,7 +10,8 @@ import org.apache.kafka.common.record.internal.CompressionType;
 import org.apache.kafka.common.record.internal.LegacyRecord;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
-import org.apache.kafka.common.utils.ByteBufferOutputStream;
+import org.apache.kafka.common.utils.*;
+import org.apache.kafka.common.utils.internals.*;
 
 /** GoldenLegacy DIRECTORY: message sets of magic 0 and 1, as brokers before 0.11 wrote them, and broken ones. */
 public final class GoldenLegacy {

@@ -25,7 +25,6 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.DescribeProducersResponseData.ProducerState;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.server.util.Scheduler;
-import org.apache.kafka.storage.internals.log.AbortedTxn;
 import org.apache.kafka.storage.internals.log.EpochEntry;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
@@ -135,7 +134,7 @@ public final class LogCheck {
             JsonNode highWatermark = question.get("highWatermark");
             log.updateHighWatermark(highWatermark == null ? log.logEndOffset() : highWatermark.asLong());
             ObjectNode state = state(log);
-            log.close();
+            Moved.close(log);
             later.runAll();
             answer.set("state", state);
             answer.set("files", files(directory));
@@ -201,7 +200,7 @@ public final class LogCheck {
         described.put("indexEntries", segment.offsetIndex().entries());
         described.put("timeIndexEntries", segment.timeIndex().entries());
         ArrayNode aborted = described.putArray("abortedTxns");
-        for (AbortedTxn transaction : segment.txnIndex().allAbortedTxns()) {
+        for (var transaction : segment.txnIndex().allAbortedTxns()) {
             aborted.addArray().add(transaction.producerId()).add(transaction.firstOffset())
                 .add(transaction.lastOffset()).add(transaction.lastStableOffset());
         }

@@ -9,8 +9,8 @@ import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
 import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.record.internal.SimpleRecord;
-import org.apache.kafka.common.utils.Crc32C;
-import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.common.utils.*;
+import org.apache.kafka.common.utils.internals.*;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.LogSegment;
 

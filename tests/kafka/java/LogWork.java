@@ -17,7 +17,6 @@ import java.util.Optional;
 import java.util.Properties;
 import java.util.TreeMap;
 import java.util.concurrent.ScheduledFuture;
-import kafka.log.LogManager;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.compress.Compression;
@@ -43,8 +42,6 @@ import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
-import scala.Option;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * LogWork: two LogManagers of Kafka, a leader's and a follower's, do what tests/silence/log_steps.py draws.
@@ -85,7 +82,7 @@ public final class LogWork {
     /** A broker's log manager and its cleaner, which cleans when it is asked to. */
     private final class Host {
         private final Tasks tasks = new Tasks();
-        private LogManager manager;
+        private Moved.Logs manager;
         private LogCleaner.CleanerThread cleaner;
 
         void start(JsonNode roots) throws Exception {
@@ -98,16 +95,9 @@ public final class LogWork {
                 if (resource.type() == ConfigResource.Type.TOPIC) found.putAll(topics.getOrDefault(resource.name(), Map.of()));
                 return found;
             };
-            manager = new LogManager(
-                CollectionConverters.asScala(directories).toSeq(), CollectionConverters.asScala(List.<File>of()).toSeq(), configs, config,
-                new CleanerConfig(1, dedupe, 0.9, 65536, 1 << 20, Double.MAX_VALUE, 100, true), 1, 1000, 1000, 1000, 1000,
-                MAX_TRANSACTION_TIMEOUT_MS, new ProducerStateManagerConfig(expirationMs, false), 1000, tasks, new BrokerTopicStats(false),
-                new LogDirFailureChannel(2), clock, false, 0, (cleanerConfig, dirs, logs, failures, time) ->
-                    new LogCleaner(cleanerConfig, dirs, logs, failures, time) {
-                        @Override public void startup() { }
-                    });
-            manager.startupWithConfigOverrides(config, manager.fetchTopicConfigOverrides(config, CollectionConverters.asScala(topics.keySet())
-                .toSet()), log -> false);
+            manager = new Moved.Logs(directories, configs, config, new CleanerConfig(1, dedupe, 0.9, 65536, 1 << 20, Double.MAX_VALUE, 100, true),
+                MAX_TRANSACTION_TIMEOUT_MS, new ProducerStateManagerConfig(expirationMs, false), tasks, clock);
+            manager.startWith(topics.keySet());
             cleaner = manager.cleaner().new CleanerThread(0);
             settle();
         }
@@ -118,14 +108,13 @@ public final class LogWork {
 
         /** As a process that is killed: nothing is written any more. */
         void kill() throws Exception {
-            CollectionConverters.asJava(manager.allLogs()).forEach(UnifiedLog::closeHandlers);
-            for (FileLock lock : CollectionConverters.asJava(manager.dirLocks())) lock.destroy();
+            manager.all().forEach(Moved::letGo);
+            for (FileLock lock : manager.locks()) lock.destroy();
             manager.cleaner().removeMetrics();
         }
 
         UnifiedLog log(TopicPartition partition) {
-            Option<UnifiedLog> found = manager.getLog(partition, false);
-            return found.isEmpty() ? null : found.get();
+            return manager.log(partition, false);
         }
     }
 
@@ -253,8 +242,7 @@ public final class LogWork {
         ids.put(name, Uuid.randomUuid());
         for (Host host : hosts) {
             for (int i = 0; i < step.get("partitions").asInt(); i++) {
-                UnifiedLog log = host.manager.getOrCreateLog(
-                    new TopicPartition(name, i), true, false, Optional.of(ids.get(name)), Option.empty());
+                UnifiedLog log = host.manager.logMadeIfMissing(new TopicPartition(name, i), true, false, ids.get(name));
                 log.assignEpochStartOffset(epoch, log.logEndOffset());
             }
         }
@@ -264,7 +252,7 @@ public final class LogWork {
     private void delete() throws Exception {
         eachHost(host -> {
             for (boolean isFuture : new boolean[] {false, true}) {
-                if (host.manager.getLog(partition(), isFuture).isEmpty()) continue;
+                if (host.manager.log(partition(), isFuture) == null) continue;
                 host.manager.asyncDelete(partition(), isFuture, true, step.path("isStray").asBoolean());
             }
         });
@@ -373,7 +361,7 @@ public final class LogWork {
      */
     private void change() throws Exception {
         if (hosts.length == 1) return;
-        for (UnifiedLog log : CollectionConverters.asJava(hosts[leader].manager.allLogs())) {
+        for (UnifiedLog log : hosts[leader].manager.all()) {
             UnifiedLog other = hosts[1 - leader].log(log.topicPartition());
             while (!log.isFuture() && other != null && other.logEndOffset() < log.logEndOffset()) replicate(log.topicPartition(), 100_000);
             for (int i = 0; i < step.get("lost").asInt() && !log.isFuture(); i++) {
@@ -383,7 +371,7 @@ public final class LogWork {
         }
         epoch++;
         leader = 1 - leader;
-        for (UnifiedLog log : CollectionConverters.asJava(hosts[leader].manager.allLogs())) {
+        for (UnifiedLog log : hosts[leader].manager.all()) {
             UnifiedLog other = hosts[1 - leader].log(log.topicPartition());
             if (other == null || log.isFuture()) continue;
             log.assignEpochStartOffset(epoch, log.logEndOffset());
@@ -395,8 +383,7 @@ public final class LogWork {
                     target = Math.min(target, other.endOffsetForEpoch(theirs.epoch()).map(OffsetAndEpoch::offset).orElse(target));
                 }
             }
-            hosts[1 - leader].manager.truncateTo(
-                CollectionConverters.asScala(Map.<TopicPartition, Object>of(log.topicPartition(), target)), false);
+            hosts[1 - leader].manager.truncate(log.topicPartition(), target);
         }
     }
 
@@ -410,17 +397,16 @@ public final class LogWork {
     private void future(Host host) throws Exception {
         if (roots.get(step.get("host").asInt()).size() < 2 || host.log(partition()) == null) return;
         UnifiedLog current = host.log(partition());
-        Option<UnifiedLog> found = host.manager.getLog(partition(), true);
-        if (found.isEmpty()) {
+        UnifiedLog future = host.manager.log(partition(), true);
+        if (future == null) {
             for (JsonNode root : roots.get(step.get("host").asInt())) {
                 if (!new File(root.asText()).getAbsolutePath().equals(current.parentDir())) {
                     host.manager.maybeUpdatePreferredLogDir(partition(), new File(root.asText()).getAbsolutePath());
                 }
             }
-            host.manager.getOrCreateLog(partition(), false, true, Optional.of(ids.get(partition().topic())), Option.empty());
+            host.manager.logMadeIfMissing(partition(), false, true, ids.get(partition().topic()));
             return;
         }
-        UnifiedLog future = found.get();
         if (future.logEndOffset() < current.logStartOffset()) {
             host.manager.truncateFullyAndStartAt(partition(), current.logStartOffset(), true, Optional.empty());
         }
@@ -434,7 +420,7 @@ public final class LogWork {
         }
     }
 
-    private void stop(Host host) {
+    private void stop(Host host) throws Exception {
         host.manager.shutdown(-1);
     }
 
@@ -444,6 +430,6 @@ public final class LogWork {
         int number = step.get("host").asInt();
         hosts[number] = new Host();
         hosts[number].start(roots.get(number));
-        for (UnifiedLog log : CollectionConverters.asJava(hosts[number].manager.allLogs())) log.updateHighWatermark(log.logEndOffset());
+        for (UnifiedLog log : hosts[number].manager.all()) log.updateHighWatermark(log.logEndOffset());
     }
 }

@@ -70,7 +70,7 @@ public class Reads {
         for (JsonNode consumer : question.get("consumers")) consumers.add(consume(log, consumer));
         answer.putArray("bounds").add(log.logStartOffset()).add(log.logEndOffset()).add(log.highWatermark())
             .add(log.lastStableOffset());
-        log.close();
+        Moved.close(log);
         return answer;
     }
 

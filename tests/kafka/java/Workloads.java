@@ -118,11 +118,11 @@ public final class Workloads {
         }
         result.set("end", LogCheck.state(log));
         if (!workload.path("isClosedAfter").asBoolean(true)) {
-            log.closeHandlers();
+            Moved.letGo(log);
             return result;
         }
         log.flush(true);
-        log.close();
+        Moved.close(log);
         steps.runSoon();
         steps.runLate();
         return result;
@@ -179,9 +179,9 @@ public final class Workloads {
     private void reopen(boolean clean) throws Exception {
         if (clean) {
             log.flush(true);
-            log.close();
+            Moved.close(log);
         } else {
-            log.closeHandlers();
+            Moved.letGo(log);
         }
         steps.runLate();
         isOpen = false;
