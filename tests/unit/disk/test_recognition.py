@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from logstore.disk.directory import list_data_directory
-from logstore.disk.recognition import is_partition, require_data_directory, require_kafka
+from logstore.disk.recognition import is_partition, names_partition, require_data_directory, require_kafka
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
-from logstore_tools import paths
 from spark_dumps.directories import find_partitions
 from spark_dumps.options import TopicChoice
 
@@ -55,7 +54,7 @@ def spark_finds(path: Path) -> bool:
 def test_partitions(case: str, tmp_path: Path) -> None:
     path = made(tmp_path, PARTITIONS[case])
     assert is_partition(list_data_directory(str(path)))
-    assert paths.is_partition(str(path))
+    assert names_partition(str(path))
     assert spark_finds(path)
     with pytest.raises(UsageError, match=f"This is a partition, not a data directory.*did you mean {tmp_path}"):
         require_data_directory(str(path))
@@ -65,7 +64,7 @@ def test_partitions(case: str, tmp_path: Path) -> None:
 def test_data_directories(case: str, tmp_path: Path) -> None:
     path = made(tmp_path, DATA_DIRECTORIES[case])
     assert not is_partition(list_data_directory(str(path)))
-    assert not paths.is_partition(str(path))
+    assert not names_partition(str(path))
     assert not spark_finds(path)
     require_data_directory(str(path))
 
@@ -78,7 +77,7 @@ def test_what_is_neither_is_refused_in_the_same_words_everywhere(case: str, tmp_
     for ask in (
         lambda: require_kafka(list_data_directory(str(path))),
         lambda: require_data_directory(str(path)),
-        lambda: paths.is_partition(str(path)),
+        lambda: names_partition(str(path)),
         lambda: spark_finds(path),
     ):
         with pytest.raises(UsageError, match="This is not a Kafka data directory") as raised:

@@ -11,7 +11,7 @@ from logstore.errors.advice import ADVICE
 RECOVERIES = {
     Recovery.RETRY: """
         BufferExhausted ConcurrentTransactions CoordinatorLoadInProgress CoordinatorNotAvailable NotCoordinator
-        RebalanceInProgress ReentrantCall RequestTimedOut UnknownTopicOrPartition UnstableOffsetCommit
+        RebalanceInProgress ReentrantCall RequestTimedOut TooManyOpenFiles UnknownTopicOrPartition UnstableOffsetCommit
     """,
     Recovery.ABORT: """
         AbortRequired CommitFailed FencedInstanceId IllegalGeneration InvalidRecord InvalidTimestamp OutOfOrderSequence
@@ -27,7 +27,7 @@ RECOVERIES = {
     None: """
         CheckpointFormat Coordinator CorruptIndex CorruptRecord CorruptSnapshot DataDirectory Decompression
         GroupIdNotFound InconsistentGroupProtocol InconsistentTopicId IndexFull
-        InvalidConfiguration InvalidName InvalidOffset InvalidPartitions LogCleaningAborted NonEmptyGroup
+        InvalidConfiguration InvalidName InvalidOffset InvalidPartitions InvalidUpdateVersion LogCleaningAborted NonEmptyGroup
         NoOffsetForPartition OffsetMovedToTieredStorage OffsetOutOfRange OffsetOverflow
         OffsetsOutOfOrder PolicyViolation RecoveryLoss Schema TopicExists
         TransactionalIdNotFound TransactionCoordinatorFenced UnexpectedAppendOffset Wakeup
