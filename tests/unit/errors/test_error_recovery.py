@@ -27,8 +27,8 @@ RECOVERIES = {
     None: """
         CheckpointFormat Coordinator CorruptIndex CorruptRecord CorruptSnapshot DataDirectory Decompression
         GroupIdNotFound InconsistentGroupProtocol InconsistentTopicId IndexFull
-        InvalidConfiguration InvalidName InvalidOffset InvalidPartitions InvalidUpdateVersion LogCleaningAborted NonEmptyGroup
-        NoOffsetForPartition OffsetMovedToTieredStorage OffsetOutOfRange OffsetOverflow
+        InvalidConfiguration InvalidName InvalidOffset InvalidPartitions InvalidUpdateVersion LogCleaningAborted
+        NonEmptyGroup NoOffsetForPartition OffsetMovedToTieredStorage OffsetOutOfRange OffsetOverflow
         OffsetsOutOfOrder PolicyViolation RecoveryLoss Schema TopicExists
         TransactionalIdNotFound TransactionCoordinatorFenced UnexpectedAppendOffset Wakeup
     """,
