@@ -60,7 +60,7 @@ def test_control_characters_are_escaped_in_tables(capsys: pytest.CaptureFixture[
 
 
 def test_a_narrow_terminal_gets_a_line_for_each_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables.shutil, "get_terminal_size", lambda: os.terminal_size((20, 24)))
+    monkeypatch.setattr(tables.shutil, "get_terminal_size", lambda **_: os.terminal_size((20, 24)))
     rows = [["t-0", "a long sentence, not broken"], ["t-1", None]]
     for columns, expected in [
         (("a", "b"), "a  t-0\nb  a long sentence, not broken\n\na  t-1\nb  -\n\n"),
@@ -106,7 +106,7 @@ def test_each_cell_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_narrow_terminal_goes_without_minor_columns(
     room: int, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables.shutil, "get_terminal_size", lambda: os.terminal_size((room, 24)))
+    monkeypatch.setattr(tables.shutil, "get_terminal_size", lambda **_: os.terminal_size((room, 24)))
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     tables.print_table(("topic", "n", "config"), [["t-0", 7, "a=b"]], ("config",))

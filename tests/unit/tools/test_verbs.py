@@ -90,7 +90,7 @@ class Terminal(io.StringIO):
 def test_tables_fit_a_terminal(words: tuple[str, ...], data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setattr(tables.shutil, "get_terminal_size", lambda: os.terminal_size((80, 24)))
+    monkeypatch.setattr(tables.shutil, "get_terminal_size", lambda **_: os.terminal_size((80, 24)))
     with pytest.raises(SystemExit):
         VERBS[words].main([data.name])
     lines = terminal.getvalue().splitlines()
