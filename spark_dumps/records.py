@@ -9,13 +9,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from logstore.columns.batch_table import BatchTable, BoolArray, ByteArray
-from logstore.columns.legacy import fill_legacy_is_valid
 from logstore.columns.record_windows import record_windows
 from logstore.disk.loaded import LoadedFile
 from logstore.errors import CorruptRecordError, DataDirectoryError, LogstoreError
 from logstore.folds.committed_filter import is_in_aborted
 from logstore.layout.batch import MAGIC_V2
-from logstore.view.walk import tables_around_damage
+from logstore.view.walk import tables_and_damage
 
 from .arrow_records import KeptRecords, record_batch
 from .bounds import find_range, require_named
@@ -108,20 +107,12 @@ def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreE
         DataDirectoryError: the segment is gone, or was replaced since planning.
     """
     with _opened(one) as log:
-        before: BatchTable | None = None
-        for table in tables_around_damage(log, one.start, one.end, one.base_offset, check_crc=True):
-            if before is None and head_of(table) != one.head:
+        is_first = True
+        for found in tables_and_damage(log, one.path, one.start, one.end, one.base_offset, is_tail=one.is_tail):
+            if is_first and isinstance(found, BatchTable) and head_of(found) != one.head:
                 raise DataDirectoryError("the segment was replaced", path=one.path, advice=_ADVICE)
-            if before is not None and not before.has_more:
-                yield log.data, _stop(one, before)
-            fill_legacy_is_valid(log.data, table)
-            yield log.data, table
-            before = table
-        if before is None or before.has_more or before.next_position == one.end:
-            return
-        log.load(before.next_position, one.end)
-        if not (one.is_tail and _is_unwritten(log.data[: one.end], before)):
-            yield log.data, _stop(one, before)
+            is_first = False
+            yield log.data, found
 
 
 def wanted(one: Slice, table: BatchTable) -> BoolArray:
@@ -149,20 +140,6 @@ def _opened(one: Slice) -> LoadedFile:
             advice=_ADVICE,
         )
     return log
-
-
-def _is_unwritten(data: ByteArray, table: BatchTable) -> bool:
-    """Return whether the segment ends with a batch that is being written, or with pre-allocated zeros."""
-    return table.error("", data.size) is None or not data[table.next_position :].any()
-
-
-def _stop(one: Slice, table: BatchTable) -> LogstoreError:
-    return table.error(one.path, one.end) or CorruptRecordError(
-        "A batch reaches past the end of its part of the segment",
-        path=one.path,
-        position=table.next_position,
-        expected=f"an end at or before byte {one.end}",
-    )
 
 
 def _located(one: Slice, table: BatchTable, row: int, error: LogstoreError) -> LogstoreError:

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..columns.batch_headers import field_column
 from ..columns.batch_table import BatchTable, ByteArray
-from ..columns.legacy import fill_legacy_is_valid
 from ..columns.record_windows import record_windows
 from ..disk import paths
 from ..disk.directory import PartitionFiles, SegmentFiles, list_data_directory, list_partition_directory
@@ -23,7 +22,7 @@ from ..layout.file_names import LOG_SUFFIX
 from ..rows.batches import BatchRow, HeaderRow, RecordRow
 from ..rows.listing import Rows
 from ..rows.schema import fields_of, unless_missing
-from ..view.walk import tables_around_damage
+from ..view.walk import tables_and_damage
 from .listings import Path
 
 R = TypeVar("R", BatchRow, RecordRow)
@@ -100,29 +99,12 @@ class _Contents(Generic[R]):
 
 def _tables(log: LoadedFile, place: _Place, damage: list[LogstoreError]) -> Iterator[BatchTable]:
     """Yield the batches of a segment with their checksums computed; add bytes that are no batch to `damage`."""
-    before: BatchTable | None = None
-    is_last = place.segment is place.files.segments[-1]
-    for table in tables_around_damage(log, 0, log.size, place.segment.base_offset, check_crc=True):
-        if before is not None and not before.has_more:
-            damage.append(_stop(before, place.segment.log, log.size))
-        fill_legacy_is_valid(log.data, table)
-        yield table
-        before = table
-    if before is None or before.has_more or before.next_position == log.size:
-        return
-    log.load(before.next_position, log.size)
-    is_unwritten = before.error("", log.size) is None or not log.data[before.next_position :].any()
-    if not (is_last and is_unwritten):
-        damage.append(_stop(before, place.segment.log, log.size))
-
-
-def _stop(table: BatchTable, path: str, end: int) -> LogstoreError:
-    return table.error(path, end) or CorruptRecordError(
-        "A batch reaches past the end of its segment",
-        path=path,
-        position=table.next_position,
-        expected=f"an end at or before byte {end}",
-    )
+    segment, is_last = place.segment, place.segment is place.files.segments[-1]
+    for found in tables_and_damage(log, segment.log, 0, log.size, segment.base_offset, is_tail=is_last):
+        if isinstance(found, LogstoreError):
+            damage.append(found)
+        else:
+            yield found
 
 
 def _batch_rows(place: _Place, data: ByteArray, table: BatchTable, damage: list[LogstoreError]) -> Iterator[BatchRow]:

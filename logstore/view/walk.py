@@ -27,6 +27,7 @@ from ..columns.batch_table import (
 from ..columns.legacy import fill_legacy_is_valid
 from ..disk.loaded import LoadedFile
 from ..disk.mapped import MappedFile
+from ..errors import CorruptRecordError, LogstoreError
 from ..kernels.rules import RELATIVE_OFFSET_MAX
 from ..kernels.scan import batches as fields
 from ..layout.batch import HEADER_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
@@ -194,6 +195,39 @@ def tables_around_damage(
         if not table.has_more and start < end:
             log.load(start, end)
             start = find_batch(log.data[:end], start + 1, base_offset) or end
+
+
+def tables_and_damage(
+    log: MappedFile | LoadedFile, path: str, start: int, end: int, base_offset: int, *, is_tail: bool
+) -> Iterator[BatchTable | LogstoreError]:
+    """Yield `tables_around_damage` with the checksums of all magics computed, and an error for bytes that are no batch.
+
+    Args:
+        path: of the segment, for errors.
+        is_tail: the part ends a log that may be being written: a cut batch at its end, or zeros, are no error.
+    """
+    before: BatchTable | None = None
+    for table in tables_around_damage(log, start, end, base_offset, check_crc=True):
+        if before is not None and not before.has_more:
+            yield _stop(path, before, end)
+        fill_legacy_is_valid(log.data, table)
+        yield table
+        before = table
+    if before is None or before.has_more or before.next_position == end:
+        return
+    log.load(before.next_position, end)
+    is_unwritten = before.error("", end) is None or not log.data[before.next_position : end].any()
+    if not (is_tail and is_unwritten):
+        yield _stop(path, before, end)
+
+
+def _stop(path: str, table: BatchTable, end: int) -> LogstoreError:
+    return table.error(path, end) or CorruptRecordError(
+        "A batch reaches past the end of its part of the segment",
+        path=path,
+        position=table.next_position,
+        expected=f"an end at or before byte {end}",
+    )
 
 
 def scan_loaded(
