@@ -119,8 +119,8 @@ def _checked(
         record_class="PartialDefaultRecord" if is_skipped else "DefaultRecord",
     )
     if table.record_count[0] != 0:  # a batch without any is not even opened
-        batch = (SkippedRecords if is_skipped else BatchRecords)(data, table, 0)
-        batch.state[fields.SIZE_MAX] = rules.record_size_max
+        reading = SkippedRecords if is_skipped else BatchRecords
+        batch = reading(data, table, 0, record_size_max=rules.record_size_max)
         for records in batch.chunks():
             check.take(records)
     check.require_none()
