@@ -30,7 +30,8 @@ FIRST = OF_NEW_STORES.release  # is asked where one release is enough
 OLDEST_JAVA = 17
 MAVEN_SECONDS = 300
 BASE = "@BASE@"
-SOURCES = (HERE / "java", HERE.parents[1] / "benchmarks" / "peers" / "java")  # our own classes beside Kafka's
+#: our own classes beside Kafka's; the ones in `any` compile with every release
+SOURCES = (HERE / "java", HERE.parents[1] / "benchmarks" / "peers" / "java")
 
 
 class OracleUnavailableError(RuntimeError):
@@ -64,7 +65,7 @@ def filling(cache: Path) -> Iterator[None]:
 class Oracle:
     """Runs classes of the real Kafka, and the ones of `SOURCES`, in a JVM of their own.
 
-    Of releases older than `KNOWN` there are only Kafka's own classes.
+    For releases that are not `KNOWN` there are only Kafka's own classes, and ours in `any`.
 
     Raises:
         OracleUnavailableError: java (17 or newer), javac or mvn is missing, Maven cannot resolve the jars,
@@ -164,7 +165,7 @@ def _classpath(cache: Path, release: str) -> str:
 
 def _compiled(cache: Path, classpath: str, release: str) -> Path:
     """A jar, which is there whole or not at all."""
-    folders = (*SOURCES, SOURCES[0] / release) if release in KNOWN else ()
+    folders = (SOURCES[0] / "any", *((*SOURCES, SOURCES[0] / release) if release in KNOWN else ()))
     sources = sorted(source for folder in folders for source in folder.glob("*.java"))
     known = cache / f"ours-{_hash(classpath.encode(), *(source.read_bytes() for source in sources))}.jar"
     if known.exists():
@@ -172,8 +173,8 @@ def _compiled(cache: Path, classpath: str, release: str) -> Path:
     with tempfile.TemporaryDirectory(dir=cache) as place:
         options = ["-Xlint:none", "-proc:none", "-encoding", "UTF-8", "-d", place, "-cp", classpath]
         command = [_program("javac"), *options, *map(str, sources)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False) if sources else None
-        if done is not None and done.returncode != 0:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
             raise OracleUnavailableError(f"our own classes do not compile:\n{done.stderr}")
         fresh = Path(place, "ours.jar")
         with zipfile.ZipFile(fresh, "w") as jar:
