@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 export PYTHONDONTWRITEBYTECODE :=
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel release docs reference lock clean prove-interrupts
+.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted kafka-diff prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel release docs reference lock clean prove-interrupts
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -106,6 +106,9 @@ bench-dump: ## time the dump of 1 GiB against kafka-dump-log
 
 golden: setup ## make the golden directories and their answers again, with the real Kafka
 	$(BIN)/python -m tests.kafka.make_golden
+
+kafka-diff: setup ## print what another release of Kafka changed against the newest that is known: KV=4.5.0
+	$(BIN)/python -m tests.kafka.kafka_diff $(KV)
 
 wheel: setup ## build the wheel for this system, with the kernels of each level of processor, into dist
 	rm -rf build

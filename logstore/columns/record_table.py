@@ -111,19 +111,27 @@ class BatchRecords:
     """Records of one v2 batch, decoded in chunks.
 
     An uncompressed batch is decoded in place. A compressed one is decompressed, and all its records are checked before
-    the first is yielded, because Kafka's iterator reads such a batch as a whole. Of a stream that does not decompress,
-    the records before the damage are yielded.
+    the first is yielded, because Kafka's iterator reads such a batch as a whole; its iterator of records of a limited
+    size does not. Of a stream that does not decompress, the records before the damage are yielded.
     """
 
     __slots__ = ("_outcome", "data", "state")
 
     def __init__(
-        self, data: ByteArray, table: BatchTable, row: int, state: Int64Array | None = None, *, skips: bool = False
+        self,
+        data: ByteArray,
+        table: BatchTable,
+        row: int,
+        state: Int64Array | None = None,
+        *,
+        record_size_max: int = 0,
+        skips: bool = False,
     ) -> None:
         """Decompress the batch if need be.
 
         Args:
-            state: int64, with the slots of `kernels.decode.records` first.
+            state: int64 with the slots of `kernels.decode.records` first.
+            record_size_max: bytes; a larger record of a compressed batch is an error. 0 for any size.
             skips: read of compressed records what a leader checks, offset, timestamp and sizes. As in Kafka, a record's
                 length is only bounded then, so that a leader accepts records that no consumer can read.
         """
@@ -133,6 +141,7 @@ class BatchRecords:
         if size < HEADER_SIZE:
             raise InvalidRecordError(None, java_class="java.lang.IndexOutOfBoundsException", position=position)
         self.state = np.zeros(fields.STATE_COUNT, np.int64) if state is None else state
+        self.state[fields.SIZE_MAX] = record_size_max
         self._outcome: Decompressed | None = None
         self.data = data
         start, end = position + HEADER_SIZE, position + size
@@ -162,12 +171,11 @@ class BatchRecords:
         """
         if matrix is None:
             matrix = np.empty((fields.COLUMN_COUNT, CHUNK_ROW_COUNT), np.int64)
-        if self._outcome is None:
+        if self._outcome is None or self._outcome.error is not None or self.state[fields.SIZE_MAX] > 0:
             yield from self._decode(matrix)
+            if self._outcome is not None and self._outcome.error is not None:
+                raise self._outcome.error
             return
-        if self._outcome.error is not None:
-            yield from self._decode(matrix)
-            raise self._outcome.error
         # a first pass over a compressed batch checks it to its end; one chunk needs no second pass
         start = int(self.state[fields.NEXT_POSITION])
         chunk_count = sum(1 for _ in self._decode(matrix))
@@ -200,6 +208,7 @@ def record_error(status: int, state: Int64Array) -> LogstoreError:
     return InvalidRecordError(
         _MESSAGES[status].format(detail=detail, second=second),
         position=int(state[fields.NEXT_POSITION]),
+        advice="raise max.decompressed.message.bytes" if status == fields.SIZE_ABOVE_MAX else None,
         java_class=java_class,
     )
 

@@ -44,6 +44,8 @@ SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     "flush.ms": (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
     KAFKA_VERSION: ((KAFKA_VERSION, 1),),
     "index.interval.bytes": (("log.index.interval.bytes", 1),),
+    "local.retention.bytes": (("log.local.retention.bytes", 1),),
+    "local.retention.ms": (("log.local.retention.ms", 1),),
     "max.compaction.lag.ms": (("log.cleaner.max.compaction.lag.ms", 1),),
     MAX_DECOMPRESSED_MESSAGE_BYTES: ((MAX_DECOMPRESSED_MESSAGE_BYTES, 1),),
     "max.message.bytes": (("message.max.bytes", 1),),

@@ -71,6 +71,11 @@ class PartitionLog(LogAppends, ReadableLog):
         return self.state.config
 
     @property
+    def record_size_max(self) -> int:
+        """As of any view; a log has its configuration."""
+        return self.state.rules.record_size_max
+
+    @property
     def log_start_offset(self) -> int:
         """The first offset that can be read."""
         return self.state.log_start_offset

@@ -14,7 +14,6 @@ from ...columns.batch_table import Batches, BatchTable, ByteArray, scan
 from ...columns.record_table import BatchRecords, RecordTable
 from ...errors import InvalidRecordError
 from ...folds.producer_update import AppendOrigin
-from ...kernels.decode import records as fields
 from ...kernels.decode.records import COLUMN_COUNT as RECORD_COLUMN_COUNT
 from ...kernels.primitives import add64
 from ...kernels.scan.crc32c import crc32c_range
@@ -89,8 +88,7 @@ def _checked(
         record_class="PartialDefaultRecord" if is_skipped else "DefaultRecord",
     )
     if table.record_count[0] != 0:  # a batch without any is not even opened
-        batch = BatchRecords(data, table, 0, skips=is_skipped)
-        batch.state[fields.SIZE_MAX] = rules.record_size_max
+        batch = BatchRecords(data, table, 0, record_size_max=rules.record_size_max, skips=is_skipped)
         for records in batch.chunks():
             check.take(records)
     check.require_none()
