@@ -75,6 +75,7 @@ class Oracle:
     def __init__(self, release: str = FIRST, cache: Path | None = None) -> None:
         self.cache = oracle_cache() if cache is None else cache
         self.java = _program("java")
+        self.jvm_options: Sequence[str] = ()
         _require_java(self.java)
         with filling(self.cache):
             self.classpath = _classpath(self.cache, release)
@@ -87,6 +88,7 @@ class Oracle:
             self.java,
             *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m", "-Dfile.encoding=UTF-8"),
             f"-Dlog4j2.configurationFile={HERE / 'log4j2.yaml'}",
+            *self.jvm_options,
             *options,
             f"@{self._options}",
             main_class,
@@ -183,9 +185,9 @@ def _compiled(cache: Path, classpath: str, release: str) -> Path:
 
 
 def _option_file(ours: Path, classpath: str) -> Path:
-    """The classpath is too long for a command line that anybody wants to read."""
+    """The classpath is too long for a command line that people read. Kafka's part, which is archived, comes first."""
     known = ours.with_suffix(".options")
     fresh = known.with_name(f"{known.stem}-{os.getpid()}.options")
-    fresh.write_text(f'-cp "{ours}{os.pathsep}{classpath}"')
+    fresh.write_text(f'-cp "{classpath}{os.pathsep}{ours}"')
     fresh.replace(known)
     return known
