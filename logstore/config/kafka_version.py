@@ -56,6 +56,7 @@ class KafkaVersion(NamedTuple):
         transaction_index_version_size: bytes of the version of a `.txnindex` entry that are looked at, of two.
         cleans_to_high_watermark: a batch of which nothing is left stays, empty, where it ends at the high watermark,
             else where it ends its round of the cleaner.
+        commits_topic_ids: the offsets of a transaction of version 2 have topic ids, which clients send (KIP-1319).
         trims_all_indexes: a close cuts odd bytes off the indexes of all segments, else of the active one.
         older_words: patterns of the newest version's messages, with the words of this version in their place.
     """
@@ -68,6 +69,7 @@ class KafkaVersion(NamedTuple):
     names_transaction_states: bool
     transaction_index_version_size: int
     cleans_to_high_watermark: bool
+    commits_topic_ids: bool
     trims_all_indexes: bool
     older_words: tuple[tuple[re.Pattern[str], str], ...] = ()
 
@@ -115,6 +117,7 @@ V4_3 = KafkaVersion(
     names_transaction_states=False,
     transaction_index_version_size=1,
     cleans_to_high_watermark=False,
+    commits_topic_ids=False,
     trims_all_indexes=True,
     older_words=(
         (
@@ -134,6 +137,7 @@ V4_4 = KafkaVersion(
     names_transaction_states=True,
     transaction_index_version_size=2,
     cleans_to_high_watermark=True,
+    commits_topic_ids=True,
     trims_all_indexes=False,
 )
 VERSIONS = (V4_3, V4_4)

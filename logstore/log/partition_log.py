@@ -21,7 +21,6 @@ from ..columns.decoded_records import Records
 from ..config.topic import DEDUPE_BUFFER_SIZE, LogConfig, is_tiered
 from ..disk.lock import invalidate_when_forked
 from ..errors import KafkaStorageError
-from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerEntry
 from ..folds.verification import VerificationGuard
 from ..model import FetchIsolation
@@ -70,6 +69,11 @@ class PartitionLog(LogAppends, ReadableLog):
     def config(self) -> LogConfig:
         """The configuration."""
         return self.state.config
+
+    @property
+    def record_size_max(self) -> int:
+        """As of any view; a log has its configuration."""
+        return self.state.rules.record_size_max
 
     @property
     def log_start_offset(self) -> int:
@@ -273,7 +277,7 @@ def _view(state: LogState) -> LogView:
         state.last_stable_offset,
         state.remote_start_offset,
     )
-    return LogView(state.view(), bounds, LeaderEpochs(state.epochs.entries))
+    return LogView(state.view(), bounds, state.epochs.copied())
 
 
 def _start_inside(state: LogState) -> int | None:

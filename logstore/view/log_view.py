@@ -21,6 +21,11 @@ from .segments import Segments
 class ReadableLog(ABC):
     """What has a view: a log, a reader of another process's log, and a view itself."""
 
+    @property
+    def record_size_max(self) -> int:
+        """Bytes of the largest record of a compressed batch in which a time is looked for; 0 is any size."""
+        return 0
+
     @abstractmethod
     def view(self) -> LogView:
         """Return the log as it is now, or was at the last refresh; the view stays the same while the log goes on."""
@@ -63,7 +68,12 @@ class ReadableLog(ABC):
         """Return the first record at or after a time, or a special offset, see `offset_for_timestamp`."""
         view = self.view()
         return fetchable_offset_for_timestamp(
-            view.segments, view.bounds, view.epochs, timestamp, FetchIsolation.of(isolation)
+            view.segments,
+            view.bounds,
+            view.epochs,
+            timestamp,
+            FetchIsolation.of(isolation),
+            record_size_max=self.record_size_max,
         )
 
     def records(

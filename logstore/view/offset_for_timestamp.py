@@ -53,11 +53,14 @@ class TimestampAndOffset(NamedTuple):
 
 
 def offset_for_timestamp(
-    segments: Segments[Segment], bounds: ReadBounds, epochs: LeaderEpochs, timestamp: int
+    segments: Segments[Segment], bounds: ReadBounds, epochs: LeaderEpochs, timestamp: int, *, record_size_max: int = 0
 ) -> TimestampAndOffset | None:
     """Return the first record with this timestamp (ms) or a later one, or a special offset; None if there is none.
 
     The log has no tiered storage, so -5 and -6 give offset -1.
+
+    Args:
+        record_size_max: bytes; a larger record of a compressed batch on the way is an error. 0 for any size.
 
     Raises:
         CorruptIndexError, CorruptRecordError, InvalidRecordError, DecompressionError, DataDirectoryError: a segment on
@@ -71,41 +74,53 @@ def offset_for_timestamp(
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return TimestampAndOffset(NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)
     if timestamp == MAX_TIMESTAMP:
-        return _first_of_max_timestamp(segments)
+        return _first_of_max_timestamp(segments, record_size_max)
     for segment in segments:
         if segment.load_largest_timestamp() >= timestamp:
             _, indexed_offset = segment.time_index.lookup(timestamp)
             batches = _batches_from(segment, max(indexed_offset, bounds.log_start_offset))
-            return first_record_in(batches, timestamp, bounds.log_start_offset)
+            return first_record_in(batches, timestamp, bounds.log_start_offset, record_size_max=record_size_max)
     return None
 
 
 def fetchable_offset_for_timestamp(
-    segments: Segments[Segment], bounds: ReadBounds, epochs: LeaderEpochs, timestamp: int, isolation: FetchIsolation
+    segments: Segments[Segment],
+    bounds: ReadBounds,
+    epochs: LeaderEpochs,
+    timestamp: int,
+    isolation: FetchIsolation,
+    *,
+    record_size_max: int = 0,
 ) -> TimestampAndOffset | None:
     """Return `offset_for_timestamp` as a consumer gets it (`ListOffsets`): the log ends where `isolation` does."""
     end_offset = isolation.end_offset(bounds)
     if timestamp == LATEST:
         return TimestampAndOffset(NO_TIMESTAMP, end_offset, epochs.latest_epoch)
-    found = offset_for_timestamp(segments, bounds, epochs, timestamp)
+    found = offset_for_timestamp(segments, bounds, epochs, timestamp, record_size_max=record_size_max)
     if found is None or timestamp in (EARLIEST, EARLIEST_LOCAL) or found.offset < end_offset:
         return found
     return None
 
 
 def first_record_in(
-    batches: Iterable[tuple[ByteArray, BatchTable]], timestamp: int, start_offset: int, *, skips_damage: bool = False
+    batches: Iterable[tuple[ByteArray, BatchTable]],
+    timestamp: int,
+    start_offset: int,
+    *,
+    record_size_max: int = 0,
+    skips_damage: bool = False,
 ) -> TimestampAndOffset | None:
     """Return the first record from `start_offset` on with this timestamp or a later one.
 
     Args:
         batches: (data, table that was scanned from it), in offset order.
+        record_size_max: as `offset_for_timestamp`.
         skips_damage: go on behind a batch that cannot be read, instead of raising.
     """
     for data, table in batches:
         for row in np.flatnonzero(table.max_timestamp >= timestamp).tolist():
             try:
-                for found, offset in _records(data, table, row, timestamp, start_offset):
+                for found, offset in _records(data, table, row, timestamp, start_offset, record_size_max):
                     return TimestampAndOffset(found, offset, _epoch(table, row))
             except LogstoreError:
                 if not skips_damage:
@@ -131,7 +146,7 @@ def _batches_from(segment: Segment, offset: int) -> Iterator[tuple[ByteArray, Ba
 
 
 def _records(
-    data: ByteArray, table: BatchTable, row: int, timestamp: int, start_offset: int
+    data: ByteArray, table: BatchTable, row: int, timestamp: int, start_offset: int, record_size_max: int
 ) -> Iterator[tuple[int, int]]:
     """Yield (timestamp, offset) of the batch's records that are at or after both."""
     if table.magic[row] < MAGIC_V2:
@@ -139,13 +154,13 @@ def _records(
             if record.timestamp >= timestamp and record.offset >= start_offset:
                 yield record.timestamp, record.offset
         return
-    for chunk in BatchRecords(data, table, row).chunks():
+    for chunk in BatchRecords(data, table, row, record_size_max=record_size_max).chunks():
         is_wanted = (chunk.timestamp >= timestamp) & (chunk.offset >= start_offset)
         for index in np.flatnonzero(is_wanted).tolist():
             yield int(chunk.timestamp[index]), int(chunk.offset[index])
 
 
-def _first_of_max_timestamp(segments: Segments[Segment]) -> TimestampAndOffset | None:
+def _first_of_max_timestamp(segments: Segments[Segment], record_size_max: int) -> TimestampAndOffset | None:
     """Return the first record, by offset, with the largest timestamp of all, in the first batch whose header has it."""
     segment = max(segments, key=lambda segment: segment.max_timestamp_and_offset()[0], default=None)
     if segment is None:
@@ -153,15 +168,17 @@ def _first_of_max_timestamp(segments: Segments[Segment]) -> TimestampAndOffset |
     timestamp, offset = segment.max_timestamp_and_offset()
     for data, table in _batches_from(segment, offset):
         for row in np.flatnonzero(table.max_timestamp == timestamp).tolist():
-            return _with_timestamp(data, table, row, timestamp)
+            return _with_timestamp(data, table, row, timestamp, record_size_max)
     return None
 
 
-def _with_timestamp(data: ByteArray, table: BatchTable, row: int, timestamp: int) -> TimestampAndOffset | None:
+def _with_timestamp(
+    data: ByteArray, table: BatchTable, row: int, timestamp: int, record_size_max: int
+) -> TimestampAndOffset | None:
     """Return the first record of a batch with exactly this timestamp; magic 0 has none (`offsetOfMaxTimestamp`)."""
     if table.magic[row] == 0:
         return None
-    for found, offset in _records(data, table, row, timestamp, -(2**63)):
+    for found, offset in _records(data, table, row, timestamp, -(2**63), record_size_max):
         if found == timestamp:
             return TimestampAndOffset(timestamp, offset, _epoch(table, row))
     return None

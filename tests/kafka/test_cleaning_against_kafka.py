@@ -22,12 +22,22 @@ from logstore.layout.batch import CODEC_MASK, HEADER_SIZE
 from logstore.log.cleaner.choice import Cleanable
 from logstore.model import Codec
 from tests.crash.lossy_disk import LossyDisk
-from tests.kafka.cleaning_cases import NOW, CleaningCase, cleaning_cases, example_case, lay_out, legacy_cases, opened
+from tests.kafka.cleaning_cases import (
+    NOW,
+    CleaningCase,
+    Step,
+    cleaning_cases,
+    example_case,
+    lay_out,
+    legacy_cases,
+    opened,
+)
 from tests.kafka.judge import Asked
 from tests.recovery.cases import Case
 from tests.recovery.comparison import answer, disagreement
 from tests.support.dice import Dice
-from tests.support.judges import told
+from tests.support.encoder import GZIP, NONE, Batch, Rec
+from tests.support.judges import judged, told
 from tests.support.sampling import case_count, seed_of
 from tests.support.snapshots import comparable
 
@@ -35,6 +45,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.by_release]
 
 CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=20, whole=80)
 SEED = seed_of("ORACLE")
+RECORD_LIMIT = "max.decompressed.message.bytes"
 Files = dict[str, tuple[int | None, bytes]]
 
 
@@ -177,6 +188,28 @@ def test_old_magics_are_cleaned_to_the_same_records(kafka: Asked, tmp_path: Path
         case.config |= {"internal.segment.bytes": "1000000", "segment.index.bytes": "65536"}
     answers = compare(kafka, tmp_path, cases, is_plain=False)
     assert any("end" in answer for answer in answers)
+
+
+@pytest.mark.parametrize("codec", [NONE, GZIP])
+@pytest.mark.parametrize("limit", [100, 407, 408])
+@pytest.mark.parametrize("checkpoint", [None, 2], ids=["mapped", "rewritten"])
+def test_logs_with_larger_records_than_are_allowed_are_not_cleaned(
+    kafka: Asked, tmp_path: Path, limit: int, codec: int, checkpoint: int | None
+) -> None:
+    """Neither if they are in the dirty part, which goes into the map, nor if they are in the clean one before it."""
+    small, times = Rec(b"k", b"v"), {"base_timestamp": NOW, "max_timestamp": NOW}
+    large = Batch(0, [small, Rec(b"l", bytes(400), offset_delta=1)], 1, codec, **times)
+    segments = [[large], [Batch(2, [small], **times)], [Batch(3, [small], **times)]]
+    config = {"cleanup.policy": "compact", "file.delete.delay.ms": "0"}
+    if judged().bounds_records:
+        config[RECORD_LIMIT] = str(limit)
+    twins = Twins(CleaningCase(0, segments, config, [Step(NOW, 4096)]), tmp_path)
+    twins.checkpoint = checkpoint
+    expected = json.loads(kafka.answer(json.dumps(twins.question(0)) + "\n"))
+    assert ("error" in expected) == (judged().bounds_records and codec == GZIP and limit < 408)
+    assert twins.answer(0) == expected
+    left = {name: content for name, content in meanings(twins.theirs).items() if not name.endswith(".cleaned")}
+    assert meanings(twins.ours) == left
 
 
 def test_old_segments_go_as_they_go_in_kafka(kafka: Asked, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 import logstore
 from logstore.client.consumer.assignors import ASSIGNORS
 from logstore.client.store import Store
-from logstore.config.kafka_version import NEWEST
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.transaction import from_record
@@ -83,25 +82,26 @@ def _record(topic: str, one: ReplayedRecord) -> list[Any]:
     key = decode_key(one.key)
     value = decode_value(key, one.value)
     is_transactional = one.producer_id >= 0
-    # clients of 4.4 name topics by their ids in transactions too, and ours do not
-    has_topic_id = getattr(value, "topic_id", None) is not None and not (is_transactional and judged() is NEWEST)
+    has_topic_id = getattr(value, "topic_id", None) is not None
     fields = (getattr(value, name) for name in ("offset", "leader_epoch", "metadata", "expire_timestamp_ms"))
     return [str(key), one.value[:2].hex(), is_transactional, *fields, has_topic_id]
 
 
+@pytest.mark.by_release
 def test_a_broker_goes_on_with_what_the_coordinators_wrote(oracle: Oracle, tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    with logstore.open(ours, config=SETTINGS) as store:
+    kafka = judged().name
+    with logstore.open(ours, config=SETTINGS, kafka_version=kafka) as store:
         work(store)
         our_records = described(store)
         store.groups.join("members", Joining(member_id="m1", topics=("ledger",), assignors=ASSIGNORS))
         assert store.groups.sync("members", "m1") is not None
-    with logstore.open(theirs, config=SETTINGS):
+    with logstore.open(theirs, config=SETTINGS, kafka_version=kafka):
         pass
     broker = Broker(oracle, theirs, {}, [], is_formatted=True)
     with broker.running(signal.SIGTERM) as address:
         [expected] = ask(oracle, address, tmp_path, "work", "state")
-    with logstore.open(theirs, config=SETTINGS) as store:
+    with logstore.open(theirs, config=SETTINGS, kafka_version=kafka) as store:
         assert our_records == described(store)
     broker = Broker(oracle, ours, {}, [], is_formatted=True)
     with broker.running(signal.SIGTERM) as address:

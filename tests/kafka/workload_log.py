@@ -21,6 +21,7 @@ from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recovered import RecoveredLog, describe_segment
 from logstore.log.partition_log import PartitionLog
+from logstore.model import FetchIsolation
 from tests.kafka.workloads import Step
 from tests.recovery.comparison import UnsyncedSeam
 from tests.support.judges import judged_config, told
@@ -114,6 +115,11 @@ class WorkloadLog:
                 log.truncate_fully_and_start_at(self._offset(step))
             case "start":
                 return {"result": log.increment_log_start_offset(self._offset(step))}
+            case "configure":
+                log.update_config(judged_config(step["config"]))
+            case "find":
+                found = log.offset_for_timestamp(step["timestamp"], FetchIsolation.READ_UNCOMMITTED)
+                return {} if found is None else dict(zip(("timestamp", "offset", "epoch"), found, strict=True))
             case _:
                 raise ValueError(step)
         return {}

@@ -11,6 +11,8 @@ closed after them or let go as by a process that is killed. A step has an "op":
     follow    batches (hex), whose offsets count from the log's end, epoch
     verify    producerId, sequence, producerEpoch, supportsEpochBump: a verification begins, and nothing follows
     start, restart        to an offset: from (end, highWatermark, start, zero) and plus
+    configure config: another configuration
+    find      timestamp: the first record from then on, or a special offset
     roll, flush, retain, expire                    of the segment, log, old segments, producers
     time      plus: ms that pass
     reopen    clean: closed and opened again, or let go as by a process that is killed

@@ -14,7 +14,7 @@ from ..state import LogState
 from .aborting import reading, require_going_on
 from .choice import segments_between
 from .offset_map import OffsetMap
-from .scanning import record_count_max, tables
+from .scanning import record_count_max, require_record_sizes, tables
 from .transactions import CleanedTransactions, aborted_transactions
 
 
@@ -62,7 +62,7 @@ def _read_into_map(
         _, position = segment.offset_index.lookup(start_offset)
         for data, table in tables(segment, position=max(position, 0)):
             require_going_on(state)
-            if not put_table(offset_map, transactions, data, table, start_offset):
+            if not put_table(offset_map, transactions, data, table, start_offset, state.rules.record_size_max):
                 return offset_map, checked
         # the segment is done, even if its last batches were cleaned away before
         offset_map.latest_offset = segment_end_offset - 1
@@ -77,12 +77,18 @@ def put_table(
     data: ByteArray,
     table: BatchTable,
     start_offset: int,
+    record_size_max: int = 0,
 ) -> bool:
-    """Put the records of a table; return False if the map became full before its end."""
+    """Put the records of a table; return False if the map became full before its end.
+
+    Raises:
+        LogstoreError: a batch that cannot be read, or has a larger record than is allowed.
+    """
     offset_map.begin_table(table)
     is_wanted = ~transactions.discardable(data, table) & ~table.is_control
     for window in whole_batch_windows(data, table, np.flatnonzero(is_wanted)):
         done_count = offset_map.put(window)
+        require_record_sizes(data, table, window.batch_rows[window.batch_starts <= done_count], record_size_max)
         if done_count < window.count:
             offset_map.latest_offset = _latest_offset(offset_map, table, window, done_count, start_offset)
             return False

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...columns.batch_table import BatchTable, ByteArray, compute_is_valid
+from ...columns.batch_table import BatchTable, ByteArray, Int64Array, compute_is_valid
 from ...columns.legacy import valid_row_count
+from ...columns.record_table import BatchRecords
+from ...config.topic import ARRAY_SIZE_MAX
 from ...disk.mapped import MappedFile
 from ...errors import CorruptRecordError
 from ...kernels.scan import batches as fields
-from ...layout.batch import MAGIC_V2
+from ...layout.batch import CODEC_MASK, MAGIC_V2
 from ...layout.file_names import LOG_SUFFIX
 from ...view.batch_search import batch_tables
 from ..segment.log_segment import LogSegment
@@ -52,6 +54,16 @@ def tables(
             found="the end of the segment",
             advice="recover the log as not cleanly closed; it is not cleaned before",
         )
+
+
+def require_record_sizes(data: ByteArray, table: BatchTable, rows: Int64Array, record_size_max: int) -> None:
+    """Raise InvalidRecordError if a compressed batch of these rows has a larger record than is allowed; 0 is any."""
+    if not 0 < record_size_max < ARRAY_SIZE_MAX:
+        return
+    is_compressed = (table.attributes[rows] & CODEC_MASK != 0) & (table.magic[rows] >= MAGIC_V2)
+    for row in rows[is_compressed].tolist():
+        for _ in BatchRecords(data, table, row, record_size_max=record_size_max).chunks():
+            pass
 
 
 def record_count_max(segment: LogSegment) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ...errors import LogCleaningAbortedError, OffsetOverflowError
 from ...layout.file_names import LOG_SUFFIX
 from ..load.split import split_overflowed_segment
@@ -13,7 +15,7 @@ from ..state import LogState
 from .aborting import reading, require_going_on, require_unchanged
 from .cleaned_files import CleanedFiles
 from .decisions import Round, retention
-from .scanning import tables
+from .scanning import require_record_sizes, tables
 from .table_cleaning import TableCleaning
 from .transactions import CleanedTransactions, aborted_transactions
 
@@ -79,6 +81,8 @@ class SegmentCleaning:
             require_going_on(self._state)
             is_discardable = transactions.discardable(data, table)
             retained = retention(self._round, table, is_discardable, keeps_legacy_tombstones=keeps_legacy_tombstones)
+            is_read = ~retained.is_discarded
+            require_record_sizes(data, table, np.flatnonzero(is_read), self._state.rules.record_size_max)
             cleaned.add(TableCleaning(self._round, data, table, retained).pieces())
             cleaned.add_aborted(transactions.take_needed())
 

@@ -36,7 +36,7 @@ from ...errors import (
 )
 from ...folds.verification import VerificationGuard
 from ...model import TopicPartition
-from ...topics.consumer_offsets import TOPIC, CommittedOffset
+from ...topics.consumer_offsets import TOPIC, CommittedOffset, OffsetKey
 from ..host import Host
 from ..internal_topic import CoordinatorTopic, for_each_then_raise, log_or_none
 from ..metadata.topics import unknown_topic
@@ -102,20 +102,10 @@ class GroupCoordinator:
             now_ms = self._host.now_ms()
             partition.table.check_commit(member, is_transactional=False, ticks_ms=self._host.ticks_ms())
             logs = {topic_partition: log_or_none(self._host, *topic_partition) for topic_partition in offsets}
-            # with topic ids, as the Java client of 4.3.1 sends them
-            topic_ids = {topic_partition: log.topic_id for topic_partition, log in logs.items() if log is not None}
-            records = commit_records(
-                member.group_id,
-                {
-                    topic_partition: commit
-                    for topic_partition, commit in offsets.items()
-                    if topic_partition in topic_ids
-                },
-                topic_ids=topic_ids,
-                now_ms=now_ms,
-                metadata_size_max=self._host.config["offset.metadata.max.bytes"],
-            )
-            if records:
+            known = {partition: log.topic_id for partition, log in logs.items() if log is not None}
+            commits = {topic_partition: offsets[topic_partition] for topic_partition in known}
+            # with topic ids, as the Java client sends them
+            if records := self._records(member.group_id, commits, known, now_ms):
                 partition.write(records)
         _require_known(logs)
 
@@ -125,6 +115,8 @@ class GroupCoordinator:
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         identity: ProducerIdentity,
         guard: VerificationGuard | None,
+        *,
+        has_topic_ids: bool,
     ) -> None:
         """Log offsets that wait for the marker of their transaction; see `TransactionCoordinator.commit_offsets`.
 
@@ -132,13 +124,15 @@ class GroupCoordinator:
             UnknownTopicOrPartitionError: some partitions do not exist; nothing is logged.
             LogstoreError: as `commit`, and `OffsetsPartition.write_undecided`.
         """
-        partition = self._partition_of(member.group_id)
-        now_ms = self._host.now_ms()
+        partition, now_ms = self._partition_of(member.group_id), self._host.now_ms()
         with alone(GROUPS), partition.lock:
             partition.table.check_commit(member, is_transactional=True, ticks_ms=self._host.ticks_ms())
-            _require_known({topic_partition: log_or_none(self._host, *topic_partition) for topic_partition in offsets})
-            size_max = self._host.config["offset.metadata.max.bytes"]
-            records = commit_records(member.group_id, offsets, now_ms=now_ms, metadata_size_max=size_max)
+            logs = {topic_partition: log_or_none(self._host, *topic_partition) for topic_partition in offsets}
+            _require_known(logs)
+            topic_ids = {
+                partition: log.topic_id for partition, log in logs.items() if log is not None and has_topic_ids
+            }
+            records = self._records(member.group_id, offsets, topic_ids, now_ms)
             partition.write_undecided(records, identity, guard=guard, now_ms=now_ms)
 
     def write_marker(self, number: int, marker: MarkerEntry) -> None:
@@ -336,6 +330,16 @@ class GroupCoordinator:
                 if group_id in partition.table.groups or any(partition.table.offsets.partitions(group_id)):
                     return partition
         raise GroupIdNotFoundError(f"Group {group_id} not found.")
+
+    def _records(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        topic_ids: Mapping[TopicPartition, str | None],
+        now_ms: int,
+    ) -> list[tuple[OffsetKey, CommittedOffset]]:
+        size_max = self._host.config["offset.metadata.max.bytes"]
+        return commit_records(group_id, offsets, topic_ids=topic_ids, now_ms=now_ms, metadata_size_max=size_max)
 
     def _of_this_topic(
         self, topic_partition: TopicPartition, committed: CommittedOffset | None

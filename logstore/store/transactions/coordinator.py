@@ -25,6 +25,7 @@ from contextlib import suppress
 
 from ...calls import TRANSACTIONS, alone
 from ...config.kafka_version import TRANSACTION_VERSION
+from ...config.topic import KAFKA_VERSION
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...coordinator.transactions.ending import EndTransaction
@@ -214,7 +215,9 @@ class TransactionCoordinator:
         guard = self.begin_append(
             transactional_id, identity, partition, sequence=NO_SEQUENCE, transaction_version=transaction_version
         )
-        self._groups.commit_transactional(member, offsets, identity, guard)
+        kafka = self._host.log(*partition).config[KAFKA_VERSION]
+        has_topic_ids = kafka.commits_topic_ids and supports_epoch_bump(self._version(transaction_version))
+        self._groups.commit_transactional(member, offsets, identity, guard, has_topic_ids=has_topic_ids)
 
     def end_transaction(
         self,

@@ -133,13 +133,10 @@ public final class Workloads {
     }
 
     private void open(boolean clean, long logStart, long recoveryPoint) throws Exception {
-        Properties config = new Properties();
-        workload.get("config").fields().forEachRemaining(entry -> config.put(entry.getKey(), entry.getValue().asText()));
-        String expiration = (String) config.remove("producer.id.expiration.ms");
-        int expirationMs = expiration == null ? 86_400_000 : Integer.parseInt(expiration);
+        int expirationMs = workload.get("config").path("producer.id.expiration.ms").asInt(86_400_000);
         JsonNode topicId = workload.get("topicId");
         log = UnifiedLog.create(
-            directory, new LogConfig(config), logStart, recoveryPoint, steps, new BrokerTopicStats(false), clock(),
+            directory, config(workload.get("config")), logStart, recoveryPoint, steps, new BrokerTopicStats(false), clock(),
             MAX_TRANSACTION_TIMEOUT_MS,
             new ProducerStateManagerConfig(expirationMs, workload.get("requiresVerification").asBoolean()), 600_000,
             new LogDirFailureChannel(1), clean,
@@ -147,6 +144,18 @@ public final class Workloads {
         isOpen = true;
         steps.runSoon();
         log.updateHighWatermark(log.logEndOffset());
+    }
+
+    private static LogConfig config(JsonNode values) {
+        Properties config = new Properties();
+        values.fields().forEachRemaining(entry -> config.put(entry.getKey(), entry.getValue().asText()));
+        config.remove("producer.id.expiration.ms");
+        return new LogConfig(config);
+    }
+
+    private void found(long timestamp, ObjectNode answer) throws Exception {
+        log.fetchOffsetByTimestamp(timestamp, Optional.empty()).timestampAndOffsetOpt().ifPresent(found -> answer
+            .put("offset", found.offset).put("timestamp", found.timestamp).put("epoch", found.leaderEpoch.orElse(null)));
     }
 
     private Time clock() {
@@ -172,6 +181,8 @@ public final class Workloads {
             case "expire" -> log.removeExpiredProducers(now);
             case "time" -> now += step.get("plus").asLong();
             case "reopen" -> reopen(step.get("clean").asBoolean());
+            case "configure" -> log.updateConfig(config(step.get("config")));
+            case "find" -> found(step.get("timestamp").asLong(), answer);
             default -> throw new IllegalStateException(step.toString());
         }
     }

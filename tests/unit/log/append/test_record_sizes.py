@@ -96,3 +96,28 @@ def test_the_default_of_a_broker_holds_for_its_topics(tmp_path: Path) -> None:
         producer.send("own", value=bytes(1000)).result()
         with pytest.raises(InvalidRecordError, match="maximum record size of 500"):
             producer.send("t", value=bytes(1000)).result()
+
+
+def test_what_is_larger_than_a_lowered_limit_is_read_but_not_searched_or_cleaned(tmp_path: Path) -> None:
+    config = {"cleanup.policy": "compact", "segment.bytes": 1 << 20}
+    with logstore.open(tmp_path, kafka_version="4.4") as store:
+        store.create_topic("t", config=config)
+        log = store.log("t", 0)
+        log.append_records([b"a", bytes(1000)], [b"k", b"k"], timestamps=[START_MS, START_MS + 1], codec=Codec.GZIP)
+        log.roll()
+        log.append_records([b"a"], [b"k"])
+        store.alter_config("t", {LIMIT: "500"})
+        found = log.offset_for_timestamp(START_MS)
+        assert found is not None
+        assert found.offset == 0  # the first record is small
+        with pytest.raises(InvalidRecordError, match=r"maximum record size of 500\..*raise max.decompressed"):
+            log.offset_for_timestamp(START_MS + 1)
+        with pytest.raises(InvalidRecordError, match="maximum record size of 500"):
+            log.clean(log.cleanable(None, START_MS), START_MS)
+        assert len(list(store.read("t"))) == 3
+        store.alter_config("t", {LIMIT: None})
+        found = log.offset_for_timestamp(START_MS + 1)
+        assert found is not None
+        assert found.offset == 1
+        log.clean(log.cleanable(None, START_MS), START_MS)
+        assert len(list(store.read("t"))) == 2
