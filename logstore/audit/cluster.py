@@ -42,17 +42,17 @@ class Known(Enum):
 
 
 class Cluster:
-    """The cluster as the data directory at `root` describes it; read when first needed."""
+    """The cluster as the data directory at `root`, a path as it was given, describes it; read when first needed."""
 
     def __init__(self, root: str) -> None:
-        self._root = root
+        self.root = root
         self._begun_ms = now_ms()
         self._bad: list[Breach] = []
 
     @cached_property
     def _partition(self) -> Partition | None:
         try:
-            return open_partition(child(self._root, f"{METADATA_TOPIC}-0"))
+            return open_partition(child(self.root, f"{METADATA_TOPIC}-0"))
         except LogstoreError:
             return None  # `directory-entry` tells of one that cannot be listed
 
@@ -124,7 +124,7 @@ class Cluster:
     def identity(self) -> MetaProperties | LogstoreError:
         """`meta.properties`, or the error of reading it."""
         try:
-            return read_meta_properties(child(self._root, meta_properties.FILE_NAME))
+            return read_meta_properties(child(self.root, meta_properties.FILE_NAME))
         except LogstoreError as error:
             return error
 
@@ -164,7 +164,7 @@ class Cluster:
         and looks for late transactions every ten seconds. So the last minute before the newest file is not judged,
         unless the directory was closed in order.
         """
-        if paths.exists(child(self._root, clean_shutdown.FILE_NAME)):
+        if paths.exists(child(self.root, clean_shutdown.FILE_NAME)):
             return NEVER
         return self._newest_ms - MINUTE_MS
 
@@ -175,7 +175,7 @@ class Cluster:
 
     @cached_property
     def _signature(self) -> Signature:
-        return signature(self._root)
+        return signature(self.root)
 
     @property
     def has_one_time(self) -> bool:

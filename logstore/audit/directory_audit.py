@@ -223,7 +223,7 @@ def _transactions(
         judge(history, one, lives, moment) for history in histories.values() for one in history.open_transactions
     )
     is_closed = any(one.partition.surroundings.was_closed for one in partitions)
-    return Transactions(histories, lives, log, found, is_closed, moment.judged_ms)
+    return Transactions(histories, lives, log, found, is_closed, moment.judged_ms, cluster.root)
 
 
 def _retained(partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> Iterator[Retained]:
@@ -254,4 +254,5 @@ def _whole_from(evidence: Evidence) -> int:
 def _groups(partitions: Sequence[PartitionFacts], cluster: Cluster) -> Groups:
     commits = {target: found for one in partitions for target, found in one.commits.items()}
     unknown = frozenset(target for target in commits if cluster.has_partition(*target[1:]) is Known.NO)
-    return Groups(commits, unknown, {one.partition.key: one.ranges for one in partitions if one.error is None})
+    ranges = {one.partition.key: one.ranges for one in partitions if one.error is None}
+    return Groups(commits, unknown, ranges, cluster.root)

@@ -25,13 +25,13 @@ from logstore.audit import stable_reading
 from logstore.audit.directory_audit import audit_directory
 from logstore.audit.finding import Finding
 from tests.golden.archive import unpack
-from tests.planted import batches, coordinators, directories, internal, markers, records, side_files
+from tests.planted import batches, coordinators, directories, evidence, internal, markers, records, side_files
 from tests.planted.advice import ADVICE, COSTS_MORE, good_batches
 from tests.planted.planter import ELSEWHERE, KINDS, Kind, Planted, Planter, UnsuitableError
 from tests.support.dice import Dice
 
 BASES = ("transactions", "transactions-v1", "transactions-v0", "records", "groups", "cluster", "compacted", "newest")
-MODULES = (batches, coordinators, directories, internal, markers, records, side_files)
+MODULES = (batches, coordinators, directories, evidence, internal, markers, records, side_files)
 GOOD, UNSUITABLE = "good", "unsuitable"
 
 
