@@ -35,7 +35,7 @@ CHANGES = (
 )
 IMPORTED = (
     *("logstore.native.library", "logstore.codec.gzip", "logstore.codec.zstd", "logstore.audit.directory_audit"),
-    *("logstore.log.salvage.salvage", "logstore.log.salvage.sample", "logstore.store.opening.adoption"),
+    *("logstore_tools.salvage.salvage", "logstore_tools.salvage.sample", "logstore.store.opening.adoption"),
     *("logstore.store.opening.inspection", "logstore.store.opening.start", "logstore.client.store"),
     *("logstore_tools.report.page", "numpy.ma"),
 )
