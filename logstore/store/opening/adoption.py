@@ -163,12 +163,7 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
 
 
 def live_partitions(path: str) -> Directories:
-    """Return the directories of partitions, except the metadata log and those set aside.
-
-    Raises:
-        DataDirectoryError: one has a name that Kafka would not write, such as `orders-00`.
-        LogstoreError: as `partition_directories`.
-    """
+    """Return the directories of partitions, except the metadata log and those set aside."""
     found = {}
     for name, directory in partition_directories(path):
         if name.kind is DirectoryKind.LIVE and name.topic != METADATA_TOPIC:
