@@ -18,6 +18,8 @@ setup: .venv/.done ## make .venv with .venv/bin/logstore in it
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@# type checkers follow paths, and no import hooks of an editable installation
+	@echo "$(CURDIR)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/logstore-checkout.pth"
 	$(BIN)/python -m compileall -q logstore tools spark_dumps
 	$(BIN)/logstore doctor --compile
 	@touch $@
