@@ -22,13 +22,14 @@ from ..layout.record import EncodedHeaders, Headers, bytes_column, encode_header
 from ..model import Codec
 from .append.columns import COLUMNS_BATCH_SIZE, answer_to_all, column_requests
 from .append.fast import FastPath
-from .append.records import OF_CLIENTS, new_records_request
+from .append.records import new_records_request
 from .append.request import AppendInfo, AppendRequest, BatchRequest, MarkerRequest
 from .append.slow import append_slowly
 from .state import LogState
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_NO_VERSION = UNKNOWN_TRANSACTION_VERSION
 
 
 class LogAppends:
@@ -204,7 +205,7 @@ class LogAppends:
             raise UsageError("Keys and values are lists of bytes", found=repr(error)) from error
         producer = producer_id, producer_epoch, base_sequence, bool(is_transactional)
         request = new_records_request(
-            (values, keys, timestamps, headers, *producer, leader_epoch, guard, codec, level, origin, OF_CLIENTS[1])
+            (values, keys, timestamps, headers, *producer, leader_epoch, guard, codec, level, origin, _NO_VERSION)
         )
         return self.append(request)
 

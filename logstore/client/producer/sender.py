@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 
+from ...columns.batch_fields import ProducerFieldArguments
 from ...columns.record_columns import RecordColumns
 from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity
 from ...coordinator.transactions.transaction import EPOCH_MAX
@@ -24,7 +25,6 @@ from ...errors import (
 from ...folds.verification import VerificationGuard
 from ...layout.batch import NO_SEQUENCE
 from ...layout.record import EncodedHeaders
-from ...log.append.records import OF_CLIENTS, new_records_request
 from ...log.append.request import AppendInfo
 from ...model import Codec
 from ...store.data_directory import DataDirectory
@@ -122,10 +122,7 @@ class Sender:
                 level=self._level,
                 leader_epoch=queue.leader_epoch,
                 guard=self._join(queue, sequence),
-                producer_id=identity.producer_id,
-                producer_epoch=identity.producer_epoch,
-                base_sequence=sequence,
-                is_transactional=self._transactions is not None,
+                **self._producer_fields(identity, sequence),
             )
             self._written(queue, identity, sequence + len(columns))
         except BaseException as error:
@@ -148,12 +145,17 @@ class Sender:
             sequence = batch.sequence((start, identity, queue.log), queue.next_sequence(identity))
         guard = self._join(queue, sequence)
         keys, values, timestamps, headers = batch.columns(start, count)
-        has_keys = any(keys) or keys.count(None) < count  # `any` first: counting None is slow with keys
-        encoded = None if headers.count(b"") == count else EncodedHeaders(headers)
-        columns = tuple(values), tuple(keys) if has_keys else None, timestamps, encoded
-        producer = *identity, sequence, self._transactions is not None
-        sent = queue.leader_epoch, guard, self._codec, self._level
-        info = queue.log.append(new_records_request((*columns, *producer, *sent, *OF_CLIENTS)))
+        info = queue.log.append_records(
+            values,
+            keys if any(keys) or keys.count(None) < count else None,  # `any` first: counting None is slow with keys
+            timestamps,
+            None if headers.count(b"") == count else EncodedHeaders(headers),
+            codec=self._codec,
+            level=self._level,
+            leader_epoch=queue.leader_epoch,
+            guard=guard,
+            **self._producer_fields(identity, sequence),
+        )
         self._written(queue, identity, sequence + count)  # the batch's own sequence: an interrupt may repeat this
         batch.set_outcome(count, info)
 
@@ -203,6 +205,14 @@ class Sender:
         if self._is_idempotent and self._identity is NO_IDENTITY:
             self._identity = ProducerIdentity(self._store.next_producer_id(), 0)
         return self._identity
+
+    def _producer_fields(self, identity: ProducerIdentity, sequence: int) -> ProducerFieldArguments:
+        return {
+            "producer_id": identity.producer_id,
+            "producer_epoch": identity.producer_epoch,
+            "base_sequence": sequence,
+            "is_transactional": self._transactions is not None,
+        }
 
     def _bump(self) -> None:
         """Start all sequences anew, with the next epoch (`bumpIdempotentProducerEpoch`)."""

@@ -123,5 +123,4 @@ class RecordsRequest(NamedTuple):
         return request.numbered(state, now_ms)
 
 
-OF_CLIENTS = AppendOrigin.CLIENT, UNKNOWN_TRANSACTION_VERSION  # the last fields
 new_records_request = partial(tuple.__new__, RecordsRequest)  # takes a tuple of the fields: half the time
