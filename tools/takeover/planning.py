@@ -14,6 +14,7 @@ from logstore.disk.directory import partition_directories
 from logstore.disk.names import child
 from logstore.disk.seam import SEAM
 from logstore.layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
+from logstore.layout.partition_metadata import METADATA_TOPIC_ID
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.opening import PlannedLog
 from logstore.log.load.recovered import RecoveryPlan
@@ -39,7 +40,7 @@ def plan_opening(found: Inspection, now_ms: int) -> dict[TopicPartition, Recover
     if os.path.isdir(metadata_path):
         metadata_log.quorum_of(metadata_path, read_metadata(metadata_path).kraft_version)
         settings = metadata_log.load_settings(now_ms, accepts_loss=True)
-        plans[metadata_log.KEY] = PlannedLog(metadata_path, settings, topic_id=metadata_log.TOPIC_ID).summary
+        plans[metadata_log.KEY] = PlannedLog(metadata_path, settings, topic_id=METADATA_TOPIC_ID).summary
     checkpoints = Checkpoints(found.path, SEAM)
     for wanted, path in _wanted(found):
         settings = LoadSettings(
