@@ -10,7 +10,7 @@ import pytest
 
 import logstore
 from logstore.store.metadata import log as metadata_log
-from logstore.store.opening.inspection import inspect
+from logstore_tools.takeover.inspection import inspect
 from tests.conformance.dumping import disagreement
 from tests.support.broker import Broker
 from tests.support.formatted import USER, formatted, level
