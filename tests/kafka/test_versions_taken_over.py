@@ -24,8 +24,8 @@ from logstore.config.kafka_version import (
     default_levels,
     level_name,
 )
-from logstore.store.opening.inspection import inspect
 from logstore_tools.commands import logstore as command_line
+from logstore_tools.takeover.inspection import inspect
 from tests.support.broker import Broker
 from tests.support.judges import skip_without_judge
 from tests.support.oracle import FIRST, Oracle, OracleUnavailableError
