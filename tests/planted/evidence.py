@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from logstore.topics.transaction_state import PREPARED, TransactionMetadata, TransactionState
 from tests.planted.batches import is_only_record_of_marker
@@ -26,6 +27,7 @@ from tests.planted.segment import Segment
 from tests.support.encoder import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL
 
 METADATA = "__cluster_metadata"
+OPEN_SIZE_MIN = 1 << 20  # of an index that was not closed, which is as long as it may become
 INTERNAL = (METADATA, "__consumer_offsets", "__transaction_state", "__share_group_state")
 HIGH_WATERMARKS, RECOVERY_POINTS = "replication-offset-checkpoint", "recovery-point-offset-checkpoint"
 
@@ -43,7 +45,7 @@ def header(topic: str, field: str, delta: int, *, is_control: bool = False) -> N
         return at_batch(segment, row)
 
     what = "a control batch" if is_control else "a batch"
-    register(f"{field} {delta:+} off in {what} of {topic}".replace("_", " ", 1), plant, ["log-header"], ["log-records"])
+    register(f"{field.replace('_', ' ')} {delta:+} off in {what} of {topic}", plant, ["log-header"], ["log-records"])
 
 
 for topic in INTERNAL:
@@ -137,9 +139,17 @@ def last_snapshot_removed(planter: Planter) -> Planted:
 register("snapshot of the end removed", last_snapshot_removed, ["snapshot-missing"])
 
 
+def quorum_state(planter: Planter) -> Path:
+    """Of a metadata log that was closed: a copy may hold one that is older or newer than the log."""
+    directory = planter.root / f"{METADATA}-0"
+    if any(index.stat().st_size > OPEN_SIZE_MIN for index in directory.glob("*.index")):
+        raise UnsuitableError
+    return directory / "quorum-state"
+
+
 def election(word: str, field: str, change: Callable[[int], int]) -> None:
     def plant(planter: Planter) -> Planted:
-        path = planter.root / f"{METADATA}-0" / "quorum-state"
+        path = quorum_state(planter)
         content = json.loads(path.read_text())
         path.write_text(json.dumps(content | {field: change(content[field])}))
         return Planted(path.parent.name)
@@ -153,16 +163,13 @@ election("of another leader", "leaderId", lambda old: old + 1)
 election("with a vote for nobody", "votedId", lambda old: 4242)
 
 
-def removed(word: str, pattern: str, rule: str) -> None:
-    def plant(planter: Planter) -> Planted:
-        path = planter.one_of(planter.root.glob(pattern))
-        path.unlink()
-        return Planted(path.parent.name)
-
-    register(word, plant, [rule])
+def election_forgotten(planter: Planter) -> Planted:
+    path = quorum_state(planter)
+    path.unlink()
+    return Planted(path.parent.name)
 
 
-removed("quorum-state removed", f"{METADATA}-0/quorum-state", "startup-file")
+register("quorum-state removed", election_forgotten, ["startup-file"])
 
 
 def id_of_metadata(planter: Planter) -> Planted:
