@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from logstore.config.kafka_version import NEWEST, KafkaVersion
+from logstore.config.kafka_version import METADATA_VERSION, NEWEST, KafkaVersion, unknown_levels
 from logstore.errors import LogstoreError, SchemaError
 from logstore.folds.transaction_marker import control_record_type, control_record_type_id, coordinator_epoch
 from logstore.layout.utf8 import java_utf8
@@ -30,6 +30,7 @@ from logstore.topics.transaction_state import TransactionState
 MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
 
 _CAPITAL_INSIDE = re.compile("(?<=.)(?=[A-Z])")
+_METADATA_LEVEL = re.compile(r'.*"name":"metadata\.version","featureLevel":(\d+)\}\}')
 _CONTROL_TITLES = {
     ControlRecordType.LEADER_CHANGE: "LeaderChange:",
     ControlRecordType.SNAPSHOT_HEADER: "SnapshotHeader",
@@ -187,6 +188,19 @@ def _cluster_metadata_text(value: bytes | None, kafka: KafkaVersion) -> JsonText
     record_type = _CAPITAL_INSIDE.sub("_", record.message.name).upper()
     data = json_form.text(record.message, record.version, record.fields)
     return JsonText(f'{{"type":"{record_type}","version":{record.version},"data":{data}}}')
+
+
+def noting_newer(parse: MessageParser, note: Callable[[str], None]) -> MessageParser:
+    """Return the parser of the metadata log that also notes, in words, a level that only a newer Kafka knows."""
+
+    def parse_and_note(offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
+        texts = parse(offset, key, value)
+        level = _METADATA_LEVEL.fullmatch(texts[1] or "")
+        for newer in unknown_levels({METADATA_VERSION: int(level[1])}) if level else ():
+            note(newer)
+        return texts
+
+    return parse_and_note
 
 
 def _reason(error: LogstoreError) -> str:

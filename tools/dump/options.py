@@ -183,9 +183,15 @@ class DumpOptions:
         given = [name for option, name in _PARSERS.items() if self.has(option)]
         if not given:
             return None
-        from .decoders import parsers
+        from .decoders import noting_newer, parsers
 
-        return parsers(self.kafka_version)[given[0]]
+        parse = parsers(self.kafka_version)[given[0]]
+        return noting_newer(parse, self.newer.add) if _PARSERS["cluster-metadata-decoder"] == given[0] else parse
+
+    @cached_property
+    def newer(self) -> set[str]:
+        """Levels of `metadata.version` in what was dumped that only a newer Kafka knows, in words."""
+        return set()
 
     @cached_property
     def value_decoder(self) -> Callable[[bytes], str]:
