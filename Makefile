@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 export PYTHONDONTWRITEBYTECODE :=
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel release docs reference lock clean prove-interrupts
+.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted kafka-diff prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel release docs reference lock clean prove-interrupts
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -18,6 +18,8 @@ setup: .venv/.done ## make .venv with .venv/bin/logstore in it
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@# type checkers follow paths, and no import hooks of an editable installation
+	@echo "$(CURDIR)" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/logstore-checkout.pth"
 	$(BIN)/python -m compileall -q logstore tools spark_dumps
 	$(BIN)/logstore doctor --compile
 	@touch $@
@@ -106,6 +108,9 @@ bench-dump: ## time the dump of 1 GiB against kafka-dump-log
 
 golden: setup ## make the golden directories and their answers again, with the real Kafka
 	$(BIN)/python -m tests.kafka.make_golden
+
+kafka-diff: setup ## print what another release of Kafka changed against the newest that is known: KV=4.5.0
+	$(BIN)/python -m tests.kafka.kafka_diff $(KV)
 
 wheel: setup ## build the wheel for this system, with the kernels of each level of processor, into dist
 	rm -rf build

@@ -30,6 +30,7 @@ def _batches(
     one: Slice, data: ByteArray, table: BatchTable, options: Options, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     is_wanted = (table.last_offset >= one.first_offset) & (table.base_offset < one.end_offset)
+    is_wanted &= table.position < one.end
     if options.producer_ids is not None:
         is_wanted &= np.isin(table.producer_id, list(options.producer_ids))
     rows = np.flatnonzero(is_wanted)

@@ -45,12 +45,16 @@ class PartitionBounds:
         known_end_offset: behind the last batch that read_committed has followed; damage may follow.
     """
 
-    def __init__(self, partition: ListedPartition, isolation_level: str, readers: Readers) -> None:
+    def __init__(
+        self, partition: ListedPartition, isolation_level: str, readers: Readers, *, is_open_ended: bool
+    ) -> None:
         self.partition = partition
         self.segments = plan_segments(partition)
         first = self.segments[0].files.base_offset if self.segments else 0
         self.start_offset = max(partition.log_start_offset, first)
-        tail = _scan_tail(self.segments[-1]) if self.segments else _ScannedEnd(first, True, False)
+        tail = _ScannedEnd(_OFFSET_MAX if is_open_ended else first, True, False)
+        if self.segments and not is_open_ended:
+            tail = _scan_tail(self.segments[-1])
         self.log_end_offset = self.known_end_offset = max(self.start_offset, tail.end_offset)
         self.end_offset = self.log_end_offset
         self.aborted = _NONE_ABORTED
@@ -59,6 +63,8 @@ class PartitionBounds:
 
     def aborted_between(self, start_offset: int, end_offset: int) -> Int64Array:
         """Return the aborted transactions that have offsets in [start_offset, end_offset)."""
+        if not len(self.aborted):
+            return self.aborted
         has_some = (self.aborted[:, 2] >= start_offset) & (self.aborted[:, 1] < end_offset)
         return self.aborted[has_some]
 
@@ -160,11 +166,15 @@ class PartitionRange:
     end_offset: int
 
 
-def find_bounds(partition: ListedPartition, isolation_level: str, readers: Readers | None = None) -> PartitionBounds:
+def find_bounds(
+    partition: ListedPartition, isolation_level: str, readers: Readers | None = None, *, is_open_ended: bool = False
+) -> PartitionBounds:
     """Return the bounds of a partition now; list it again if a file is gone since it was listed.
 
     Args:
         readers: by path, kept between calls, so that a partition that was followed before is read from there on.
+        is_open_ended: with read_uncommitted, take all that the files have as they are now, and open none of them: the
+            end offset is the largest there is.
 
     Raises:
         DataDirectoryError: the partition changes faster than it can be listed, or is gone.
@@ -173,10 +183,10 @@ def find_bounds(partition: ListedPartition, isolation_level: str, readers: Reade
     readers = {} if readers is None else readers
     for _ in range(LISTING_COUNT_MAX - 1):
         try:
-            return PartitionBounds(partition, isolation_level, readers)
+            return PartitionBounds(partition, isolation_level, readers, is_open_ended=is_open_ended)
         except DataDirectoryError:  # retention or the cleaner took a file away
             partition = relist(partition)
-    return PartitionBounds(partition, isolation_level, readers)
+    return PartitionBounds(partition, isolation_level, readers, is_open_ended=is_open_ended)
 
 
 def find_range(partition: ListedPartition, options: Options) -> PartitionRange:
@@ -186,7 +196,8 @@ def find_range(partition: ListedPartition, options: Options) -> PartitionRange:
         UsageError: a bound is outside the log (`failOnDataLoss`) or does not name the partition, the start is above the
             end, or no record is as young as the starting timestamp (`startingOffsetsByTimestampStrategy`).
     """
-    bounds = find_bounds(partition, options.isolation_level)
+    is_open_ended = options.isolation_level != READ_COMMITTED and options.reads_everything
+    bounds = find_bounds(partition, options.isolation_level, is_open_ended=is_open_ended)
     first, end = resolve(options.starting, bounds, options), resolve(options.ending, bounds, options, is_start=False)
     if first is None:
         first = end = bounds.end_offset  # the user said to read nothing of such a partition

@@ -33,23 +33,17 @@ class ListedPartition:
 
     Attributes:
         log_start_offset: by the checkpoint of the data directory, which DeleteRecords raises; 0 without an entry.
-        seen: its files as they were listed, for the tasks that read it.
+        properties: the lines of the `meta.properties` beside it; None without the file.
     """
 
     files: PartitionFiles
     log_start_offset: int
-    seen: SeenFiles
+    properties: frozenset[str] | None
 
-    @classmethod
-    def of(
-        cls,
-        files: PartitionFiles,
-        log_start_offsets: dict[tuple[str, int], int],
-        properties: frozenset[str] | None,
-    ) -> ListedPartition:
-        """Make it of a directory, the checkpoint beside it, and the lines of the `meta.properties` there."""
-        start = log_start_offsets.get((files.topic, files.partition), 0)
-        return cls(files, start, SeenFiles.of(files, properties))
+    @property
+    def seen(self) -> SeenFiles:
+        """Its files as they were listed, with the sizes of now, for the tasks that read it."""
+        return SeenFiles.of(self.files, self.properties)
 
     @property
     def topic(self) -> str:
@@ -185,7 +179,7 @@ def partitions_of_topic(options: Options, topic: str) -> FoundPartitions:
 
 def relist(partition: ListedPartition) -> ListedPartition:
     """List the files of a partition again."""
-    return list_again(partition.files.path, partition.seen.properties)
+    return list_again(partition.files.path, partition.properties)
 
 
 def list_again(
@@ -196,7 +190,8 @@ def list_again(
     `starts` are log start offsets, by default those of the checkpoint beside it.
     """
     starts = log_start_offsets_of(parent(path)) if starts is None else starts
-    return ListedPartition.of(list_partition_directory(path), starts, properties)
+    files = list_partition_directory(path)
+    return ListedPartition(files, starts.get(files.key, 0), properties)
 
 
 def matches(pattern: str) -> list[str]:
@@ -236,7 +231,8 @@ def _partitions_in(directory: str, choice: TopicChoice, *, is_given: bool, may_l
     chosen = [
         files for files in listed if files.kind is DirectoryKind.LIVE and choice.accepts(files.topic, files.partition)
     ]
-    return FoundPartitions([ListedPartition.of(files, starts, properties) for files in chosen], refused, roots)
+    found = [ListedPartition(files, starts.get(files.key, 0), properties) for files in chosen]
+    return FoundPartitions(found, refused, roots)
 
 
 def _missing(choice: TopicChoice, found: Iterable[tuple[str, int]]) -> list[str]:

@@ -30,7 +30,7 @@ from .directories import find_partitions
 from .options import Options, TopicChoice
 from .schemas import columns_of
 from .seen import SeenFiles
-from .tables import PartitionsTask, Table, batch_of, packed, row_of
+from .tables import PartitionsTask, Table, batch_of, grouped, row_of
 
 _TYPES = columns_of(FindingRow)
 COLUMNS = {name: _TYPES[name] for name in ("rule", "severity", "path")} | _TYPES  # what queries ask for first
@@ -64,8 +64,7 @@ def _plan(options: Options) -> list[InputPartition]:
     choice = EVERYTHING if options.choice == TopicChoice() else options.choice
     found = find_partitions(options.paths, choice, is_strict=False)
     query = uuid.uuid4().hex
-    groups = packed([one.seen for one in found.listed], lambda seen: seen.cost, options.partition_count_min)
-    tasks: list[InputPartition] = [FindingsTask(group, query) for group in groups]
+    tasks: list[InputPartition] = [FindingsTask(group, query) for group in grouped(found.listed, options)]
     roots = [one.path for one in found.roots] if options.choice == TopicChoice() else []
     for path in roots:
         seen = tuple(one.seen for one in found.listed if parent(one.files.path) == path)

@@ -106,6 +106,11 @@ class Options:
     now_ms: int | None
     storage: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def reads_everything(self) -> bool:
+        """Whether no bound leaves anything out."""
+        return (self.starting, self.ending) == (Bound(EARLIEST), Bound(LATEST))
+
     def open_stores(self) -> None:
         """Let this process read URLs as the options say."""
         objects.configure(dict(self.storage))

@@ -1,69 +1,151 @@
-"""Tasks for ranges of offsets: the driver cuts segments into slices of about equal size, and tasks read them."""
+"""Tasks for ranges of offsets: the driver shares the bytes of segments out, and tasks find the batches in them.
+
+The driver opens a segment only to note its first bytes, or to look an offset up. So a segment is cut at any byte, with
+an index or without: a batch belongs to the task that has its first byte. Opening a file counts as reading `FILE_COST`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+import pickle
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import NamedTuple
 
 import numpy as np
 from pyspark.sql.datasource import InputPartition
 
-from logstore.columns.batch_table import BatchTable, Int64Array
+from logstore.columns.batch_table import Int64Array
+from logstore.disk.files import first_bytes
 from logstore.disk.loaded import LoadedFile
-from logstore.view.walk import scan_loaded
+from logstore.disk.names import child, file_name, is_url
+from logstore.layout.file_names import base_offset_of
 
 from .bounds import PartitionRange
-from .seen import SeenFiles
+from .seen import FILE_COST, SeenFiles, etag_of, packed
 from .segments import PlannedSegment
 
-Head = tuple[int, int, int]
-
-OFFSET_MAX = 2**63 - 1
-NO_HEAD: Head = (-1, -1, -1)
 TASK_SIZE_MAX = 128 * 1024 * 1024  # bytes; as Spark cuts files: few enough to start fast, several for each core
 ASKED_SIZE_MAX = 512 * 1024 * 1024  # bytes, if the user gives the least number of tasks
+HEAD_SIZE = 21  # bytes: base offset, length, leader epoch, magic and checksum of a batch
+NO_HEAD = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """A run of batches of one segment.
+class Slice(NamedTuple):
+    """The batches that begin in [start, end) of one segment.
 
     Attributes:
-        path, base_offset: of the segment.
-        start, end: byte positions of batches; `end` may be the end of the file.
-        is_tail: a cut batch at `end` is being written, and no damage.
+        path, base_offset, segment_size: of the segment at planning.
+        is_last: of the log; a cut batch at its end is being written, and no damage.
         first_offset, end_offset: records outside are left out; end exclusive.
-        head: base offset, size and checksum of the first batch at planning, `NO_HEAD` without one; another head when
-            the slice is read means that the segment was replaced.
+        head: of the segment, see `head_of`; another one when the slice is read means that it was replaced.
         aborted: int64[n, 3]: producer id, first and last offset of aborted transactions, which are left out.
-        seen: the segment as the driver saw it.
     """
 
     topic: str
     partition: int
     path: str
     base_offset: int
+    segment_size: int
     start: int
     end: int
-    is_tail: bool
-    seen: SeenFiles
-    first_offset: int = 0
-    end_offset: int = OFFSET_MAX
-    head: Head = NO_HEAD
-    aborted: Int64Array = field(default_factory=lambda: np.empty((0, 3), np.int64))
+    is_last: bool
+    first_offset: int
+    end_offset: int
+    head: int
+    aborted: Int64Array
 
     @property
     def size(self) -> int:
-        """The size in bytes."""
+        """The bytes of it."""
         return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRun:
+    """Consecutive segments of a partition, the first and the last perhaps in part.
+
+    Attributes:
+        path: the directory of the partition.
+        names: of the logs.
+        sizes, heads: int64[n], at planning.
+        start, end: bytes in the first and in the last segment.
+        has_last: the last segment is the last of the log.
+        properties, etags: as of `SeenFiles`.
+        first_offset, end_offset, aborted: as of `Slice`.
+    """
+
+    topic: str
+    partition: int
+    path: str
+    names: tuple[str, ...]
+    sizes: Int64Array
+    heads: Int64Array
+    start: int
+    end: int
+    has_last: bool
+    properties: frozenset[str] | None
+    etags: dict[str, str]
+    first_offset: int
+    end_offset: int
+    aborted: Int64Array
+
+    def require(self) -> None:
+        """Check that this process sees the segments; raises as `SeenFiles.require`."""
+        logs = {child(self.path, name): size for name, size in zip(self.names, self.sizes.tolist(), strict=True)}
+        SeenFiles.of_sizes(self.path, logs, self.properties, self.etags).require()
+
+    def slices(self) -> Iterator[Slice]:
+        """Yield the slices of the segments, in order."""
+        first, last = self.names[0], self.names[-1]
+        for name, size, head in zip(self.names, self.sizes.tolist(), self.heads.tolist(), strict=True):
+            yield Slice(
+                topic=self.topic,
+                partition=self.partition,
+                path=child(self.path, name),
+                base_offset=base_offset_of(name),
+                segment_size=size,
+                start=self.start if name == first else 0,
+                end=self.end if name == last else size,
+                is_last=self.has_last and name == last,
+                first_offset=self.first_offset,
+                end_offset=self.end_offset,
+                head=head,
+                aborted=self.aborted,
+            )
 
 
 @dataclass
 class SliceTask(InputPartition):
-    """One Spark task."""
+    """One Spark task, which is pickled compressed: names of segments are alike."""
 
-    slices: tuple[Slice, ...]
+    runs: tuple[SegmentRun, ...]
+
+    @property
+    def slices(self) -> list[Slice]:
+        """The slices of all runs."""
+        return [one for run in self.runs for one in run.slices()]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unpacked, (zlib.compress(pickle.dumps(self.runs), 1),)
+
+
+def _unpacked(runs: bytes) -> SliceTask:
+    return SliceTask(pickle.loads(zlib.decompress(runs)))
+
+
+class _Piece(NamedTuple):
+    """Bytes `start` … `end` - 1 of a segment of a partition that is read."""
+
+    of: PartitionRange
+    number: int
+    start: int
+    end: int
+
+    @property
+    def cost(self) -> int:
+        return self.end - self.start + FILE_COST
 
 
 def plan_tasks(ranges: Sequence[PartitionRange], task_count_min: int | None) -> list[SliceTask]:
@@ -71,75 +153,83 @@ def plan_tasks(ranges: Sequence[PartitionRange], task_count_min: int | None) -> 
 
     They have at most about `ASKED_SIZE_MAX` bytes, or `TASK_SIZE_MAX` for None.
     """
-    sections = [section for one in ranges for section in _sections(one)]
-    total = sum(end - start for _, _, start, end in sections)
-    size = TASK_SIZE_MAX if task_count_min is None else min(ASKED_SIZE_MAX, max(1, -(-total // task_count_min)))
-    return list(packed((piece for section in sections for piece in _pieces(*section, size)), size))
+    pieces = [piece for one in ranges for piece in _pieces(one)]
+    most = size = TASK_SIZE_MAX
+    if task_count_min is not None:
+        most = ASKED_SIZE_MAX
+        size = min(most, max(1, -(-sum(piece.end - piece.start for piece in pieces) // task_count_min)))
+    pieces = [part for piece in pieces for part in _cut(piece, size)]
+    groups = packed(pieces, lambda piece: piece.cost, task_count_min, most)
+    return [SliceTask(tuple(_runs(group))) for group in groups]
 
 
-def _sections(one: PartitionRange) -> Iterator[tuple[PartitionRange, PlannedSegment, int, int]]:
-    """Yield (range, segment, start, end) for all bytes that may hold an offset of the range."""
-    for segment in one.bounds.segments:
-        following = segment.following
+def _pieces(one: PartitionRange) -> Iterator[_Piece]:
+    """Yield a piece for each segment that may hold an offset of the range."""
+    for index, segment in enumerate(one.bounds.segments):
+        following, base_offset = segment.following, segment.files.base_offset
         if following is not None and following <= one.first_offset:
             continue
-        if segment.files.base_offset >= one.end_offset:
+        if base_offset >= one.end_offset:
             break
         start, end = 0, segment.size
-        with LoadedFile(segment.files.log) as log:
-            if one.first_offset > segment.files.base_offset:
-                start = segment.entries.position_at_or_before(log, one.first_offset)
-            if one.end_offset < (one.bounds.log_end_offset if following is None else following):
-                end = segment.entries.position_behind(log, one.end_offset)
+        is_cut_behind = one.end_offset < (one.bounds.log_end_offset if following is None else following)
+        if one.first_offset > base_offset or is_cut_behind:
+            start, end = _around(one, segment, is_cut_behind=is_cut_behind)
         if start < end:
-            yield one, segment, start, end
+            yield _Piece(one, index, start, end)
 
 
-def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, size: int) -> Iterator[Slice]:
-    partition, following = one.bounds.partition, segment.following
-    end_offset = one.end_offset if following is None else min(following, one.end_offset)
-    aborted = one.bounds.aborted_between(segment.files.base_offset, end_offset)
-    seen = partition.seen.of_log(segment.files.log, segment.size)
+def _around(one: PartitionRange, segment: PlannedSegment, *, is_cut_behind: bool) -> tuple[int, int]:
+    """Return the bytes of the segment that hold the offsets of the range, by the index."""
+    start, end, entries = 0, segment.size, segment.entries
     with LoadedFile(segment.files.log) as log:
-        for first, last in pairwise(segment.cuts(log, start, end, size)):
-            yield Slice(
-                topic=partition.topic,
-                partition=partition.partition,
-                path=segment.files.log,
-                base_offset=segment.files.base_offset,
-                start=first,
-                end=last,
-                is_tail=following is None and last == segment.size,
-                seen=seen,
-                first_offset=one.first_offset,
-                end_offset=one.end_offset,
-                head=head_at(log, first, last),
-                aborted=aborted,
-            )
+        if one.first_offset > segment.files.base_offset:
+            start = entries.position_at_or_before(log, one.first_offset)
+        if is_cut_behind:
+            end = entries.position_behind(log, one.end_offset)
+    return start, end
 
 
-def head_at(log: LoadedFile, position: int, end: int) -> Head:
-    """Return the head of the batch at `position`; see `Slice`."""
-    return head_of(scan_loaded(log, position, min(end, log.size), capacity=1))
+def _cut(piece: _Piece, size: int) -> Iterator[_Piece]:
+    """Yield the piece in parts of equal size, of at most `size` bytes."""
+    count = -(-(piece.end - piece.start) // size)
+    if count <= 1:
+        yield piece
+        return
+    cuts = [piece.start + (piece.end - piece.start) * number // count for number in range(count + 1)]
+    for start, end in pairwise(cuts):
+        yield piece._replace(start=start, end=end)
 
 
-def head_of(table: BatchTable) -> Head:
-    """Return the head of a table's first batch."""
-    if not len(table):
-        return NO_HEAD
-    row = table.row(0)
-    return row["base_offset"], row["size"], row["crc"]
+def _runs(pieces: Sequence[_Piece]) -> Iterator[SegmentRun]:
+    """Yield a run for the pieces of each partition, which follow each other."""
+    for _, group in groupby(pieces, lambda piece: id(piece.of)):
+        of_partition = list(group)
+        first, last = of_partition[0], of_partition[-1]
+        one, partition = first.of, first.of.bounds.partition
+        segments = one.bounds.segments[first.number : last.number + 1]
+        following = segments[-1].following
+        end_offset = one.end_offset if following is None else min(following, one.end_offset)
+        logs = [segment.files.log for segment in segments]
+        yield SegmentRun(
+            topic=partition.topic,
+            partition=partition.partition,
+            path=partition.files.path,
+            names=tuple(map(file_name, logs)),
+            sizes=np.array([segment.size for segment in segments], np.int64),
+            heads=np.array([head_of(log) for log in logs], np.int64),
+            start=first.start,
+            end=last.end,
+            has_last=following is None,
+            properties=partition.properties,
+            etags={log: etag_of(log) for log in logs if is_url(log)},
+            first_offset=one.first_offset,
+            end_offset=one.end_offset,
+            aborted=one.bounds.aborted_between(segments[0].files.base_offset, end_offset),
+        )
 
 
-def packed(slices: Iterable[Slice], size: int) -> Iterator[SliceTask]:
-    """Yield tasks of about `size` bytes, in order: a large slice alone, small slices together."""
-    held: list[Slice] = []
-    held_size = 0
-    for one in slices:
-        if held and held_size + one.size > size:
-            yield SliceTask(tuple(held))
-            held, held_size = [], 0
-        held.append(one)
-        held_size += one.size
-    if held:
-        yield SliceTask(tuple(held))
+def head_of(path: str) -> int:
+    """Return a checksum of the first bytes of a log; `NO_HEAD` for a shorter one, and for an object with its ETag."""
+    content = b"" if is_url(path) else first_bytes(path, HEAD_SIZE)
+    return zlib.crc32(content) if len(content) == HEAD_SIZE else NO_HEAD

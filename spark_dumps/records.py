@@ -11,17 +11,20 @@ from pyspark.sql.datasource import InputPartition
 from logstore.columns.batch_table import BatchTable, BoolArray, ByteArray
 from logstore.columns.record_windows import record_windows
 from logstore.disk.loaded import LoadedFile
+from logstore.disk.paths import exists
 from logstore.errors import CorruptRecordError, DataDirectoryError, LogstoreError
 from logstore.folds.committed_filter import is_in_aborted
 from logstore.layout.batch import MAGIC_V2
-from logstore.view.walk import tables_and_damage
+from logstore.layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX
+from logstore.view.walk import tables_and_damage, tables_around_damage
 
 from .arrow_records import KeptRecords, record_batch
 from .bounds import find_range, require_named
 from .directories import chosen_partitions
 from .options import Options
-from .planning import Slice, SliceTask, head_of, plan_tasks
+from .planning import NO_HEAD, Slice, SliceTask, head_of, plan_tasks
 from .schemas import parse_columns
+from .segments import read_entries
 from .tables import Table, tasks_of_unlisted
 
 RECORD_COUNT_MAX = 98_312  # of an Arrow batch; as many usual records as a scan yields, since each batch costs time
@@ -64,8 +67,8 @@ def read_task(task: InputPartition, options: Options, schema: pa.Schema) -> Iter
 def read_slices(task: InputPartition, options: Options, schema: pa.Schema, make: Make) -> Iterator[pa.RecordBatch]:
     """Yield the result of `make` for the batches of a task, and rows for damage; raises as `read_task`."""
     assert isinstance(task, SliceTask)
-    for seen in {id(one.seen): one.seen for one in task.slices}.values():
-        seen.require()
+    for run in task.runs:
+        run.require()
     for one in task.slices:
         for data, found in batch_tables(one):
             made = [found] if isinstance(found, LogstoreError) else make(one, data, found, options, schema)
@@ -107,18 +110,42 @@ def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreE
         DataDirectoryError: the segment is gone, or was replaced since planning.
     """
     with _opened(one) as log:
-        is_first = True
-        for found in tables_and_damage(log, one.path, one.start, one.end, one.base_offset, is_tail=one.is_tail):
-            if is_first and isinstance(found, BatchTable) and head_of(found) != one.head:
-                raise DataDirectoryError("the segment was replaced", path=one.path, advice=_ADVICE)
-            is_first = False
+        start, end = _batch_bounds(one, log)
+        is_tail = one.is_last and end == one.segment_size
+        for found in tables_and_damage(log, one.path, start, end, one.base_offset, is_tail=is_tail):
+            if _position(found) >= one.end:
+                return
             yield log.data, found
+
+
+def _position(found: BatchTable | LogstoreError) -> int:
+    """Return where a table or damage begins; 0 for a table without rows."""
+    if isinstance(found, LogstoreError):
+        return found.position or 0
+    return int(found.position[0]) if len(found) else 0
+
+
+def _batch_bounds(one: Slice, log: LoadedFile) -> tuple[int, int]:
+    """Return where the first batch or damage of the slice is, and where a batch behind its last one is, if known."""
+    if one.start == 0 and one.end == one.segment_size:
+        return 0, one.segment_size
+    path = one.path.removesuffix(LOG_SUFFIX) + OFFSET_INDEX_SUFFIX
+    entries = read_entries(path if exists(path) else None, one.segment_size)
+    start, end = entries.position_to(log, one.start), entries.position_from(log, one.end)
+    for table in tables_around_damage(log, start, one.segment_size, one.base_offset) if start < one.start else ():
+        row = int(np.searchsorted(table.position, one.start))
+        if row < len(table):
+            return int(table.position[row]), end
+        start = table.next_position if table.next_position >= one.start else one.segment_size
+        if not table.has_more and start < one.segment_size:
+            return start, end  # damage
+    return start, end
 
 
 def wanted(one: Slice, table: BatchTable) -> BoolArray:
     """Return bool[count]: which batches have records to read."""
     base_offset, last_offset = table.base_offset, table.last_offset
-    is_wanted: BoolArray = (last_offset >= one.first_offset) & ~table.is_control
+    is_wanted: BoolArray = (last_offset >= one.first_offset) & ~table.is_control & (table.position < one.end)
     # the offset of a wrapper of v0/v1 is that of its last message
     is_wanted &= (base_offset < one.end_offset) | (table.magic < MAGIC_V2)
     if len(one.aborted):
@@ -128,17 +155,19 @@ def wanted(one: Slice, table: BatchTable) -> BoolArray:
 
 def _opened(one: Slice) -> LoadedFile:
     try:
-        log = LoadedFile(one.path)
+        log, head = LoadedFile(one.path), NO_HEAD if one.head == NO_HEAD else head_of(one.path)
     except DataDirectoryError as error:
         raise DataDirectoryError("the segment cannot be opened", path=one.path, found=error, advice=_ADVICE) from error
-    if log.size < one.end:
+    if log.size < one.segment_size:
         raise DataDirectoryError(
             "the segment is shorter than at planning",
             path=one.path,
-            expected=f"at least {one.end} bytes",
+            expected=f"at least {one.segment_size} bytes",
             found=log.size,
             advice=_ADVICE,
         )
+    if head != one.head:
+        raise DataDirectoryError("the segment was replaced", path=one.path, advice=_ADVICE)
     return log
 
 

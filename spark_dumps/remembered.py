@@ -93,7 +93,7 @@ class RememberedPartitions:
             if known is None:
                 listed, directory = partition, None  # it was listed before the stamp was taken
             else:
-                listed = list_again(path, partition.seen.properties, {partition.key: partition.log_start_offset})
+                listed = list_again(path, partition.properties, {partition.key: partition.log_start_offset})
                 for error in listed.files.errors:
                     raise error
             log, topic_id = _log_stamp(listed, now_ns), topic_id_of(path)

@@ -8,11 +8,10 @@ if the name that a broker gives it for the minute before its removal is there.
 from __future__ import annotations
 
 import glob
-import os
 import socket
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from logstore.disk import paths
 from logstore.disk.directory import PartitionFiles
@@ -31,19 +30,28 @@ ADVICE = (
 FILE_COST = 256 * 1024  # bytes that an audit reads in the time that opening a file and looking at it takes
 
 
+GROUP_COST_MAX = 128 * 1024 * 1024  # of a task, in bytes
+
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, slots=True)
 class SeenFiles:
     """The files of a directory, or of some of it, as the driver saw them.
 
     Attributes:
         path: the directory of a partition.
-        sizes: path to size in bytes; -1: only whether the file is there counts, as its size may change.
+        listing: sizes in bytes and names of the files, as text; size -1: only whether the file is there counts, as its
+            size may change. A driver may know a million of them.
+        file_count, byte_count: of the files; bytes of the logs.
         properties: lines of the `meta.properties` around the partition; None without the file.
         etags: path to ETag, of logs in an object store, which another content does not have.
     """
 
     path: str
-    sizes: dict[str, int]
+    listing: str
+    file_count: int
+    byte_count: int
     properties: frozenset[str] | None
     etags: dict[str, str] = field(default_factory=dict)
 
@@ -51,28 +59,28 @@ class SeenFiles:
     def of(cls, files: PartitionFiles, properties: frozenset[str] | None) -> SeenFiles:
         """Note the files of a partition now; a log that is gone since it was listed counts as empty."""
         sizes = {segment.log: _size(segment.log) for segment in files.segments}
-        etags = {log: _etag(log) for log in sizes} if is_url(files.path) else {}
-        return cls(files.path, {**sizes, **dict.fromkeys(_side_files(files), -1)}, properties, etags)
+        etags = {log: etag_of(log) for log in sizes} if is_url(files.path) else {}
+        return cls.of_sizes(files.path, {**sizes, **dict.fromkeys(_side_files(files), -1)}, properties, etags)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle names in place of paths, compressed: a partition may have 100,000 files, whose names are alike."""
-        names = "\0".join(f"{size} {path[len(self.path) :]}" for path, size in self.sizes.items())
-        return _unpacked, (self.path, zlib.compress(os.fsencode(names), 1), self.properties, self.etags)
+    @classmethod
+    def of_sizes(
+        cls, path: str, sizes: dict[str, int], properties: frozenset[str] | None, etags: dict[str, str]
+    ) -> SeenFiles:
+        """Make it of the sizes of files by path, -1 as in `listing`."""
+        start = len(path)
+        listing = "\0".join([f"{size} {file[start:]}" for file, size in sizes.items()])
+        return cls(path, listing, len(sizes), sum([size for size in sizes.values() if size > 0]), properties, etags)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes by path."""
+        entries = (entry.partition(" ") for entry in self.listing.split("\0") if entry)
+        return {self.path + name: int(size) for size, _, name in entries}
 
     @property
     def cost(self) -> int:
         """The bytes of the logs, and what opening files takes, as so many bytes (Spark's `openCostInBytes`)."""
-        return self.byte_count + FILE_COST * len(self.sizes)
-
-    @property
-    def byte_count(self) -> int:
-        """The bytes of the logs."""
-        return sum(size for size in self.sizes.values() if size > 0)
-
-    def of_log(self, path: str, size: int) -> SeenFiles:
-        """Return the part of it that one log is, with its size at planning."""
-        etags = {path: self.etags[path]} if path in self.etags else {}
-        return SeenFiles(self.path, {path: size}, self.properties, etags)
+        return self.byte_count + FILE_COST * self.file_count
 
     def require(self) -> None:
         """Check that this process sees at least what was listed.
@@ -99,7 +107,7 @@ class SeenFiles:
                     advice=ADVICE,
                 )
         for path, etag in self.etags.items():
-            if (found_etag := _etag(path)) != etag:
+            if (found_etag := etag_of(path)) != etag:
                 raise replaced(path, etag, found_etag)
         if properties != self.properties:
             raise _another_directory(root, self.properties, properties)
@@ -118,7 +126,7 @@ class SeenFiles:
         if not is_url(self.path) and glob.glob(f"{glob.escape(self.path)}.*{DirectoryKind.DELETE.value}"):
             advice = "run the query again"
             raise DataDirectoryError("the partition was deleted after planning", path=self.path, advice=advice)
-        raise self._not_seen(self.path, len(self.sizes), self.byte_count)
+        raise self._not_seen(self.path, self.file_count, self.byte_count)
 
     def _not_seen(self, path: str, file_count: int, byte_count: int) -> DataDirectoryError:
         listed = f"{file_count} file{'' if file_count == 1 else 's'}, {byte_count} bytes"
@@ -127,9 +135,28 @@ class SeenFiles:
         )
 
 
-def _unpacked(path: str, names: bytes, properties: frozenset[str] | None, etags: dict[str, str]) -> SeenFiles:
-    entries = [entry.split(" ", 1) for entry in os.fsdecode(zlib.decompress(names)).split("\0") if entry]
-    return SeenFiles(path, {path + name: int(size) for size, name in entries}, properties, etags)
+def packed(
+    things: Sequence[T], cost: Callable[[T], int], group_count_min: int | None, most: int = GROUP_COST_MAX
+) -> Iterator[tuple[T, ...]]:
+    """Yield things in order, in groups of about equal cost: a dear thing alone, cheap ones together.
+
+    Args:
+        group_count_min: about so many groups at least; None: groups cost about `most`.
+        most: no group costs more, but a thing that does so alone.
+    """
+    costs = [cost(thing) for thing in things]
+    if group_count_min is not None:
+        most = min(most, max(1, sum(costs) // group_count_min))
+    held: list[T] = []
+    held_cost = 0
+    for thing, its_cost in zip(things, costs, strict=True):
+        if held and held_cost + its_cost > most:
+            yield tuple(held)
+            held, held_cost = [], 0
+        held.append(thing)
+        held_cost += its_cost
+    if held:
+        yield tuple(held)
 
 
 def host() -> str:
@@ -170,7 +197,8 @@ def _side_files(files: PartitionFiles) -> Iterator[str]:
     yield from files.files.values()
 
 
-def _etag(url: str) -> str:
+def etag_of(url: str) -> str:
+    """Return the ETag of an object; empty if it is gone."""
     try:
         return str(paths.stat(url).st_ino)
     except FileNotFoundError:

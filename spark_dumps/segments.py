@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -43,10 +42,11 @@ class IndexEntries:
 
     def position_at_or_before(self, log: LoadedFile, offset: int) -> int:
         """Return the position of a batch before which all offsets are below `offset`; 0 if no entry helps."""
-        slot = int(np.searchsorted(self.last_offsets, offset, side="right")) - 1
-        while slot >= 0 and not self._holds(log, slot):
-            slot -= 1
-        return int(self.positions[slot]) if slot >= 0 else 0
+        return self._last_to(log, int(np.searchsorted(self.last_offsets, offset, side="right")) - 1)
+
+    def position_to(self, log: LoadedFile, position: int) -> int:
+        """Return the position of the last indexed batch at or before `position`; 0 if there is none."""
+        return self._last_to(log, int(np.searchsorted(self.positions, position, side="right")) - 1)
 
     def position_behind(self, log: LoadedFile, offset: int) -> int:
         """Return the position of a batch from which on no offset is below `offset`; the end if no entry helps."""
@@ -56,6 +56,11 @@ class IndexEntries:
     def position_from(self, log: LoadedFile, position: int) -> int:
         """Return the position of the first indexed batch at or behind `position`; the end if there is none."""
         return self._first_from(log, int(np.searchsorted(self.positions, position)))
+
+    def _last_to(self, log: LoadedFile, slot: int) -> int:
+        while slot >= 0 and not self._holds(log, slot):
+            slot -= 1
+        return int(self.positions[slot]) if slot >= 0 else 0
 
     def _first_from(self, log: LoadedFile, slot: int) -> int:
         while slot < self.positions.size:
@@ -71,7 +76,7 @@ class IndexEntries:
         return is_there and int(table.is_valid[0]) != 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PlannedSegment:
     """A segment at planning.
 
@@ -85,20 +90,10 @@ class PlannedSegment:
     size: int
     following: int | None
 
-    @cached_property
+    @property
     def entries(self) -> IndexEntries:
         """The usable entries of the offset index."""
         return read_entries(self.files.offset_index, self.size)
-
-    def cuts(self, log: LoadedFile, start: int, end: int, size: int) -> list[int]:
-        """Return positions of batches, from `start` to `end`, that cut them into pieces of about `size` bytes."""
-        found = [start]
-        while end - found[-1] > size:
-            position = self.entries.position_from(log, found[-1] + size)
-            if position >= end:
-                break
-            found.append(position)
-        return [*found, end]
 
     def tables(self, log: LoadedFile, start: int, *, check_crc: bool = False) -> Iterator[BatchTable]:
         """Iterate over tables of the batches from byte `start` on; damage is skipped."""

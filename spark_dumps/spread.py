@@ -15,8 +15,7 @@ from logstore.disk.names import parent
 from logstore.disk.paths import is_directory
 from logstore.errors import DataDirectoryError
 
-from .seen import ADVICE, SeenFiles, host, properties_of
-from .tables import packed
+from .seen import ADVICE, SeenFiles, host, packed, properties_of
 
 LOOK_COUNT_MAX = 5
 GROUPS_A_CORE = 4  # so that no core waits long for the last group

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import pickle
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -26,10 +28,9 @@ from .directories import (
 from .options import Mode, Options
 from .pyspark_parts import freeze_imports, leave_out_broken_pipes
 from .schemas import arrow_schema, check_schema, struct_of
-from .seen import SeenFiles
+from .seen import SeenFiles, packed
 
 ROWS_A_BATCH = 4096
-GROUP_COST_MAX = 128 * 1024 * 1024  # bytes, and opening of files as bytes: see `SeenFiles.cost`
 GROUP_COUNT = 16  # of groups, where the user does not say how many
 MODULES = {  # of each table: a module of the same name has it as TABLE, another as its name in capitals
     **{name: name for name in ("records", "batches", "transactions", "findings")},
@@ -65,9 +66,12 @@ class Table:
 
 @dataclass
 class PartitionsTask(InputPartition):
-    """A task over whole partitions, as the driver saw them."""
+    """A task over whole partitions, as the driver saw them; pickled compressed, as names of files are alike."""
 
     partitions: tuple[SeenFiles, ...]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unpacked, (zlib.compress(pickle.dumps((type(self), self.__dict__)), 1),)
 
 
 @dataclass
@@ -102,8 +106,7 @@ def partition_table(
 
     def plan(options: Options) -> list[InputPartition]:
         found = chosen_partitions(options) if topic is None else partitions_of_topic(options, topic)
-        groups = packed([one.seen for one in found.listed], lambda seen: seen.cost, options.partition_count_min)
-        return [*map(PartitionsTask, groups), *tasks_of_unlisted(found)]
+        return [*map(PartitionsTask, grouped(found.listed, options)), *tasks_of_unlisted(found)]
 
     def read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(task, PartitionsTask)
@@ -120,25 +123,16 @@ def tasks_of_unlisted(found: FoundPartitions) -> list[InputPartition]:
     return [UnlistedTask(tuple(found.unlisted))] if found.unlisted else []
 
 
-def packed(
-    things: Sequence[T], cost: Callable[[T], int], group_count_min: int | None = None
-) -> Iterator[tuple[T, ...]]:
-    """Yield the things in order, in groups of about equal cost: about `group_count_min`, by default some for each core.
+def _unpacked(state: bytes) -> PartitionsTask:
+    kind, values = pickle.loads(zlib.decompress(state))
+    task: PartitionsTask = kind(**values)
+    return task
 
-    No group costs much more than `GROUP_COST_MAX`, but a thing that does so alone.
-    """
-    costs = [cost(thing) for thing in things]
-    most = min(GROUP_COST_MAX, max(1, sum(costs) // (group_count_min or GROUP_COUNT)))
-    held: list[T] = []
-    held_cost = 0
-    for thing, its_cost in zip(things, costs, strict=True):
-        if held and held_cost + its_cost > most:
-            yield tuple(held)
-            held, held_cost = [], 0
-        held.append(thing)
-        held_cost += its_cost
-    if held:
-        yield tuple(held)
+
+def grouped(partitions: Sequence[ListedPartition], options: Options) -> list[tuple[SeenFiles, ...]]:
+    """Return the partitions in groups of about equal cost, at least `minPartitions`, by default some for each core."""
+    seen = [partition.seen for partition in partitions]
+    return [*packed(seen, lambda one: one.cost, options.partition_count_min or GROUP_COUNT)]
 
 
 def _batches(

@@ -49,6 +49,7 @@ PLAN = RowType(
         JsonField("removedBytes", "integer", "their size"),
         REMOVALS,
         JsonField("repairs", "array", "objects: `file`, `action`, `reason`"),
+        JsonField("verdict", "string", "what that comes to"),
     ),
 )
 RECOVERED = RowType(
@@ -166,7 +167,18 @@ def _planned(plan: RecoveryPlan, *, was_clean: bool) -> Row:
         "removedBytes": sum(one.size for one in plan.removals),
         "removals": [members(one) for one in plan.removals],
         "repairs": [members(one) for one in plan.repairs],
+        "verdict": _verdict(plan, was_clean=was_clean),
     }
+
+
+def _verdict(plan: RecoveryPlan, *, was_clean: bool) -> str:
+    """Say in a sentence what the recovery would change, and how much of the log that is judged by."""
+    if plan.readable:
+        return "batches that can be read would be removed: copy them with `logstore salvage` first, or pass --yes"
+    if plan.removals or plan.repairs:
+        return "no batch that can be read would be removed"
+    read = "; closed in order, so only its end was read: `logstore verify` reads all" if was_clean else ""
+    return f"nothing would be changed{read}"
 
 
 def _recovered(log: RecoveredLog) -> Row:

@@ -48,6 +48,7 @@ _DIRECTORY = (
         "array",
         "what a broker does with other directories, what retention deletes, and what the configuration lacks",
     ),
+    JsonField("verdict", "string", "what that comes to"),
 )
 IMPORTED = RowType("imported", "The directory of a broker.", _DIRECTORY)
 PROMOTED = RowType(
@@ -171,7 +172,21 @@ def _directory(found: Inspection, plans: Plans, done: list[str] | None) -> Row:
         "strays": list(found.stray_directories),
         "done": done,
         "warnings": [*found.obstacles, *found.warnings],
+        "verdict": _verdict(found, plans, is_done=done is not None),
     }
+
+
+def _verdict(found: Inspection, plans: Plans, *, is_done: bool) -> str:
+    """Say in a sentence who can open the directory, and what an opening would change."""
+    who = (
+        "a store can open it, a broker does not start on it" if found.obstacles else "a store and a broker can open it"
+    )
+    steps = len(found.steps) + len(_removal_texts(plans))
+    if _exit_code(plans):
+        return "batches that can be read would be removed: copy them with `logstore salvage` first, or pass --yes"
+    if is_done:
+        return who
+    return f"{who}, by the {steps} steps above" if steps else f"{who} as it is"
 
 
 def _require_consent(plans: Plans, *, yes: bool) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logstore.audit.durations import duration
 from logstore.disk.names import child
 from logstore.errors import DataDirectoryError
 from logstore.rows.schema import iso_text
@@ -15,7 +16,6 @@ from . import HELP_SETTINGS
 from .paths import Note, partition_directory, place_of
 from .rows import PARTITION_COLUMN, Column, Row, RowType, print_row, print_rows
 from .tables import print_lines
-from .timestamps import duration
 from .verbs import FINDINGS, Verb, note_problems, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:

@@ -203,8 +203,8 @@ def circumstances(results: Path) -> str:
     sizes = "real sizes" if run["scale"] >= 1 else f"{run['scale']:g} of the real sizes, at which a JVM is hardly warm"
     return (
         f"Commit {str(commit.get('id'))[:12]}{dirty}, {run['machine']}, load {run['load']:.1f} at the start, {sizes}. "
-        "A ratio is how many times as long the other side takes: the median of the rounds, with the smallest and the "
-        "largest in brackets."
+        "A ratio is how many times as long the other side takes (below 1 it is faster): the median of the rounds, with "
+        "the smallest and the largest in brackets."
     )
 
 

@@ -73,7 +73,7 @@ def summary(results: Path = _KEPT) -> str:
     rows = [
         [found[identity].title, _PEERS.get(peer, peer), str(found[identity].peers[peer])] for identity, peer in _SUMMARY
     ]
-    return f"{circumstances(results)}\n\n{markdown_table(['what', 'beside', 'which takes'], rows)}"
+    return f"{circumstances(results)}\n\n{markdown_table(['what', 'beside', 'faster by'], rows)}"
 
 
 def _growth() -> str:

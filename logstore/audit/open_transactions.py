@@ -11,6 +11,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from .cluster import Cluster
+from .durations import duration
 from .facts.coordinators import CoordinatorLog
 from .facts.states import CoordinatorEntry
 from .facts.times import Clock
@@ -134,14 +135,14 @@ class OpenTransaction:
     def story(self) -> str:
         """Whose it is, and what its coordinator says, in words."""
         transaction, entry = self.transaction, self.coordinator
-        age = self.age.text(f"{self.age_ms} ms")
+        age = self.age.text(duration(self.age_ms))
         who = f"producer {transaction.producer_id}, epoch {transaction.producer_epoch}, open for {age}"
         if entry is None:
             return f"{who}; no transactional id has this producer"
         metadata = entry.metadata
         return (
             f"{who}; {self.transactional_id} is {metadata.state.name}, epoch {metadata.producer_epoch}, "
-            f"timeout {metadata.transaction_timeout_ms} ms"
+            f"timeout {duration(metadata.transaction_timeout_ms)}"
         )
 
 

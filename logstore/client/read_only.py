@@ -75,12 +75,5 @@ class ReadOnlyStore(ReadOnlyDirectory):
         value_deserializer: Deserializer | None = None,
     ) -> Iterator[ConsumerRecord]:
         """Return an iterator over all present records of a topic; as `Store.read`."""
-        return read_topic(
-            self.consumer(
-                topic,
-                auto_offset_reset="earliest",
-                isolation_level=isolation_level,
-                key_deserializer=key_deserializer,
-                value_deserializer=value_deserializer,
-            )
-        )
+        files = ReadOnlyDirectory(self.path, self.now_ms)
+        return read_topic(files, topic, isolation_level, key_deserializer, value_deserializer)

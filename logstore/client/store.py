@@ -266,14 +266,8 @@ class Store(ClosedInWith):
             UnknownTopicOrPartitionError: there is no such topic.
             LogstoreError: from the iterator, as `Consumer.poll`.
         """
-        consumer = self.consumer(
-            topic,
-            auto_offset_reset="earliest",
-            isolation_level=isolation_level,
-            key_deserializer=key_deserializer,
-            value_deserializer=value_deserializer,
-        )
-        return read_topic(consumer)
+        self.directory.require_open()
+        return read_topic(self.directory, topic, isolation_level, key_deserializer, value_deserializer)
 
     def close(self) -> None:
         """Close producers and consumers, stop the timers, close all logs, and release the directory.

@@ -1,15 +1,22 @@
-"""Topics read as a whole: all partitions, and all records that are there."""
+"""Topics read as a whole: all partitions, and all records that are there. No consumer: nothing moves but an offset."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterator
 
-from ..model import TopicPartition
+from ..columns.decoded_records import Records
+from ..errors import OffsetOutOfRangeError
+from ..log.partition_log import PartitionLog
+from ..model import FetchIsolation, TopicPartition
 from ..store.data_directory import DataDirectory
 from ..store.read_only import ReadOnlyDirectory
-from .consumer import Consumer
-from .consumer.consumer_records import ConsumerRecord
+from ..view.partition_reader import PartitionReader
+from .consumer.config import isolation_of
+from .consumer.consumer_records import ConsumerRecord, consumer_records
+from .serializers import Deserializer
+
+_FETCH_SIZE = 1 << 20  # bytes
+_PIECE_COUNT = 500  # records that become Python objects at once
 
 
 def partitions_of(directory: DataDirectory | ReadOnlyDirectory, topic: str) -> list[TopicPartition]:
@@ -17,17 +24,56 @@ def partitions_of(directory: DataDirectory | ReadOnlyDirectory, topic: str) -> l
     return [TopicPartition(topic, number) for number in range(directory.describe_topic(topic).partition_count)]
 
 
-def read_topic(consumer: Consumer) -> Iterator[ConsumerRecord]:
-    """Iterate over the present records of the assigned partitions, one partition after the other; then close."""
-    return _records_before(consumer, consumer.end_offsets(sorted(consumer.assignment())))
+def read_topic(
+    directory: DataDirectory | ReadOnlyDirectory,
+    topic: str,
+    isolation_level: str,
+    to_key: Deserializer | None,
+    to_value: Deserializer | None,
+) -> Iterator[ConsumerRecord]:
+    """Return an iterator over the present records of a topic, one partition after the other; see `Store.read`."""
+    isolation = isolation_of(isolation_level)
+    ends = [
+        (partition, isolation.end_offset(directory.log(*partition))) for partition in partitions_of(directory, topic)
+    ]
+
+    def records() -> Iterator[ConsumerRecord]:
+        for partition, end_offset in ends:
+            for piece in _pieces(directory, partition, end_offset, isolation):
+                yield from consumer_records(partition, piece, to_key, to_value)
+
+    return records()
 
 
-def _records_before(consumer: Consumer, ends: Mapping[TopicPartition, int]) -> Iterator[ConsumerRecord]:
-    """Iterate over records of each partition up to its end; later ones are left out."""
-    with consumer:
-        for partition, end_offset in ends.items():
-            consumer.assign([partition])
-            while consumer.position(partition) < end_offset:
-                for record in chain.from_iterable(consumer.poll().values()):
-                    if record.offset < end_offset:
-                        yield record
+def _pieces(
+    directory: DataDirectory | ReadOnlyDirectory, partition: TopicPartition, end_offset: int, isolation: FetchIsolation
+) -> Iterator[Records]:
+    """Yield the records of a partition up to an offset, from where its log starts now."""
+    position = 0
+    while position < end_offset:
+        directory.require_open()
+        log = directory.log(*partition)
+        position = max(position, log.log_start_offset)
+        try:
+            for chunk in _chunks(log, position, end_offset, isolation):
+                for start in range(0, len(chunk), _PIECE_COUNT):
+                    directory.require_open()  # the bytes of a closed log may be cut by its next opening
+                    whole = len(chunk) <= _PIECE_COUNT
+                    yield chunk if whole else chunk.part(start, min(start + _PIECE_COUNT, len(chunk)))
+                position = chunk.next_offset
+            return
+        except OffsetOutOfRangeError:
+            if position >= log.log_start_offset:
+                raise  # else retention has deleted what comes next
+
+
+def _chunks(
+    log: PartitionLog | PartitionReader, position: int, end_offset: int, isolation: FetchIsolation
+) -> Iterator[Records]:
+    tail = log.tail(position, isolation, check_crc=True, size_max=_FETCH_SIZE)
+    if tail is None:
+        yield from log.records(position, end_offset=end_offset, isolation=isolation, fetch_size=_FETCH_SIZE).chunks()
+    elif len(tail) and tail.offset[-1] >= end_offset:  # appended since the end was noted
+        yield tail.select(tail.offset < end_offset)
+    else:
+        yield tail

@@ -20,9 +20,9 @@ from ..layout.batch import (
     TRANSACTIONAL_FLAG,
 )
 from .batch_fields import BatchFields, has_producer_problem
-from .batch_table import BatchTable, BoolArray, ByteArray, Int64Array
+from .batch_table import Batches, BatchTable, BoolArray, ByteArray, Int64Array
 from .header_columns import columns_of_table
-from .record_building import BuiltBatches, encode_measured, with_headers
+from .record_building import encode_measured, with_headers
 from .record_encoding import RecordEncoder
 from .record_table import RecordTable
 
@@ -36,7 +36,7 @@ def rebuild_batches(
     record_ends: Int64Array,
     is_kept: BoolArray,
     delete_horizons_ms: Int64Array,
-) -> BuiltBatches:
+) -> Batches:
     """Build several v2 batches with some of their records, one behind the other.
 
     Args:

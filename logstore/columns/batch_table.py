@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -112,6 +114,18 @@ class BatchTable:
                 java_class="org.apache.kafka.common.KafkaException",
             )
         return None
+
+
+class Batches(NamedTuple):
+    """Consecutive batches.
+
+    Attributes:
+        data: uint8, 1-D, contiguous.
+        table: what a scan of `data` gives, checksums included.
+    """
+
+    data: ByteArray
+    table: BatchTable
 
 
 FIELD_NAMES = {

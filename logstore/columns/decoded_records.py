@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,7 +21,7 @@ from .record_columns import RecordColumns
 from .record_table import RecordTable
 
 NO_LEADER_EPOCH = -1
-_FLAGS_SIZE = 4  # bits that hold the flag of the timestamp type
+_KIND_FIELDS = [scan.MAGIC, scan.ATTRIBUTES, scan.PARTITION_LEADER_EPOCH]
 T = TypeVar("T")
 Headers = list[tuple[str, bytes | None]]
 
@@ -132,39 +131,33 @@ class Records(RecordTable):
 
     def to_lists(self) -> tuple[list[Any], ...]:
         """Return the fields of `Record` as one list each, copied."""
-        data, matrix = self.data.data, self.matrix[:, : self.count]
-        offsets, timestamps = matrix[: fields.SEQUENCE].tolist()
-        key_positions, key_sizes, value_positions, value_sizes = matrix[
-            fields.KEY_POSITION : fields.HEADERS_POSITION
+        data, count = self.data.data, self.count
+        offsets, timestamps, _, key_starts, key_sizes, value_starts, value_sizes, _, header_counts = self.matrix[
+            :, :count
         ].tolist()
         headers: list[Headers] = [[] for _ in offsets]
-        if self.header_count.any():
+        if any(header_counts):
             for row in np.flatnonzero(self.header_count).tolist():
                 headers[row] = [(java_utf8(key), value) for key, value in self.headers(row)]
-        keys = [None if n < 0 else data[i : i + n].tobytes() for i, n in zip(key_positions, key_sizes, strict=True)]
-        values = [
-            None if n < 0 else data[i : i + n].tobytes() for i, n in zip(value_positions, value_sizes, strict=True)
-        ]
-        rows = self.batch_rows
-        epochs = self._for_each(self.batches.column(scan.PARTITION_LEADER_EPOCH)[rows], _epoch_of)
-        flags = self.batches.attributes[rows] & LOG_APPEND_TIME_FLAG
-        types = self._for_each(self.batches.magic[rows] << _FLAGS_SIZE | flags, _type_of)
+        keys = [None if n < 0 else data[i : i + n].tobytes() for i, n in zip(key_starts, key_sizes, strict=True)]
+        values = [None if n < 0 else data[i : i + n].tobytes() for i, n in zip(value_starts, value_sizes, strict=True)]
+        matrix, rows = self.batches.matrix, self.batch_rows
+        if rows.size == 1:  # without the arrays of the next line, which cost more than a record
+            kinds = [[matrix.item(field, rows.item(0)) for field in _KIND_FIELDS]]
+        else:
+            kinds = matrix[_KIND_FIELDS].take(rows, axis=1).T.tolist()
+        if kinds and kinds.count(kinds[0]) == len(kinds):  # as in most logs
+            types, epochs = ([item] * count for item in _kind_of(*kinds[0]))
+        else:
+            made = [_kind_of(*kind) for kind in kinds]
+            of_batch = np.repeat(np.arange(len(kinds)), self.batch_counts).tolist()
+            types, epochs = [made[row][0] for row in of_batch], [made[row][1] for row in of_batch]
         return offsets, timestamps, types, keys, values, headers, epochs
 
-    def _for_each(self, numbers: Int64Array, item_of: Callable[[int], T]) -> list[T]:
-        """Return an item for each record, made from the number of its batch."""
-        items = {number: item_of(number) for number in set(numbers.tolist())}
-        if len(items) == 1:  # as in most logs
-            return list(items.values()) * self.count
-        return [items[number] for number in np.repeat(numbers, self.batch_counts).tolist()]
 
-
-def _epoch_of(number: int) -> int | None:
-    return None if number == NO_LEADER_EPOCH else number
-
-
-def _type_of(number: int) -> TimestampType:
-    return timestamp_type(number >> _FLAGS_SIZE, number & LOG_APPEND_TIME_FLAG)
+def _kind_of(magic: int, attributes: int, epoch: int) -> tuple[TimestampType, int | None]:
+    """Return timestamp type and leader epoch of a batch's records."""
+    return timestamp_type(magic, attributes & LOG_APPEND_TIME_FLAG), None if epoch == NO_LEADER_EPOCH else epoch
 
 
 def timestamp_types(batches: BatchTable) -> npt.NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -13,12 +13,13 @@ from ..kernels.encode.batches import write_headers
 from ..kernels.encode.fields import SLACK_SIZE
 from ..kernels.encode.sizes import INT_MAX
 from ..kernels.scan import batches as scan
+from ..layout import marker
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..layout.record import SEQUENCE_MAX
-from ..model import Codec, TimestampType
+from ..model import Codec, ControlRecordType, TimestampType
 from .batch_fields import BatchFieldArguments, BatchFields
-from .batch_table import BatchTable, ByteArray, Int64Array
-from .build_errors import no_offsets_left, too_large
+from .batch_table import Batches, BatchTable, ByteArray, Int64Array
+from .build_errors import no_offsets_left, refused, too_large
 from .record_columns import RecordColumns
 from .record_encoding import RecordEncoder
 
@@ -27,18 +28,6 @@ BYTES_AT_ONCE = 1 << 20  # built before they are written, so that they still are
 CACHE_LINE_SIZE = 64
 _AROUND_SIZE = SLACK_SIZE + CACHE_LINE_SIZE
 _HEADER_ROOM = bytes(HEADER_SIZE)
-
-
-class BuiltBatches(NamedTuple):
-    """Consecutive batches.
-
-    Attributes:
-        data: uint8, 1-D, contiguous, writable.
-        table: what a scan of `data` gives, checksums included.
-    """
-
-    data: ByteArray
-    table: BatchTable
 
 
 def build_batch(
@@ -72,10 +61,10 @@ def build(
     header: BatchFields,
     offset_deltas: Int64Array | None = None,
     last_offset_delta: int | None = None,
-) -> BuiltBatches:
+) -> Batches:
     """Build one batch of all rows, or none without rows; see `build_batch`."""
     if not columns.count:
-        return BuiltBatches(np.zeros(0, np.uint8), BatchTable(_matrix(0, header), 0, scan.END, 0))
+        return Batches(np.zeros(0, np.uint8), BatchTable(_matrix(0, header), 0, scan.END, 0))
     if last_offset_delta is not None and not 0 <= last_offset_delta < 1 << 31:
         raise UsageError(
             "last_offset_delta has no room in a batch", expected="0 to 2147483647", found=last_offset_delta
@@ -96,7 +85,50 @@ def build(
     return encode_measured(encoder, matrix, row_ends, header.level)
 
 
-def build_batches(columns: RecordColumns, *, batch_size: int, **fields: Unpack[BatchFieldArguments]) -> BuiltBatches:
+def build_marker(
+    control_type: ControlRecordType,
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int,
+    timestamp_ms: int,
+    base_offset: int = 0,
+    partition_leader_epoch: int = -1,
+) -> ByteArray:
+    """Build the batch of 78 bytes that ends a transaction (`MemoryRecords.withEndTransactionMarker`).
+
+    Args:
+        control_type: COMMIT or ABORT.
+
+    Returns:
+        uint8[78], writable.
+
+    Raises:
+        UsageError: another type, no producer id, or a number that does not fit its field.
+        InvalidTimestampError: a negative timestamp other than -1.
+    """
+    if control_type not in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
+        raise refused(f"Invalid control record type for end transaction marker {control_type.name}")
+    if producer_id < 0:
+        raise refused("End transaction marker requires a valid producerId", producer_id)
+    if not -(1 << 31) <= coordinator_epoch < 1 << 31:
+        raise UsageError("coordinator_epoch has no room in a marker", found=coordinator_epoch)
+    record = marker.marker_record(control_type, coordinator_epoch)
+    key = record[marker.KEY_VERSION - marker.RECORD_LENGTH : marker.VALUE_SIZE - marker.RECORD_LENGTH]
+    value = record[marker.VALUE_VERSION - marker.RECORD_LENGTH : marker.HEADER_COUNT - marker.RECORD_LENGTH]
+    columns = RecordColumns.from_records([(key, value, timestamp_ms, ())])
+    return build_batch(
+        columns,
+        base_offset=base_offset,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        partition_leader_epoch=partition_leader_epoch,
+        is_transactional=True,
+        is_control=True,
+    )
+
+
+def build_batches(columns: RecordColumns, *, batch_size: int, **fields: Unpack[BatchFieldArguments]) -> Batches:
     """Build all rows into batches as a producer does (`RecordAccumulator`, `MemoryRecordsBuilder.hasRoomFor`).
 
     No batch is larger than `batch_size` before compression, unless its first record alone, with lengths and deltas at
@@ -116,7 +148,7 @@ def build_batches(columns: RecordColumns, *, batch_size: int, **fields: Unpack[B
 
 def build_batches_in_turn(
     columns: RecordColumns, *, batch_size: int, position: Callable[[], int], **fields: Unpack[BatchFieldArguments]
-) -> tuple[Int64Array, Iterator[BuiltBatches]]:
+) -> tuple[Int64Array, Iterator[Batches]]:
     """Build the batches of `build_batches` uncompressed, a few at a time, in memory that is reused for the next ones.
 
     However many there are, they are still in the processor's cache when they are written. All rows are measured before
@@ -139,7 +171,7 @@ def build_batches_in_turn(
 
 def _built_in_turn(
     encoder: RecordEncoder, matrix: Int64Array, row_ends: Int64Array, position: Callable[[], int]
-) -> Iterator[BuiltBatches]:
+) -> Iterator[Batches]:
     ends = np.cumsum(matrix[scan.SIZE])
     begin, buffer = 0, np.empty(0, np.uint8)
     while begin < row_ends.size:
@@ -152,19 +184,17 @@ def _built_in_turn(
         first_row = int(row_ends[begin - 1]) if begin else 0
         out = buffer[(position() - buffer.ctypes.data) % CACHE_LINE_SIZE :]
         data = encoder.encode(part, row_ends[begin:end], size, first_row=first_row, out=out)
-        yield BuiltBatches(data, BatchTable(part, end - begin, scan.END, size))
+        yield Batches(data, BatchTable(part, end - begin, scan.END, size))
         begin = end
 
 
-def encode_measured(
-    encoder: RecordEncoder, matrix: Int64Array, row_ends: Int64Array, level: int | None
-) -> BuiltBatches:
+def encode_measured(encoder: RecordEncoder, matrix: Int64Array, row_ends: Int64Array, level: int | None) -> Batches:
     """Encode the batches whose headers are in the matrix, and compress them as their attributes say."""
     sizes = matrix[scan.SIZE]
     data = encoder.encode(matrix, row_ends, int(sizes.sum()))
     if matrix[scan.ATTRIBUTES].any() and (matrix[scan.ATTRIBUTES] & CODEC_MASK).any():
         data = _compressed(data, matrix, level)
-    return BuiltBatches(data, BatchTable(matrix, matrix.shape[1], scan.END, data.size))
+    return Batches(data, BatchTable(matrix, matrix.shape[1], scan.END, data.size))
 
 
 def _measured(

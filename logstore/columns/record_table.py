@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 import numpy as np
 
@@ -21,15 +20,17 @@ from .batch_table import BatchTable, ByteArray, Int64Array
 CHUNK_ROW_COUNT = 2048
 DECOMPRESSED_SIZE_MAX = 128 * 1024 * 1024  # bytes; a larger stream is refused as a decompression bomb
 
+_PREMATURE_END = "Incorrect declared batch size, premature EOF reached"
+_BAD_STRUCTURE = "Found invalid record structure"
 _MESSAGES = {
-    fields.PREMATURE_END: "Incorrect declared batch size, premature EOF reached",
+    fields.PREMATURE_END: _PREMATURE_END,
     fields.VARINT_TOO_LONG: "Varint is too long, the most significant bit in the 5th byte is set, "
     "converted value: {detail:x}",
     fields.SIZE_BEYOND_BATCH: "Invalid record size: expected {detail} bytes in record payload, but instead the "
     "buffer has only {second} remaining bytes.",
     fields.SIZE_BEYOND_STREAM: "Invalid record size: expected {detail} bytes in record payload, but the record "
     "payload reached EOF.",
-    fields.BAD_STRUCTURE: "Found invalid record structure",
+    fields.BAD_STRUCTURE: _BAD_STRUCTURE,
     fields.BAD_HEADER_COUNT: "Found invalid number of record headers {detail}",
     fields.HEADER_COUNT_BEYOND_RECORD: "Found invalid number of record headers. {detail} is larger than the "
     "remaining size of the buffer",
@@ -39,7 +40,13 @@ _MESSAGES = {
     fields.RECORDS_REMAINING: "Incorrect declared batch size, records still remaining in file",
     fields.NEGATIVE_SIZE: "Invalid record size: {detail} is negative.",
     fields.SIZE_ABOVE_MAX: "Invalid record size: {detail} exceeds the configured maximum record size of {second}.",
+    fields.LENGTH_TOO_LONG: _PREMATURE_END,
+    fields.STRUCTURE_TOO_LONG: _BAD_STRUCTURE,
+    fields.ENDED_IN_LENGTH: _PREMATURE_END,
+    fields.ENDED_IN_STRUCTURE: _BAD_STRUCTURE,
+    fields.ENDED_IN_FIELD: "Reached end of input stream before skipping all bytes. Remaining bytes:{detail}",
 }
+_ENDED = (fields.ENDED_IN_LENGTH, fields.ENDED_IN_STRUCTURE, fields.ENDED_IN_FIELD)
 
 
 class RecordTable:
@@ -110,8 +117,6 @@ class BatchRecords:
 
     __slots__ = ("_outcome", "data", "state")
 
-    STREAM_SOURCE: ClassVar[int] = fields.STREAM  # how records of a compressed batch are decoded; subclasses differ
-
     def __init__(
         self,
         data: ByteArray,
@@ -120,12 +125,15 @@ class BatchRecords:
         state: Int64Array | None = None,
         *,
         record_size_max: int = 0,
+        skips: bool = False,
     ) -> None:
         """Decompress the batch if need be.
 
         Args:
             state: int64 with the slots of `kernels.decode.records` first.
             record_size_max: bytes; a larger record of a compressed batch is an error. 0 for any size.
+            skips: read of compressed records what a leader checks, offset, timestamp and sizes. As in Kafka, a record's
+                length is only bounded then, so that a leader accepts records that no consumer can read.
         """
         position = int(table.matrix[scan.POSITION, row])
         size = int(table.matrix[scan.SIZE, row])
@@ -152,7 +160,7 @@ class BatchRecords:
                 position=position,
                 offset=int(table.matrix[scan.BASE_OFFSET, row]),
             )
-        source = fields.PLAIN if self._outcome is None else self.STREAM_SOURCE
+        source = fields.PLAIN if self._outcome is None else fields.SKIPPED_STREAM if skips else fields.STREAM
         begin_batch(table.matrix[:, row], 1, 0, start, end, source, self.state)
 
     def chunks(self, matrix: Int64Array | None = None) -> Iterator[RecordTable]:
@@ -187,7 +195,8 @@ class BatchRecords:
 
     def decode_error(self, status: int) -> LogstoreError:
         """Return the error of a failed decode, in Kafka's words; the stream's, if it is damaged."""
-        if self._outcome is not None and self._outcome.error is not None:
+        is_end = self.state[fields.SOURCE] != fields.SKIPPED_STREAM or status in _ENDED
+        if is_end and self._outcome is not None and self._outcome.error is not None:
             return self._outcome.error
         return record_error(status, self.state)
 

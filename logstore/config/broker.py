@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UsageError
-from .definition import Definition, as_boolean, as_int, as_long, between, value_of
+from .definition import Definition, as_boolean, as_int, as_long, between, nearest, value_of
 from .topic import KAFKA_VERSION, MAX_DECOMPRESSED_MESSAGE_BYTES, parse_config
 
 BrokerConfig = dict[str, Any]
@@ -44,6 +44,8 @@ SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     "flush.ms": (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
     KAFKA_VERSION: ((KAFKA_VERSION, 1),),
     "index.interval.bytes": (("log.index.interval.bytes", 1),),
+    "local.retention.bytes": (("log.local.retention.bytes", 1),),
+    "local.retention.ms": (("log.local.retention.ms", 1),),
     "max.compaction.lag.ms": (("log.cleaner.max.compaction.lag.ms", 1),),
     MAX_DECOMPRESSED_MESSAGE_BYTES: ((MAX_DECOMPRESSED_MESSAGE_BYTES, 1),),
     "max.message.bytes": (("message.max.bytes", 1),),
@@ -117,7 +119,7 @@ def parse_broker_config(values: Mapping[str, Any]) -> BrokerConfig:
             raise UsageError(
                 f"Unknown broker config name: {name}",
                 java_class="org.apache.kafka.common.config.ConfigException",
-                advice="those that are known stand in logstore/config/broker.py",
+                advice=nearest(name, [*_DEFINITIONS, *_SYNONYM_NAMES]),
             )
     parse_config(topic_defaults(config))
     return config

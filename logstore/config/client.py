@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UsageError
-from .definition import CONFIG_EXCEPTION, Definition, invalid, values_of
+from .definition import CONFIG_EXCEPTION, Definition, invalid, nearest, values_of
 
 _OF_NETWORK = frozenset(
     (
@@ -46,7 +46,7 @@ def read_config(
             raise UsageError(
                 f"Unknown {client} config name: {name}",
                 java_class=CONFIG_EXCEPTION,
-                advice=f"known are {', '.join(sorted(definitions))}",
+                advice=nearest(dotted, definitions),
             )
         if dotted in given:
             raise UsageError(f"{dotted} is given twice", java_class=CONFIG_EXCEPTION)

@@ -9,7 +9,8 @@ logstore.errors.UsageError: Invalid value -7 for configuration retries: Value mu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from ..errors import UsageError
@@ -30,6 +31,17 @@ class Definition(NamedTuple):
     default: Any
     check: Callable[[str, Any], None] = lambda name, value: None
     since: str | None = None
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return advice for an unknown name: the ones that it begins, or those that are close to it, or where all stand.
+
+    >>> nearest("retention", ["flush.ms", "retention.ms"]), nearest("a", ["flush.ms"])
+    ('did you mean retention.ms?', 'see the page of the configurations')
+    """
+    names = sorted(names)
+    close = [known for known in names if known.startswith(f"{name}.")] or get_close_matches(name, names)
+    return f"did you mean {' or '.join(close)}?" if close else "see the page of the configurations"
 
 
 def value_of(name: str, definition: Definition, given: Any) -> Any:

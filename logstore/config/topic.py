@@ -29,6 +29,7 @@ from .definition import (
     as_string,
     between,
     level_of,
+    nearest,
     one_of,
     value_of,
     values_of,
@@ -69,7 +70,11 @@ def parse_config(values: Mapping[str, Any]) -> LogConfig:
     kafka = value_of(KAFKA_VERSION, _DEFINITIONS[KAFKA_VERSION], values.get(KAFKA_VERSION, OF_NEW_STORES))
     for name in values:
         if name not in _DEFINITIONS or not kafka.knows(_DEFINITIONS[name].since):
-            raise UsageError(f"Unknown topic config name: {name}", java_class=INVALID_CONFIGURATION)
+            raise UsageError(
+                f"Unknown topic config name: {name}",
+                java_class=INVALID_CONFIGURATION,
+                advice=nearest(name, known_names(kafka)),
+            )
     config = values_of(_DEFINITIONS, values)
     _check_lags(config)
     return config

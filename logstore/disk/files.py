@@ -44,6 +44,18 @@ def read_if_present(path: str) -> bytes | None:
         raise
 
 
+def first_bytes(path: str, count: int) -> bytes:
+    """Return the first bytes of a file on a disk, fewer if it has fewer; raises as `read_file`."""
+    try:
+        descriptor = opened(os.open, path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            return os.pread(descriptor, count, 0)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise nio_error(error, path) from error
+
+
 def read_index_file(path: str) -> bytes:
     """Return the content of an index file, as Kafka's `AbstractIndex` opens one.
 

@@ -34,18 +34,20 @@ class MappedFile:
 
     Attributes:
         path: as Java prints it.
-        data: uint8, 1-D, read-only; empty for an empty file.
-        size: bytes, at the time of opening; later appends are not seen.
+        data: uint8, 1-D, read-only: the file, and `room` behind it; empty for an empty file.
+        size: bytes of the file at the time of opening.
         identity: of the file, independent of its name.
     """
 
-    def __init__(self, path: str, *, is_bounded: bool = True) -> None:
+    def __init__(self, path: str, *, is_bounded: bool = True, room: int = 0) -> None:
         """Open and map `path`; raise DataDirectoryError (missing, a directory, unreadable, larger than a segment).
 
         Args:
             is_bounded: refuse a file that is larger than a segment, as a broker does.
+            room: bytes to map behind the file's end, which nobody may touch before the file has grown there.
         """
         self.path = java_file(path)
+        self._room = room
         self._is_bounded = is_bounded
         try:
             descriptor = opened(os.open, self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -64,7 +66,7 @@ class MappedFile:
         if self.size == 0:
             return None
         try:
-            mapping = _Mapping(descriptor, self.size)
+            mapping = _Mapping(descriptor, self.size + self._room)
         except OSError as error:
             raise _map_error(error, self.path, self.size) from error
         size = os.fstat(descriptor).st_size

@@ -47,6 +47,12 @@ class LeaderEpochs:
             self.assign(epoch, start_offset)
         self.is_changed = False
 
+    def copied(self) -> LeaderEpochs:
+        """Return a copy, for a reader while appends go on."""
+        copy = LeaderEpochs()
+        copy.entries = self.entries.copy()
+        return copy
+
     @property
     def latest_epoch(self) -> int | None:
         """The latest epoch; None without entries."""

@@ -14,8 +14,6 @@ baseSequence + offsetDelta, where 0 follows 2147483647. Deltas may be negative a
 
 >>> list(bytes.fromhex("14000000046b3104763100"))[:5]    # length 10, attributes, two deltas, key size 2
 [20, 0, 0, 0, 4]
->>> record_bytes(0, 0, b"k1", b"v1", ()).hex()
-'14000000046b3104763100'
 """
 
 from __future__ import annotations
@@ -156,20 +154,3 @@ def encode_headers(headers: Headers) -> bytes:
         raise UsageError(
             "Headers are pairs of a key and bytes", expected="[(str, bytes or None), …]", found=repr(headers)
         ) from error
-
-
-def record_bytes(
-    offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Headers | bytes
-) -> bytes:
-    """Encode one record with its length."""
-    body = b"".join(
-        (
-            b"\x00",
-            varint(timestamp_delta),
-            varint(offset_delta),
-            _SMALL[-1] if key is None else _field(bytes_of(key)),
-            _SMALL[-1] if value is None else _field(bytes_of(value)),
-            headers_bytes(headers),
-        )
-    )
-    return varint(len(body)) + body

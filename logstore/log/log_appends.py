@@ -22,13 +22,14 @@ from ..layout.record import EncodedHeaders, Headers, bytes_column, encode_header
 from ..model import Codec
 from .append.columns import COLUMNS_BATCH_SIZE, answer_to_all, column_requests
 from .append.fast import FastPath
-from .append.records import CLIENTS, new_records_request
+from .append.records import new_records_request
 from .append.request import AppendInfo, AppendRequest, BatchRequest, MarkerRequest
 from .append.slow import append_slowly
 from .state import LogState
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_NO_VERSION = UNKNOWN_TRANSACTION_VERSION
 
 
 class LogAppends:
@@ -176,6 +177,7 @@ class LogAppends:
         level: int | None = None,
         leader_epoch: int = 0,
         guard: VerificationGuard | None = None,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
         """Append records as one batch, compressed as the topic is configured, or else as the producer is.
 
@@ -186,6 +188,7 @@ class LogAppends:
             producer_id, producer_epoch, base_sequence: of an idempotent producer.
             codec, level: the producer's, as for `append_columns`.
             guard: of `begin_verification`, for the first batch of a transaction.
+            origin: COORDINATOR for records whose sequences are not checked.
 
         Raises:
             UsageError: columns of different lengths, an item that is not bytes, a transaction without a producer.
@@ -202,7 +205,7 @@ class LogAppends:
             raise UsageError("Keys and values are lists of bytes", found=repr(error)) from error
         producer = producer_id, producer_epoch, base_sequence, bool(is_transactional)
         request = new_records_request(
-            (values, keys, timestamps, headers, *producer, leader_epoch, guard, codec, level, *CLIENTS)
+            (values, keys, timestamps, headers, *producer, leader_epoch, guard, codec, level, origin, _NO_VERSION)
         )
         return self.append(request)
 

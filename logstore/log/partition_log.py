@@ -21,7 +21,6 @@ from ..columns.decoded_records import Records
 from ..config.topic import DEDUPE_BUFFER_SIZE, LogConfig, is_tiered
 from ..disk.lock import invalidate_when_forked
 from ..errors import KafkaStorageError
-from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerEntry
 from ..folds.verification import VerificationGuard
 from ..model import FetchIsolation
@@ -278,7 +277,7 @@ def _view(state: LogState) -> LogView:
         state.last_stable_offset,
         state.remote_start_offset,
     )
-    return LogView(state.view(), bounds, LeaderEpochs(state.epochs.entries))
+    return LogView(state.view(), bounds, state.epochs.copied())
 
 
 def _start_inside(state: LogState) -> int | None:

@@ -26,6 +26,7 @@ from .state import LogState
 
 SIZE_MAX = 64 * 1024  # bytes
 _SPARE_COUNT_MAX = 4
+_ROWS = np.arange(BATCH_CAPACITY)
 
 
 class _Decoder:
@@ -45,15 +46,15 @@ class _Decoder:
         tail.start_offset, tail.end_offset = start_offset, end_offset
         if self.run(data) != decode.OK:
             return None
-        first, end = tail.first_record, tail.record_count
-        rows = np.arange(tail.row_count)
+        first, end, row_count = tail.first_record, tail.record_count, tail.row_count
+        ends = self.record_ends[:row_count].copy()
         return Records(
             np.frombuffer(data, np.uint8),
             self.records[:, first:end].copy(),
             end - first,
-            BatchTable(self.columns[:, : rows.size].copy(), rows.size, scan.END, len(data)),
-            rows,
-            np.maximum(self.record_ends[: rows.size] - first, 0),
+            BatchTable(self.columns[:, :row_count].copy(), row_count, scan.END, len(data)),
+            _ROWS[:row_count],
+            np.maximum(ends - first, 0) if first else ends,
             next_offset=tail.next_offset,
         )
 

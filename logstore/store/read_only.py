@@ -78,6 +78,9 @@ class ReadOnlyDirectory(ClosedInWith):
     def require_same_process(self) -> None:
         """Do nothing, where a store refuses calls in the child of a fork: nothing is written here."""
 
+    def require_open(self) -> None:
+        """Do nothing, as nothing is held."""
+
     @property
     def topics(self) -> Mapping[str, TopicDescription]:
         """All topics by name, the internal ones too."""

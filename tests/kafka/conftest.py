@@ -10,6 +10,7 @@ from functools import cache
 import pytest
 
 from tests.kafka.judge import Asked
+from tests.support.class_archive import with_class_archive
 from tests.support.judges import judging, skip_without_judge
 from tests.support.oracle import KNOWN, RELEASES, Oracle, OracleUnavailableError
 from tests.support.sampling import IS_LONG
@@ -40,7 +41,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def oracle(request: pytest.FixtureRequest) -> Oracle:
     """The real Kafka's jars, ready to be asked."""
     try:
-        return Oracle(request.param)
+        return with_class_archive(Oracle(request.param))
     except OracleUnavailableError as unavailable:
         skip_without_judge(f"no live oracle: {unavailable}")
 

@@ -13,10 +13,9 @@ import pytest
 from logstore.codec import decompress
 from logstore.columns.batch_rebuilding import AS_IT_WAS, empty_batch, rebuild_batches
 from logstore.columns.batch_table import ByteArray, scan
-from logstore.columns.record_building import build_batch, build_batches
+from logstore.columns.record_building import build_batch, build_batches, build_marker
 from logstore.columns.record_columns import RecordColumns
 from logstore.columns.record_table import BatchRecords, RecordTable
-from logstore.columns.small_batch import build_batch_from_records, build_marker
 from logstore.errors import LogstoreError
 from logstore.layout.batch import HEADER_SIZE
 from logstore.model import Codec, ControlRecordType, TimestampType
@@ -66,12 +65,10 @@ class AskedBatch:
         }
 
     def build(self) -> ByteArray:
-        records = python_records(self.rows)
         deltas = np.array([row.offset_delta for row in self.rows], np.int64)
-        columns = RecordColumns.from_records(records)
+        columns = RecordColumns.from_records(python_records(self.rows))
         built = build_batch(columns, offset_deltas=deltas, last_offset_delta=self.last_offset_delta, **self.header)
         if deltas.tolist() == list(range(len(deltas))) and self.last_offset_delta is None:
-            assert build_batch_from_records(records, **self.header).tobytes() == built.tobytes()
             assert build_batch(columns, **self.header).tobytes() == built.tobytes()
         return built
 

@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 from logstore.codec import decompress
+from logstore.columns.batch_table import Batches
 from logstore.errors import LogstoreError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.kernels.scan import batches as fields
-from logstore.log.append.analyze import Analyzed, analyze, require_continuation, require_room
+from logstore.layout.batch import CODEC_MASK
+from logstore.log.append.analyze import NUMBERING, analyze, require_continuation, require_room
 from logstore.log.append.rules import ValidationRules
+from logstore.log.append.slow import append_info
 from logstore.log.append.validate import validate
 from logstore.model import Codec
 from tests.kafka.append_cases import CODECS, NOW, Case, random_case
@@ -66,44 +69,44 @@ def _append(case: Case) -> dict[str, Any]:
     data, origin = np.frombuffer(case.data, np.uint8), AppendOrigin[case.origin]
     rules = ValidationRules.of(judged_config(case.config), "t-0")
     analyzed = analyze(data, origin=origin, leader_epoch=case.leader_epoch, rules=rules)
-    if not analyzed.valid_size:
-        return _answer(analyzed, b"")
-    if origin in (AppendOrigin.REPLICATION, AppendOrigin.RAFT_LEADER):
-        require_continuation(
-            data, analyzed, log_end_offset=case.end_offset, log_start_offset=case.end_offset, rules=rules
+    batches = analyzed
+    if len(analyzed.table) and origin in NUMBERING:
+        batches = validate(
+            analyzed,
+            origin=origin,
+            base_offset=case.end_offset,
+            leader_epoch=case.leader_epoch,
+            now_ms=NOW,
+            rules=rules,
         )
-        require_room(analyzed.valid_size, rules)
-        return _answer(analyzed, data[: analyzed.valid_size].tobytes())
-    result = validate(
-        data,
-        analyzed,
-        origin=origin,
-        base_offset=case.end_offset,
-        leader_epoch=case.leader_epoch,
-        now_ms=NOW,
-        rules=rules,
-    )
-    require_room(result.data.size, rules)
-    answer = _answer(analyzed, result.data.tobytes())
-    return answer | {
-        "first": result.first_offset,
-        "last": result.last_offset,
-        "max": result.max_timestamp,
-        "time": result.log_append_time,
-    }
+    elif len(analyzed.table):
+        require_continuation(
+            data, analyzed.table, log_end_offset=case.end_offset, log_start_offset=case.end_offset, rules=rules
+        )
+    require_room(batches.data.size, rules)
+    return _answer(case, analyzed, batches, rules)
 
 
-def _answer(analyzed: Analyzed, content: bytes) -> dict[str, Any]:
+def _answer(case: Case, analyzed: Batches, batches: Batches, rules: ValidationRules) -> dict[str, Any]:
+    answer = {"first": -1, "last": -1, "max": -1, "time": -1}
+    if len(analyzed.table):
+        origin = AppendOrigin[case.origin]
+        info = append_info(
+            batches.table, origin=origin, log_end_offset=case.end_offset, log_start_offset=case.end_offset, rules=rules
+        )
+        answer = {
+            "first": info.first_offset,
+            "last": info.last_offset,
+            "max": info.max_timestamp,
+            "time": info.log_append_time,
+        }
     epochs = analyzed.table.column(fields.PARTITION_LEADER_EPOCH).tolist()
-    return {
-        "first": analyzed.first_offset,
-        "last": analyzed.last_offset,
-        "max": analyzed.max_timestamp,
-        "time": -1,
-        "valid": analyzed.valid_size,
-        "codec": analyzed.source_codec.kafka_name,
+    codecs = [Codec(code) for code in (analyzed.table.attributes & CODEC_MASK).tolist() if code]
+    return answer | {
+        "valid": analyzed.data.size,
+        "codec": codecs[-1].kafka_name if codecs else "none",
         "epoch": epochs[-1] if epochs and epochs[-1] != -1 else None,
-        "data": content.hex(),
+        "data": batches.data.tobytes().hex(),
     }
 
 

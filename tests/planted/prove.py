@@ -30,7 +30,7 @@ from tests.planted.advice import ADVICE, COSTS_MORE, good_batches
 from tests.planted.planter import ELSEWHERE, KINDS, Kind, Planted, Planter, UnsuitableError
 from tests.support.dice import Dice
 
-BASES = ("transactions", "transactions-v1", "transactions-v0", "records", "groups", "cluster", "compacted")
+BASES = ("transactions", "transactions-v1", "transactions-v0", "records", "groups", "cluster", "compacted", "newest")
 MODULES = (batches, coordinators, directories, internal, markers, records, side_files)
 GOOD, UNSUITABLE = "good", "unsuitable"
 

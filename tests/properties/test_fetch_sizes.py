@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.columns.decoded_records import Record
-from logstore.columns.small_batch import build_batch_from_records
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec, FetchIsolation
+from tests.support.built import build_batch_from_records
 from tests.support.sampling import examples
 from tests.support.small_store import SmallStore, TransactionalClient
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
+from logstore.columns.record_table import BatchRecords
 from logstore.kernels.decode import records as decode
-from logstore.log.append.validate import SkippedRecords
 from tests.naive.record import BrokenRecordError, Context
 from tests.naive.skipped_record import Skipped, skip_stream
 from tests.properties.kernel_inputs import ints, longs, record_streams
@@ -27,7 +27,7 @@ def words_of(status: int, state: np.ndarray[tuple[int], np.dtype[np.int64]]) -> 
     """What a read that ended so says."""
     batch = Batch(0, [], codec=ZSTD)
     data = np.frombuffer(batch.to_bytes(), np.uint8)
-    records = SkippedRecords(data, scan(data), 0, state)
+    records = BatchRecords(data, scan(data), 0, state, skips=True)
     return records.decode_error(status).message
 
 

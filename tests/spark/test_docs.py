@@ -27,7 +27,7 @@ def test_the_page_does_what_it_shows(
 def test_the_readme_does_what_it_shows_of_spark(
     spark: SparkSession, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = shutil.copytree(golden("demo"), tmp_path / "demo")
-    monkeypatch.chdir(place)
+    shutil.copytree(golden("demo"), tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
     assert spark.version
-    assert run_page(ROOT / "README.md", place, is_wanted=lambda text: "spark" in text) == 1
+    assert run_page(ROOT / "README.md", tmp_path, is_wanted=lambda text: "spark" in text) == 1

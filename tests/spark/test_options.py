@@ -238,6 +238,7 @@ def test_tasks_are_as_many_as_asked_for_and_cut_segments(data: Path) -> None:
 
 def test_tasks_are_larger_where_somebody_says_how_many_are_enough(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     total = sum(one.size for task in Planned(data).tasks for one in task.slices)
+    monkeypatch.setattr(planning, "FILE_COST", 0)
     monkeypatch.setattr(planning, "TASK_SIZE_MAX", total // 20)
     monkeypatch.setattr(planning, "ASKED_SIZE_MAX", total // 5)
     counts = {wanted: len(Planned(data, minPartitions=wanted).tasks) for wanted in (1, 2, 10)}
@@ -336,3 +337,28 @@ def test_wrong_tables_columns_and_paths_are_refused(data: Path) -> None:
         Planned(data, "offset int")
     with pytest.raises(DataDirectoryError, match="no such directory"):
         Planned("/no/such/directory")
+
+
+@pytest.mark.parametrize("has_indexes", [True, False])
+@pytest.mark.parametrize("damage_position", [None, 5000])
+def test_a_segment_is_cut_anywhere_and_read_once(
+    has_indexes: bool, damage_position: int | None, tmp_path: Path
+) -> None:
+    (path,) = write_partition(tmp_path, "orders-0", [60])
+    if not has_indexes:
+        path.with_suffix(".index").unlink()
+    if damage_position is not None:
+        content = bytearray(path.read_bytes())
+        content[damage_position : damage_position + 1500] = b"\xff" * 1500
+        path.write_bytes(content)
+    expected = Planned(tmp_path, mode="PERMISSIVE").rows()
+    assert (sum(row["_corrupt_record"] is not None for row in expected) > 0) == (damage_position is not None)
+    for count in (2, 7, 60, 173):
+        planned = Planned(tmp_path, mode="PERMISSIVE", minPartitions=count)
+        assert len(planned.tasks) >= count
+        assert sorted(planned.rows(), key=str) == sorted(
+            expected, key=str
+        )  # a window's damage comes before its records
+        for table in ("batches", "records"):
+            whole, cut = (Planned(tmp_path, table=table, mode="DROPMALFORMED", minPartitions=n) for n in (1, count))
+            assert whole.rows() == cut.rows()

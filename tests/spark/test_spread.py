@@ -17,9 +17,9 @@ from logstore.audit.directory_audit import audit_directory
 from logstore.audit.partition import open_partitions
 from logstore.audit.verify import PartitionFacts
 from logstore.errors import DataDirectoryError
-from spark_dumps.seen import SeenFiles
+from spark_dumps.seen import GROUP_COST_MAX, SeenFiles, packed
 from spark_dumps.spread import follow_on_executors
-from spark_dumps.tables import GROUP_COST_MAX, packed
+from spark_dumps.tables import PartitionsTask
 from tests.spark.segment_files import batch, write_partition, write_segment
 
 HOST = socket.gethostname()
@@ -134,9 +134,11 @@ def test_records_that_came_meanwhile_are_no_difference(data: Path) -> None:
 def test_what_was_seen_is_pickled_small(tmp_path: Path) -> None:
     path = str(tmp_path / "orders-0")
     names = [f"{base:020d}{suffix}" for base in range(0, 20_000_000, 1000) for suffix in (".log", ".index")]
-    seen = SeenFiles(path, {f"{path}/{name}": size for size, name in enumerate(names)}, frozenset({"node.id=1"}))
-    pickled = pickle.dumps(seen)
-    assert pickle.loads(pickled) == seen
+    sizes = {f"{path}/{name}": size for size, name in enumerate(names)}
+    seen = SeenFiles.of_sizes(path, sizes, frozenset({"node.id=1"}), {})
+    assert seen.sizes == sizes
+    pickled = pickle.dumps(PartitionsTask((seen, seen)))
+    assert pickle.loads(pickled) == PartitionsTask((seen, seen))
     assert len(pickled) < 10 * len(names)
 
 
@@ -144,7 +146,7 @@ def test_groups_have_about_equal_costs_and_keep_the_order() -> None:
     costs = [5, 1, 1, 1, 40, 1, 1]
     assert list(packed(costs, int, 10)) == [(5,), (1, 1, 1), (40,), (1, 1)]
     assert list(packed([GROUP_COST_MAX, 1, 1], int, 1)) == [(GROUP_COST_MAX,), (1, 1)]
-    assert list(packed([], int)) == []
+    assert list(packed([], int, 10)) == []
 
 
 def test_partitions_are_grouped_by_files_and_bytes(data: Path) -> None:

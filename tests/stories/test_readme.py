@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,17 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.stories.pages import ROOT, run_page
-from tests.support.golden import Golden
 
 README = ROOT / "README.md"
 
 
-def test_the_readme_does_what_it_shows(golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = shutil.copytree(golden("demo"), tmp_path / "demo")
-    monkeypatch.chdir(place)
-    assert (
-        run_page(README, place, is_wanted=lambda text: "spark" not in text) == 2
-    )  # the rest: tests/spark/test_docs.py
+def test_the_readme_does_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    # the rest: tests/spark/test_docs.py
+    assert run_page(README, tmp_path, is_wanted=lambda text: "spark" not in text) == 2
 
 
 def test_the_readme_is_short() -> None:

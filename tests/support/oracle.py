@@ -30,7 +30,8 @@ FIRST = OF_NEW_STORES.release  # is asked where one release is enough
 OLDEST_JAVA = 17
 MAVEN_SECONDS = 300
 BASE = "@BASE@"
-SOURCES = (HERE / "java", HERE.parents[1] / "benchmarks" / "peers" / "java")  # our own classes beside Kafka's
+#: our own classes beside Kafka's; the ones in `any` compile with every release
+SOURCES = (HERE / "java", HERE.parents[1] / "benchmarks" / "peers" / "java")
 
 
 class OracleUnavailableError(RuntimeError):
@@ -64,7 +65,7 @@ def filling(cache: Path) -> Iterator[None]:
 class Oracle:
     """Runs classes of the real Kafka, and the ones of `SOURCES`, in a JVM of their own.
 
-    Of releases older than `KNOWN` there are only Kafka's own classes.
+    For releases that are not `KNOWN` there are only Kafka's own classes, and ours in `any`.
 
     Raises:
         OracleUnavailableError: java (17 or newer), javac or mvn is missing, Maven cannot resolve the jars,
@@ -74,6 +75,7 @@ class Oracle:
     def __init__(self, release: str = FIRST, cache: Path | None = None) -> None:
         self.cache = oracle_cache() if cache is None else cache
         self.java = _program("java")
+        self.jvm_options: Sequence[str] = ()
         _require_java(self.java)
         with filling(self.cache):
             self.classpath = _classpath(self.cache, release)
@@ -86,6 +88,7 @@ class Oracle:
             self.java,
             *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m", "-Dfile.encoding=UTF-8"),
             f"-Dlog4j2.configurationFile={HERE / 'log4j2.yaml'}",
+            *self.jvm_options,
             *options,
             f"@{self._options}",
             main_class,
@@ -162,7 +165,7 @@ def _classpath(cache: Path, release: str) -> str:
 
 def _compiled(cache: Path, classpath: str, release: str) -> Path:
     """A jar, which is there whole or not at all."""
-    folders = (*SOURCES, SOURCES[0] / release) if release in KNOWN else ()
+    folders = (SOURCES[0] / "any", *((*SOURCES, SOURCES[0] / release) if release in KNOWN else ()))
     sources = sorted(source for folder in folders for source in folder.glob("*.java"))
     known = cache / f"ours-{_hash(classpath.encode(), *(source.read_bytes() for source in sources))}.jar"
     if known.exists():
@@ -170,8 +173,8 @@ def _compiled(cache: Path, classpath: str, release: str) -> Path:
     with tempfile.TemporaryDirectory(dir=cache) as place:
         options = ["-Xlint:none", "-proc:none", "-encoding", "UTF-8", "-d", place, "-cp", classpath]
         command = [_program("javac"), *options, *map(str, sources)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False) if sources else None
-        if done is not None and done.returncode != 0:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
             raise OracleUnavailableError(f"our own classes do not compile:\n{done.stderr}")
         fresh = Path(place, "ours.jar")
         with zipfile.ZipFile(fresh, "w") as jar:
@@ -182,9 +185,9 @@ def _compiled(cache: Path, classpath: str, release: str) -> Path:
 
 
 def _option_file(ours: Path, classpath: str) -> Path:
-    """The classpath is too long for a command line that anybody wants to read."""
+    """The classpath is too long for a command line that people read. Kafka's part, which is archived, comes first."""
     known = ours.with_suffix(".options")
     fresh = known.with_name(f"{known.stem}-{os.getpid()}.options")
-    fresh.write_text(f'-cp "{ours}{os.pathsep}{classpath}"')
+    fresh.write_text(f'-cp "{classpath}{os.pathsep}{ours}"')
     fresh.replace(known)
     return known

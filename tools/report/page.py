@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from logstore.audit.durations import duration
+
 from ..tables import count_of
-from ..timestamps import duration
 from .commands import command_line, shell_quoted
 from .findings import findings_section, rule_links, severity_counts
 from .markup import Markup, byte_text, first_and_more, name_text, section, swatches, table, text, time_text

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from logstore.audit.durations import duration
+
 from ..tables import count_of
-from ..timestamps import duration
 from .markup import Markup, swatches, text, time_text
 from .scale import offset_axis, percent, time_axis, time_span
 

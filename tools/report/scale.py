@@ -6,7 +6,8 @@ import operator
 from collections.abc import Sequence
 from itertools import accumulate, repeat
 
-from ..timestamps import duration
+from logstore.audit.durations import duration
+
 from .markup import text
 
 TICK_COUNT_MAX = 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...topics.transaction_state import IDLE, PREPARED, VALID_PREVIOUS_STATES, TransactionMetadata, TransactionState
+from ..durations import duration
 
 EMPTY, ONGOING = TransactionState.EMPTY, TransactionState.ONGOING
 COMPLETED = IDLE - {EMPTY}
@@ -24,7 +25,7 @@ def _differences(before: TransactionMetadata, after: TransactionMetadata) -> Ite
         yield "a state that may follow", state.name
     yield from _of_producer(before, after)
     if state is not EMPTY and after.transaction_timeout_ms != before.transaction_timeout_ms:
-        yield f"a timeout of {before.transaction_timeout_ms} ms", f"{after.transaction_timeout_ms} ms"
+        yield f"a timeout of {duration(before.transaction_timeout_ms)}", duration(after.transaction_timeout_ms)
     yield from _of_partitions(before, after)
     is_begun = before.state not in IDLE and state is not EMPTY
     start = before.start_timestamp_ms if is_begun else -1

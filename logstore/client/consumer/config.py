@@ -20,8 +20,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...config.client import non_empty, read_config
-from ...config.definition import CONFIG_EXCEPTION, Definition, as_boolean, as_int, as_list, as_string, between, one_of
+from ...config.definition import (
+    CONFIG_EXCEPTION,
+    Definition,
+    as_boolean,
+    as_int,
+    as_list,
+    as_string,
+    between,
+    one_of,
+    value_of,
+)
 from ...errors import InvalidGroupIdError, UsageError
+from ...model import FetchIsolation
 from .assignors import ASSIGNORS
 
 ConsumerConfig = dict[str, Any]
@@ -69,6 +80,11 @@ _DEFINITIONS = {
     "partition.assignment.strategy": Definition(as_list, ["range", "cooperative-sticky"], _assignors),
     "session.timeout.ms": Definition(as_int, 45_000),
 }
+
+
+def isolation_of(isolation_level: str) -> FetchIsolation:
+    """Return an `isolation.level`; raises UsageError for another text."""
+    return FetchIsolation(value_of("isolation.level", _DEFINITIONS["isolation.level"], isolation_level))
 
 
 def parse_consumer_config(

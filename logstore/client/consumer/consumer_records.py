@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
+from ...columns.decoded_records import Records
 from ...log.partition_log import PartitionLog
 from ...model import FetchIsolation, TimestampType, TopicPartition
+from ..serializers import Deserializer, deserialized
 
 
 class ConsumerRecord(NamedTuple):
@@ -33,6 +37,21 @@ class ConsumerRecord(NamedTuple):
 RecordsByPartition = dict[TopicPartition, list[ConsumerRecord]]
 #: the next offset to read, by partition
 NextOffsets = dict[TopicPartition, int]
+
+
+def consumer_records(
+    partition: TopicPartition, records: Records, to_key: Deserializer | None, to_value: Deserializer | None
+) -> Iterator[ConsumerRecord]:
+    """Return the records as Python objects; the iterator raises SerializationError where a deserializer fails."""
+    topic, number = partition
+    offsets, timestamps, types, keys, values, *rest = records.to_lists()
+    made_keys, made_values = iter(keys), iter(values)
+    if to_key is not None:
+        made_keys = map(partial(deserialized, to_key, "key", partition), offsets, keys)
+    if to_value is not None:
+        made_values = map(partial(deserialized, to_value, "value", partition), offsets, values)
+    columns = repeat(topic), repeat(number), offsets, timestamps, types, made_keys, made_values, *rest
+    return map(ConsumerRecord._make, zip(*columns, strict=False))
 
 
 class Lag(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from itertools import repeat
 from typing import Any
 
 from ... import clock
@@ -15,9 +14,9 @@ from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
 from ...store.fetch import LOOK_AGAIN_S, AppendWaiter
-from ..serializers import Deserializer, deserialized
+from ..serializers import Deserializer
 from .config import ConsumerConfig
-from .consumer_records import ConsumerRecord, NextOffsets, RecordsByPartition
+from .consumer_records import ConsumerRecord, NextOffsets, RecordsByPartition, consumer_records
 from .positions import Positions
 
 
@@ -298,26 +297,12 @@ class Fetcher:
         partition, chunk = fetch.partition, fetch.chunk
         if fetch.row or count_max < len(chunk):
             chunk = chunk.part(fetch.row, min(fetch.row + count_max, len(chunk)))
-        offsets, timestamps, types, keys, values, *rest = chunk.to_lists()
-        if self._to_key is not None or self._to_value is not None:
-            keys, values = self._deserialized(partition, offsets, keys, values)
-        topic, number = partition
-        columns = (repeat(topic), repeat(number), offsets, timestamps, types, keys, values, *rest)
-        made = list(map(ConsumerRecord._make, zip(*columns, strict=False)))  # ends with the last deserialized value
+        made: list[ConsumerRecord] = []
+        try:
+            for record in consumer_records(partition, chunk, self._to_key, self._to_value):
+                made.append(record)
+        except SerializationError:
+            if not made:
+                raise
         made.reverse()
         return made
-
-    def _deserialized(
-        self, partition: TopicPartition, offsets: list[int], keys: list[Any], values: list[Any]
-    ) -> tuple[list[Any], list[Any]]:
-        made_keys: list[Any] = []
-        made_values: list[Any] = []
-        try:
-            for offset, key, value in zip(offsets, keys, values, strict=True):
-                made_key = deserialized(self._to_key, "key", partition, offset, key)
-                made_values.append(deserialized(self._to_value, "value", partition, offset, value))
-                made_keys.append(made_key)
-        except SerializationError:
-            if not made_keys:
-                raise
-        return made_keys, made_values

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from ...columns.batch_table import BatchTable, ByteArray, scan
+from ...columns.batch_table import Batches, BatchTable, ByteArray, scan
 from ...columns.legacy import legacy_entry, read_legacy_records
 from ...columns.record_table import BatchRecords, unknown_codec
 from ...errors import (
@@ -35,40 +34,16 @@ _INT_MAX = 2**31 - 1
 NUMBERING = (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR)  # origins whose batches get their offsets from the log
 
 
-@dataclass(frozen=True, slots=True)
-class Analyzed:
-    """Result of `analyze` (`LogAppendInfo`).
-
-    Attributes:
-        table: one row for each batch to be appended.
-        valid_size: bytes of them; 0 if there is no whole batch, and nothing is appended.
-        first_offset: of the first batch, -1 if that is of magic 0 or 1.
-        last_offset_of_first_batch, last_offset: -1 without batches.
-        max_timestamp: largest of the batches, in ms; -1 none.
-        source_codec: of the last compressed batch.
-    """
-
-    table: BatchTable
-    valid_size: int
-    first_offset: int
-    last_offset_of_first_batch: int
-    last_offset: int
-    max_timestamp: int
-    source_codec: Codec
-
-    @property
-    def first_or_last_offset_of_first_batch(self) -> int:
-        """First offset of the append, as near as is known without decompressing."""
-        return self.first_offset if self.first_offset >= 0 else self.last_offset_of_first_batch
-
-
-def analyze(data: ByteArray, *, origin: AppendOrigin, leader_epoch: int, rules: ValidationRules) -> Analyzed:
+def analyze(data: ByteArray, *, origin: AppendOrigin, leader_epoch: int, rules: ValidationRules) -> Batches:
     """Check headers and checksums of the batches to be appended.
 
     Args:
         data: uint8, 1-D, contiguous, may be read-only: consecutive batches.
         origin: CLIENT and COORDINATOR send batches without offsets, REPLICATION and RAFT_LEADER with them.
         leader_epoch: of the leader that appends, or of the replica.
+
+    Returns:
+        The batches to be appended: none if `data` has no whole one.
 
     Raises, with `position` of the batch:
         CorruptRecordError: an impossible length or magic, or a wrong checksum.
@@ -78,7 +53,7 @@ def analyze(data: ByteArray, *, origin: AppendOrigin, leader_epoch: int, rules: 
         OffsetsOutOfOrderError: batches with offsets that do not increase.
     """
     table = _scanned(data)
-    last_offset, source_codec, count = -1, Codec.NONE, 0
+    last_offset, count = -1, 0
     is_of_later_leader = False
     for row in range(len(table)):
         batch = table.row(row)
@@ -91,7 +66,7 @@ def analyze(data: ByteArray, *, origin: AppendOrigin, leader_epoch: int, rules: 
         # compared before it is replaced by the new one
         is_in_order, last_offset = last_offset < batch_last_offset, batch_last_offset
         _require_sound(data, batch, origin, rules)
-        source_codec = _codec(batch) or source_codec
+        _require_codec(batch)
         count += 1
         # behind the check of the batch: Kafka reports damage before it reports the order
         if not is_in_order and origin not in NUMBERING:
@@ -101,7 +76,9 @@ def analyze(data: ByteArray, *, origin: AppendOrigin, leader_epoch: int, rules: 
                 position=batch["position"],
             )
     _require_no_damage(data, table.next_position)
-    return _summary(table, count, source_codec)
+    table.count = count
+    table.next_position = int(table.position[-1] + table.size[-1]) if count else 0
+    return Batches(data[: table.next_position], table)
 
 
 def require_room(size: int, rules: ValidationRules) -> None:
@@ -114,24 +91,31 @@ def require_room(size: int, rules: ValidationRules) -> None:
 
 
 def require_continuation(
-    data: ByteArray, analyzed: Analyzed, *, log_end_offset: int, log_start_offset: int, rules: ValidationRules
+    data: ByteArray, table: BatchTable, *, log_end_offset: int, log_start_offset: int, rules: ValidationRules
 ) -> None:
     """Raise UnexpectedAppendOffsetError if batches with offsets begin before the end of the log.
 
     Args:
-        data, analyzed: of `analyze`.
+        data, table: what `analyze` was given, and the table that it returned.
     """
-    first = analyzed.first_or_last_offset_of_first_batch
+    # the first offset of magic 0 and 1 is not known without decompressing
+    first, which = first_offset(table), "First offset"
+    if first < 0:
+        first, which = int(table.last_offset[0]), "Last offset of the first batch"
     if first >= log_end_offset:
         return
-    which = "First offset" if analyzed.first_offset != -1 else "Last offset of the first batch"
     offsets = [offset for offset, _ in zip(_record_offsets(data, _scanned(data)), range(10), strict=False)]
     raise UnexpectedAppendOffsetError(
         f"Unexpected offset in append to {rules.topic_partition}. {which} {first} is less than the next offset "
         f"{log_end_offset}. First 10 offsets in append: {', '.join(map(str, offsets))}, last offset in append: "
-        f"{analyzed.last_offset}. Log start offset = {log_start_offset}",
+        f"{int(table.last_offset[-1])}. Log start offset = {log_start_offset}",
         offset=first,
     )
+
+
+def first_offset(table: BatchTable) -> int:
+    """Return the first offset of batches, at least one; -1 if that is of magic 0 or 1."""
+    return int(table.base_offset[0]) if table.magic[0] == MAGIC_V2 else -1
 
 
 def _scanned(data: ByteArray) -> BatchTable:
@@ -230,27 +214,10 @@ def _require_sound(data: ByteArray, batch: dict[str, int], origin: AppendOrigin,
         )
 
 
-def _codec(batch: dict[str, int]) -> Codec:
+def _require_codec(batch: dict[str, int]) -> None:
     codec_id = batch["attributes"] & CODEC_MASK
     if codec_id > Codec.ZSTD:
         raise unknown_codec(codec_id, batch["position"])
-    return Codec(codec_id)
-
-
-def _summary(table: BatchTable, count: int, source_codec: Codec) -> Analyzed:
-    table.count = count
-    table.next_position = int(table.position[-1] + table.size[-1]) if count else 0
-    last_offset, timestamps = table.last_offset, table.max_timestamp
-    is_first_of_v2 = count > 0 and table.magic[0] == MAGIC_V2
-    return Analyzed(
-        table=table,
-        valid_size=table.next_position,
-        first_offset=int(table.base_offset[0]) if is_first_of_v2 else -1,
-        last_offset_of_first_batch=int(last_offset[0]) if count else -1,
-        last_offset=int(last_offset[-1]) if count else -1,
-        max_timestamp=max(-1, int(timestamps.max())) if count else -1,
-        source_codec=source_codec,
-    )
 
 
 def _record_offsets(data: ByteArray, table: BatchTable) -> Iterator[int]:

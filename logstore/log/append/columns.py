@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...columns.batch_fields import BatchFieldArguments, BatchFields, SentFieldArguments
-from ...columns.batch_table import BatchTable, ByteArray, Int64Array
-from ...columns.record_building import BuiltBatches, build, build_batches, build_batches_in_turn
+from ...columns.batch_table import Batches, BatchTable, ByteArray, Int64Array
+from ...columns.record_building import build, build_batches, build_batches_in_turn
 from ...columns.record_columns import RecordColumns
 from ...errors import RecordTooLargeError
 from ...folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
@@ -28,7 +28,7 @@ from .analyze import analyze
 from .kernel_request import KernelRequest
 from .request import AppendInfo
 from .rules import ValidationRules
-from .validate import Validated, validate
+from .validate import validate
 
 COLUMNS_BATCH_SIZE = 1 << 20  # bytes
 
@@ -39,12 +39,10 @@ class BuiltRequest(NamedTuple):
     Attributes:
         data: uint8, writable: its bytes.
         row: int64[scan.COLUMN_COUNT]: its header fields.
-        log_append_time: ms; -1 in a CreateTime topic.
     """
 
     data: ByteArray
     row: Int64Array
-    log_append_time: int
     leader_epoch: int
     guard: VerificationGuard | None
     origin: AppendOrigin = AppendOrigin.CLIENT
@@ -52,20 +50,17 @@ class BuiltRequest(NamedTuple):
 
     def write_to(self, request: KernelRequest, now_ms: int) -> bytes | None:
         """See `AppendRequest`."""
-        request.put_built(self.data, self.row)
+        request.hold("built", self.data)
+        request.struct.size, request.row[:, 0] = self.data.size, self.row
         verification = request.verification_of(self.row[fields.PRODUCER_ID], self.guard)
         return b"" if request.put(BUILT, now_ms, self.leader_epoch, self.origin, verification) else None
 
-    def numbered(self, state: LogState, now_ms: int) -> Validated | None:
+    def numbered(self, state: LogState, now_ms: int) -> Batches:
         """See `AppendRequest`; the offset differs from the built one if earlier batches were duplicates."""
         table = BatchTable(self.row.reshape(-1, 1).copy(), 1, fields.END, self.data.size)
-        first_offset = state.log_end_offset
-        table.matrix[fields.POSITION, 0] = 0
-        table.matrix[fields.BASE_OFFSET, 0] = first_offset
-        self.data[BASE_OFFSET : BASE_OFFSET + 8] = np.frombuffer(first_offset.to_bytes(8, "big"), np.uint8)
-        last_offset = first_offset + int(table.matrix[fields.LAST_OFFSET_DELTA, 0])
-        max_timestamp = int(table.matrix[fields.MAX_TIMESTAMP, 0])
-        return Validated(self.data, table, first_offset, last_offset, max_timestamp, self.log_append_time)
+        table.matrix[fields.POSITION, 0], table.matrix[fields.BASE_OFFSET, 0] = 0, state.log_end_offset
+        self.data[BASE_OFFSET : BASE_OFFSET + 8] = np.frombuffer(state.log_end_offset.to_bytes(8, "big"), np.uint8)
+        return Batches(self.data, table)
 
 
 def column_requests(
@@ -89,7 +84,7 @@ def column_requests(
     for built in _built(stamped, batch_size, arguments, rules, lambda: state.active.size):
         for row in range(len(built.table)):
             batch = _batch(built.data, built.table, row)
-            yield BuiltRequest(batch, built.table.matrix[:, row], arguments["log_append_time"], leader_epoch, guard)
+            yield BuiltRequest(batch, built.table.matrix[:, row], leader_epoch, guard)
 
 
 def built_request(
@@ -99,6 +94,7 @@ def built_request(
     leader_epoch: int,
     guard: VerificationGuard | None,
     sent: SentFieldArguments,
+    origin: AppendOrigin,
 ) -> BuiltRequest:
     """Return all rows, at least one, as one batch for the log's end; raises as `PartitionLog.append_records`."""
     rules, arguments = state.rules, _header_fields(state, now_ms, leader_epoch, sent)
@@ -106,7 +102,7 @@ def built_request(
         _refuse(build(columns, BatchFields(**_as_sent(arguments, sent))), leader_epoch, rules, now_ms)
     built = build(columns, BatchFields(**arguments))
     _require_sizes(built.table.size, rules)
-    return BuiltRequest(built.data, built.table.matrix[:, 0], arguments["log_append_time"], leader_epoch, guard)
+    return BuiltRequest(built.data, built.table.matrix[:, 0], leader_epoch, guard, origin)
 
 
 def _header_fields(state: LogState, now_ms: int, leader_epoch: int, sent: SentFieldArguments) -> BatchFieldArguments:
@@ -144,7 +140,7 @@ def _built(
     arguments: BatchFieldArguments,
     rules: ValidationRules,
     position: Callable[[], int],
-) -> Iterable[BuiltBatches]:
+) -> Iterable[Batches]:
     """Build compressed batches all at once, as only then their sizes are known; others a few at a time."""
     if arguments["codec"] is not Codec.NONE:
         built = build_batches(columns, batch_size=batch_size, **arguments)
@@ -194,14 +190,13 @@ def _are_records_welcome(columns: RecordColumns, rules: ValidationRules, now_ms:
     return all(is_timestamp_in_range(int(time), now_ms, *limits) for time in (times.min(), times.max()))
 
 
-def _refuse(built: BuiltBatches, leader_epoch: int, rules: ValidationRules, now_ms: int) -> None:
+def _refuse(built: Batches, leader_epoch: int, rules: ValidationRules, now_ms: int) -> None:
     """Validate batches as a leader does when a client sends them; raises the error of the first refused record."""
     _require_sizes(built.table.size, rules)
     for row in range(len(built.table)):
         batch = _batch(built.data, built.table, row)
         batch[BASE_OFFSET : BASE_OFFSET + 8] = 0
         validate(
-            batch,
             analyze(batch, origin=AppendOrigin.CLIENT, leader_epoch=leader_epoch, rules=rules),
             origin=AppendOrigin.CLIENT,
             base_offset=0,

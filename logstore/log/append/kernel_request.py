@@ -62,18 +62,10 @@ class KernelRequest:
         if self.columns.memory is not self._known_columns:
             self.struct.columns = self._known_columns = self.columns.memory
 
-    def put_built(self, batch: ByteArray, row: Int64Array) -> None:
-        """Point the kernel to a batch that is built already, uint8, writable, and its fields."""
+    def hold(self, name: str, data: ByteArray) -> None:
+        """Point the kernel to memory of the caller, uint8, until `release`; a `built` batch must be writable."""
         self.holds_arrays = True
-        self.struct.built, self.struct.size = batch, batch.size
-        self.row[:, 0] = row
-
-    def put_decompressed(self, records: ByteArray | None) -> None:
-        """Point the kernel to the decompressed records of a batch; None if it is not compressed."""
-        self.struct.records_size = 0
-        if records is not None:
-            self.holds_arrays = True
-            self.struct.records, self.struct.records_size = records, records.size
+        setattr(self.struct, name, data)
 
     def release(self) -> None:
         """Drop the references to the caller's memory."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...codec import compress
 from ...columns.batch_fields import SentFieldArguments
-from ...columns.record_building import build_batch
+from ...columns.batch_table import Batches
 from ...columns.record_columns import BytesColumn, RecordColumns
 from ...errors import UsageError
 from ...folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
@@ -24,13 +24,9 @@ from ...model import Codec
 from ..state import LogState
 from .columns import built_request
 from .kernel_request import KernelRequest
-from .request import BatchRequest
-from .validate import Validated
 
 _INT_MAX, _SHORT_MAX = 2**31 - 1, 2**15 - 1
 _REQUEST = struct.Struct("=17q")  # the first fields of `RequestStruct`
-_CLIENT = int(AppendOrigin.CLIENT)
-CLIENTS = AppendOrigin.CLIENT, UNKNOWN_TRANSACTION_VERSION  # the last fields of `RecordsRequest`
 
 
 class RecordsRequest(NamedTuple):
@@ -71,7 +67,7 @@ class RecordsRequest(NamedTuple):
         try:
             _REQUEST.pack_into(
                 request.struct, 0,
-                kind, end_offset, now_ms, self.leader_epoch, _CLIENT, *verification,
+                kind, end_offset, now_ms, self.leader_epoch, self.origin, *verification,
                 columns.count, producer_id, self.producer_epoch, self.base_sequence,
                 TRANSACTIONAL_FLAG if self.is_transactional else 0, len(data), *columns.given,
             )  # fmt: skip
@@ -102,10 +98,12 @@ class RecordsRequest(NamedTuple):
         request.struct.kind, request.struct.size = COMPRESSED, size
         return True
 
-    def numbered(self, state: LogState, now_ms: int) -> Validated | None:
+    def numbered(self, state: LogState, now_ms: int) -> Batches | None:
         """See `AppendRequest`."""
         if self.is_transactional and self.producer_id <= NO_PRODUCER_ID:
             raise UsageError("Cannot write transactional messages without a valid producer ID")
+        if not self.values:
+            return None
         columns = RecordColumns(
             len(self.values),
             None if self.keys is None else BytesColumn.of_values(self.keys),
@@ -118,14 +116,11 @@ class RecordsRequest(NamedTuple):
             "producer_epoch": self.producer_epoch,
             "base_sequence": self.base_sequence,
             "is_transactional": self.is_transactional,
+            "codec": self.codec,
+            "level": self.level,
         }
-        rules = state.rules
-        if len(columns) and (rules.target_codec(self.codec) or rules.limits_records(self.codec)):
-            sent |= {"codec": self.codec, "level": self.level}
-            request = built_request(state, columns, now_ms, self.leader_epoch, self.guard, sent)
-            return request.numbered(state, now_ms)
-        batch = build_batch(columns, **sent)
-        return BatchRequest(batch, self.leader_epoch, AppendOrigin.CLIENT).numbered(state, now_ms)
+        request = built_request(state, columns, now_ms, self.leader_epoch, self.guard, sent, self.origin)
+        return request.numbered(state, now_ms)
 
 
 new_records_request = partial(tuple.__new__, RecordsRequest)  # takes a tuple of the fields: half the time

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
 from ...codec import decompress
-from ...columns.batch_table import ByteArray
+from ...columns.batch_table import Batches, ByteArray
+from ...columns.record_building import build_marker
 from ...columns.record_table import DECOMPRESSED_SIZE_MAX
-from ...columns.small_batch import build_marker
 from ...folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ...folds.verification import VerificationGuard
 from ...kernels.append import structs as kinds
@@ -20,7 +18,6 @@ from ...layout.batch import (
     HEADER_SIZE,
     MAGIC_V2,
     NO_SEQUENCE,
-    NO_TIMESTAMP,
     PRODUCER_ID,
     TRANSACTIONAL_FLAG,
 )
@@ -29,7 +26,7 @@ from ...model import Codec, ControlRecordType
 from ..state import LogState
 from .analyze import NUMBERING, analyze, require_continuation
 from .kernel_request import KernelRequest
-from .validate import Validated, validate
+from .validate import validate
 
 _EPOCH_MAX = (1 << 15) - 1
 _COORDINATOR_EPOCH_MAX = (1 << 31) - 1
@@ -79,7 +76,7 @@ class AppendRequest(Protocol):
         Return None if the fast path cannot take it. No code of the caller runs in here.
         """
 
-    def numbered(self, state: LogState, now_ms: int) -> Validated | None:
+    def numbered(self, state: LogState, now_ms: int) -> Batches | None:
         """Build the batches as they are to be written at the log's end; None if there is none.
 
         Raises:
@@ -109,7 +106,7 @@ class BatchRequest(NamedTuple):
         # a copy: the kernel stamps offset and epoch into it, and the caller's bytes must stay
         batch[:size] = self.data
         codec = int(batch[ATTRIBUTES + 1]) & CODEC_MASK
-        request.put_decompressed(None)
+        request.struct.records_size = 0
         if codec:
             if codec > Codec.ZSTD or request.rules.target_codec(Codec(codec)) != codec:
                 return None
@@ -117,7 +114,8 @@ class BatchRequest(NamedTuple):
             # the slow path words the error
             if stream.error is not None:
                 return None
-            request.put_decompressed(stream.data)
+            request.hold("records", stream.data)
+            request.struct.records_size = stream.data.size
         producer_id = int.from_bytes(batch[PRODUCER_ID : PRODUCER_ID + 8].tobytes(), "big", signed=True)
         verification = request.verification_of(producer_id, self.guard)
         if not request.put(kinds.BATCH, now_ms, self.leader_epoch, self.origin, verification):
@@ -125,15 +123,14 @@ class BatchRequest(NamedTuple):
         request.struct.size, request.struct.transaction_version = size, self.transaction_version
         return b""
 
-    def numbered(self, state: LogState, now_ms: int) -> Validated | None:
+    def numbered(self, state: LogState, now_ms: int) -> Batches | None:
         """See `AppendRequest`."""
-        analyzed = analyze(self.data, origin=self.origin, leader_epoch=self.leader_epoch, rules=state.rules)
-        if not analyzed.valid_size:
+        batches = analyze(self.data, origin=self.origin, leader_epoch=self.leader_epoch, rules=state.rules)
+        if not len(batches.table):
             return None
         if self.origin in NUMBERING:
             return validate(
-                self.data,
-                analyzed,
+                batches,
                 origin=self.origin,
                 base_offset=state.log_end_offset,
                 leader_epoch=self.leader_epoch,
@@ -142,19 +139,12 @@ class BatchRequest(NamedTuple):
             )
         require_continuation(
             self.data,
-            analyzed,
+            batches.table,
             log_end_offset=state.log_end_offset,
             log_start_offset=state.log_start_offset,
             rules=state.rules,
         )
-        return Validated(
-            self.data[: analyzed.valid_size],
-            analyzed.table,
-            analyzed.first_offset,
-            analyzed.last_offset,
-            analyzed.max_timestamp,
-            NO_TIMESTAMP,
-        )
+        return batches
 
 
 class MarkerRequest(NamedTuple):
@@ -194,7 +184,7 @@ class MarkerRequest(NamedTuple):
         struct.data_size = len(record)
         return record
 
-    def numbered(self, state: LogState, now_ms: int) -> Validated | None:
+    def numbered(self, state: LogState, now_ms: int) -> Batches | None:
         """See `AppendRequest`."""
         marker = build_marker(
             self._type,
@@ -203,5 +193,4 @@ class MarkerRequest(NamedTuple):
             coordinator_epoch=self.coordinator_epoch,
             timestamp_ms=now_ms,
         )
-        data = np.frombuffer(marker, np.uint8)
-        return BatchRequest(data, self.leader_epoch, AppendOrigin.COORDINATOR).numbered(state, now_ms)
+        return BatchRequest(marker, self.leader_epoch, AppendOrigin.COORDINATOR).numbered(state, now_ms)

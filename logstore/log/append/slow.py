@@ -6,21 +6,22 @@ duplicate, or is refused because of its producer.
 
 from __future__ import annotations
 
-from ...columns.batch_table import BatchTable
+from ...columns.batch_table import Batches, BatchTable
 from ...errors import UsageError
 from ...folds import leader_epochs
 from ...folds.open_transactions import CompletedTransactions
-from ...folds.producer_update import Duplicate, ProducerUpdate
+from ...folds.producer_update import AppendOrigin, Duplicate, ProducerUpdate
 from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...kernels.scan import batches as fields
 from ...layout.batch import NO_PRODUCER_ID, NO_TIMESTAMP
+from ...model import TimestampType
 from ..failure import APPEND_FAILURE_TEXT
 from ..maintain.flush import flush
 from ..maintain.roll import roll, should_roll
 from ..state import LogState
-from .analyze import require_room
+from .analyze import NUMBERING, first_offset, require_room
 from .request import AppendInfo, AppendRequest
-from .validate import Validated
+from .rules import ValidationRules
 
 
 def append_slowly(state: LogState, request: AppendRequest) -> AppendInfo:
@@ -34,22 +35,20 @@ def append_slowly(state: LogState, request: AppendRequest) -> AppendInfo:
     batch = request.numbered(state, now_ms)
     if batch is None:
         return AppendInfo(-1, -1, NO_TIMESTAMP, NO_TIMESTAMP, state.log_start_offset, 0, False)
-    info = AppendInfo(
-        batch.first_offset,
-        batch.last_offset,
-        batch.max_timestamp,
-        batch.log_append_time,
-        state.log_start_offset,
-        batch.last_offset - state.log_end_offset + 1,
-        False,
+    info = append_info(
+        batch.table,
+        origin=request.origin,
+        log_end_offset=state.log_end_offset,
+        log_start_offset=state.log_start_offset,
+        rules=state.rules,
     )
     with state.failure.poisoned_by(APPEND_FAILURE_TEXT):
         state.open_active()  # first: it refuses where the process may open no more files
         update = _update(state, batch.table, request)
         try:
-            duplicate = _prepare(state, batch, update, state.log_end_offset, now_ms)
+            duplicate = _prepare(state, batch, update, info, now_ms)
             if duplicate is None:
-                _write(state, batch, update)
+                _write(state, batch, update, info.last_offset + 1)
         except BaseException:
             # a step that failed half-way left prepared entries: the fast path would commit them with its next batch
             state.producers.state.buffers.discard()
@@ -67,11 +66,24 @@ def append_slowly(state: LogState, request: AppendRequest) -> AppendInfo:
     return info
 
 
+def append_info(
+    table: BatchTable, *, origin: AppendOrigin, log_end_offset: int, log_start_offset: int, rules: ValidationRules
+) -> AppendInfo:
+    """Return the answer to the append of batches, as they are written."""
+    is_numbered = origin in NUMBERING
+    first = log_end_offset if is_numbered else first_offset(table)
+    last = int(table.last_offset[-1]) if len(table) else first - 1
+    max_timestamp = int(table.max_timestamp.max(initial=NO_TIMESTAMP))
+    is_stamped = is_numbered and rules.timestamp_type is TimestampType.LOG_APPEND_TIME
+    log_append_time = max_timestamp if is_stamped else NO_TIMESTAMP
+    return AppendInfo(first, last, max_timestamp, log_append_time, log_start_offset, last - log_end_offset + 1, False)
+
+
 def _prepare(
-    state: LogState, batch: Validated, update: ProducerUpdate | None, end_offset: int, now_ms: int
+    state: LogState, batch: Batches, update: ProducerUpdate | None, info: AppendInfo, now_ms: int
 ) -> Duplicate | None:
     """Do all that comes before the first byte is written; return the `Duplicate` if the batch is one."""
-    table, size = batch.table, batch.data.size
+    table, size, end_offset = batch.table, batch.data.size, state.log_end_offset
     if not _is_of_latest_epoch(state, table):
         try:
             leader_epochs.step(state.epochs, table, 0, table.count)
@@ -79,9 +91,8 @@ def _prepare(
             if state.epochs.is_changed:
                 state.write_epochs()
     require_room(size, state.rules)
-    if should_roll(state, size, batch.max_timestamp, batch.last_offset, now_ms):
-        first_offset = batch.first_offset
-        roll(state, batch.last_offset - RELATIVE_OFFSET_MAX if first_offset < 0 else first_offset)
+    if should_roll(state, size, info.max_timestamp, info.last_offset, now_ms):
+        roll(state, info.last_offset - RELATIVE_OFFSET_MAX if info.first_offset < 0 else info.first_offset)
     # checked here, as the clock and a sync by the roll may run code of the caller
     if state.log_end_offset != end_offset:
         raise UsageError(
@@ -91,9 +102,8 @@ def _prepare(
     return None if update is None else update.step(batch.data, table, 0, table.count)
 
 
-def _write(state: LogState, batch: Validated, update: ProducerUpdate | None) -> None:
+def _write(state: LogState, batch: Batches, update: ProducerUpdate | None, end_offset: int) -> None:
     """Write the batch and count it; an exception in here poisons the log."""
-    end_offset = batch.last_offset + 1
     state.open_active().append(batch.data, batch.table)
     state.struct.log_end_offset = end_offset
     if update is None:

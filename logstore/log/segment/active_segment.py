@@ -54,6 +54,7 @@ class ActiveSegment(LogSegment):
     """
 
     _is_counted = False  # in the budget: the log counts it, with its descriptor
+    _map_room = 1 << 20  # bytes: else the first view after each append would map the file anew
     space: ReservedSpace
 
     def __init__(

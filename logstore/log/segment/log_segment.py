@@ -37,6 +37,7 @@ class LogSegment(Segment):
 
     directory: WritableFolder
     _is_counted = True  # in the budget of open files
+    _map_room = 0  # bytes
 
     def __init__(
         self,
@@ -151,9 +152,9 @@ class LogSegment(Segment):
         """Yield the bytes of the `.log` that count, uint8[size], mapped; not to be kept."""
         yield self._map()[: self.size]
 
-    def map_log(self) -> MappedFile | PlannedContent:
-        """Map the whole `.log`, of which `size` bytes count; raises DataDirectoryError."""
-        return self.directory.map(self.file_name(LOG_SUFFIX))
+    def map_log(self, room: int = 0) -> MappedFile | PlannedContent:
+        """Map the whole `.log`, of which `size` bytes count, and `room` behind it; raises DataDirectoryError."""
+        return self.directory.map(self.file_name(LOG_SUFFIX), room)
 
     def can_hold(self, offset: int) -> bool:
         """Return whether an index of this segment can express the offset."""
@@ -173,7 +174,7 @@ class LogSegment(Segment):
         return offsets, times
 
     def _map(self) -> ByteArray:
-        with self.map_log() as log:
+        with self.map_log(self._map_room) as log:
             if log.size < self.size:
                 raise became_shorter(log.path, self.size, log.size)
             return log.data

@@ -100,12 +100,12 @@ class WritableFolder(PartitionFolder):
         size = self._planned_size(name)
         return segment_size(self.file(name)) if size is None else size
 
-    def map(self, name: str) -> MappedFile | PlannedContent:
-        """Map the file; it may be longer than `size`. Raises DataDirectoryError."""
+    def map(self, name: str, room: int = 0) -> MappedFile | PlannedContent:
+        """Map the file, with `room` behind it; it may be longer than `size`. Raises DataDirectoryError."""
         planned = self._planned(name)
         if planned is not None and planned.content is not None:
             return PlannedContent(self.file(name), planned.content)
-        return MappedFile(self.file(name))
+        return MappedFile(self.file(name), room=room)
 
     def note_replaced(self, name: str) -> None:
         """Note that a recovery puts cleaned segments in the place of the file, if it is a `.log` that is there."""

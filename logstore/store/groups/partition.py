@@ -12,7 +12,6 @@ import threading
 from collections.abc import Sequence
 
 from ...calls import GROUPS, alone
-from ...columns.small_batch import build_batch_from_records
 from ...coordinator.groups.membership import GroupMembership
 from ...coordinator.groups.offsets import encode_records
 from ...coordinator.groups.records import group_record
@@ -107,16 +106,20 @@ class OffsetsPartition:
         now_ms: int,
     ) -> None:
         """Log offsets of a transaction, which wait for its marker. Each batch has sequence 0, as in Kafka."""
-        batch = build_batch_from_records(
-            [(key, value, now_ms, ()) for key, value in encode_records(records)],
+        table, log, encoded = self.table, self._topic.log(self._number), encode_records(records)
+        self._is_whole = False
+        info = log.append_records(
+            [value for _, value in encoded],
+            [key for key, _ in encoded],
+            [now_ms] * len(encoded),
             producer_id=identity.producer_id,
             producer_epoch=identity.producer_epoch,
             base_sequence=0,
             is_transactional=True,
+            leader_epoch=log.leader_epoch,
+            guard=guard,
+            origin=AppendOrigin.COORDINATOR,
         )
-        table, log = self.table, self._topic.log(self._number)
-        self._is_whole = False
-        info = log.append_as_leader(batch, leader_epoch=log.leader_epoch, origin=AppendOrigin.COORDINATOR, guard=guard)
         for offset, (key, value) in enumerate(records, info.first_offset):
             table.offsets.replay(key, value, record_offset=offset, producer_id=identity.producer_id)
         self._is_whole = True

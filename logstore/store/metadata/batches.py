@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...columns.batch_table import ByteArray
-from ...columns.small_batch import build_batch_from_records
+from ...columns.record_building import build_batch
+from ...columns.record_columns import RecordColumns
 from ...messages.schema import Value
 from ...model import ControlRecordType
 from ...topics.control_records import write_kraft_record
@@ -33,23 +34,19 @@ def voter_fields(node_id: int, directory_id: str) -> Value:
 
 def data_batch(values: Sequence[bytes], base_offset: int, leader_epoch: int, timestamp_ms: int) -> ByteArray:
     """Return one batch of metadata records."""
-    records = [(None, value, timestamp_ms, ()) for value in values]
-    return build_batch_from_records(records, base_offset=base_offset, partition_leader_epoch=leader_epoch)
+    columns = RecordColumns.from_records([(None, value, timestamp_ms, ()) for value in values])
+    return build_batch(columns, base_offset=base_offset, partition_leader_epoch=leader_epoch)
 
 
 def control_batch(
     records: Sequence[tuple[ControlRecordType, Value]], base_offset: int, leader_epoch: int, timestamp_ms: int
 ) -> ByteArray:
     """Return one batch of KRaft's control records, each with its type and fields."""
-    return build_batch_from_records(
-        [
-            (_CONTROL_KEY.pack(_CONTROL_KEY_VERSION, kind), write_kraft_record(kind, fields), timestamp_ms, ())
-            for kind, fields in records
-        ],
-        base_offset=base_offset,
-        partition_leader_epoch=leader_epoch,
-        is_control=True,
+    columns = RecordColumns.from_records(
+        (_CONTROL_KEY.pack(_CONTROL_KEY_VERSION, kind), write_kraft_record(kind, fields), timestamp_ms, ())
+        for kind, fields in records
     )
+    return build_batch(columns, base_offset=base_offset, partition_leader_epoch=leader_epoch, is_control=True)
 
 
 def leader_change(leader_id: int) -> tuple[ControlRecordType, Value]:

@@ -84,7 +84,7 @@ def require_valid_config(
     try:
         merged = parse_config({**defaults, **config})
     except UsageError as error:
-        raise InvalidConfigurationError(error.message, found=name) from error
+        raise InvalidConfigurationError(error.message, found=name, advice=error.given_advice) from error
     for key in _THROTTLED:
         _require_replicas(key, config.get(key, ""))
     _require_no_remote_storage(merged, was_remote=present.get(REMOTE_STORAGE, "false").lower() == "true")

@@ -303,3 +303,23 @@ def test_the_stable_end_waits_for_the_append_that_is_half_done(
     assert log.last_stable_offset == 2
     monkeypatch.undo()
     struct.high_watermark, struct.first_unstable_offset = 2, NO_OFFSET
+
+
+def test_views_between_appends_do_not_map_the_file_anew(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    mapping = mapped._Mapping
+
+    def counted(descriptor: int, size: int) -> object:
+        made.append(size)
+        return mapping(descriptor, size)
+
+    monkeypatch.setattr(mapped, "_Mapping", counted)
+    views = []
+    for number in range(20):
+        log.append_records([b"%d" % number])
+        views.append(log.view())
+    assert len(made) == 1
+    assert made[0] > log.size
+    assert [[chunk.to_records()[-1].value for chunk in view.records().chunks()] for view in views] == [
+        [b"%d" % number] for number in range(20)
+    ]

@@ -6,7 +6,6 @@ import pytest
 
 from logstore.client.store import Store
 from logstore.columns.batch_table import ByteArray
-from logstore.columns.small_batch import build_batch_from_records
 from logstore.errors import (
     InvalidProducerEpochError,
     InvalidTopicError,
@@ -17,6 +16,7 @@ from logstore.errors import (
 from logstore.log.append.request import AppendInfo
 from logstore.model import TopicPartition
 from logstore.store.append import append_batch, append_batches
+from tests.support.built import build_batch_from_records
 
 TOPICS = {"orders": 2}
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)

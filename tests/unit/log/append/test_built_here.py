@@ -10,7 +10,6 @@ import pytest
 
 import logstore
 from logstore.columns.batch_table import scan
-from logstore.columns.small_batch import build_batch_from_records
 from logstore.errors import (
     InvalidRecordError,
     InvalidTimestampError,
@@ -21,6 +20,7 @@ from logstore.errors import (
 from logstore.layout.batch import CODEC_MASK, CONTROL_FLAG
 from logstore.layout.record import EncodedHeaders, encode_headers
 from logstore.model import Codec
+from tests.support.built import build_batch_from_records
 from tests.support.clock import Clock
 from tests.support.fast_and_slow import START_MS, open_fast_or_slow
 

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from logstore.columns.batch_table import Batches
 from logstore.columns.record_table import BatchRecords
 from logstore.config.topic import parse_config
 from logstore.errors import InvalidRecordError, InvalidTimestampError, RecordTooLargeError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.log.append.analyze import analyze
 from logstore.log.append.rules import ValidationRules
-from logstore.log.append.validate import Validated, validate
+from logstore.log.append.slow import append_info
+from logstore.log.append.validate import validate
 from tests.naive import legacy
 from tests.support.encoder import (
     CONTROL,
@@ -43,20 +45,24 @@ def rules_of(**config: Any) -> ValidationRules:
     return ValidationRules.of(parse_config({name.replace("_", "."): value for name, value in config.items()}), "t-0")
 
 
-def appended(batch: Batch | bytes, origin: AppendOrigin = AppendOrigin.CLIENT, **config: Any) -> Validated:
+def appended(batch: Batch | bytes, origin: AppendOrigin = AppendOrigin.CLIENT, **config: Any) -> Batches:
     content = batch if isinstance(batch, bytes) else batch.to_bytes()
     data, rules = np.frombuffer(content, np.uint8), rules_of(**config)
     analyzed = analyze(data, origin=origin, leader_epoch=5, rules=rules)
-    result = validate(data, analyzed, origin=origin, base_offset=100, leader_epoch=5, now_ms=NOW, rules=rules)
+    result = validate(analyzed, origin=origin, base_offset=100, leader_epoch=5, now_ms=NOW, rules=rules)
     assert content == data.tobytes()
     return result
+
+
+def answer(batches: Batches, **config: Any) -> tuple[int, ...]:
+    rules, origin = rules_of(**config), AppendOrigin.CLIENT
+    return append_info(batches.table, origin=origin, log_end_offset=100, log_start_offset=0, rules=rules)[:4]
 
 
 def test_offset_and_epoch_are_put_into_a_copy() -> None:
     result = appended(TWO)
     assert result.data.tobytes() == replace(TWO, base_offset=100, leader_epoch=5).to_bytes()
-    assert (result.first_offset, result.last_offset, result.max_timestamp) == (100, 101, SOME_TIME + 7)
-    assert result.log_append_time == -1
+    assert answer(result) == (100, 101, SOME_TIME + 7, -1)
     assert result.table.row(0)["base_offset"] == 100
     assert result.table.is_valid.tolist() == [1]
 
@@ -75,7 +81,7 @@ def test_a_log_append_time_topic_gives_its_own_time() -> None:
     result = appended(replace(TWO, flags=TRANSACTIONAL), message_timestamp_type="LogAppendTime")
     stored = replace(TWO, base_offset=100, leader_epoch=5, flags=TRANSACTIONAL | LOG_APPEND_TIME, max_timestamp=NOW)
     assert result.data.tobytes() == stored.to_bytes()
-    assert (result.max_timestamp, result.log_append_time) == (NOW, NOW)
+    assert answer(result, message_timestamp_type="LogAppendTime") == (100, 101, NOW, NOW)
 
 
 def test_compressed_records_stay_as_they_are() -> None:
@@ -132,7 +138,7 @@ def test_a_batch_is_stored_in_the_codec_of_the_topic() -> None:
     batch = replace(TWO, producer_id=7, producer_epoch=1, base_sequence=4, flags=TRANSACTIONAL)
     result = appended(replace(batch, codec=ZSTD), compression_type="uncompressed")
     assert result.data.tobytes() == replace(batch, base_offset=100, leader_epoch=5).to_bytes()
-    assert (result.first_offset, result.last_offset, result.max_timestamp) == (100, 101, SOME_TIME + 7)
+    assert answer(result) == (100, 101, SOME_TIME + 7, -1)
     assert result.table.row(0)["is_valid"] == 1
 
 

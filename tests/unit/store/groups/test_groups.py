@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from logstore.client.consumer.assignors import ASSIGNORS
-from logstore.columns.small_batch import build_batch_from_records
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, GroupState, Joining, Member
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import (
@@ -26,6 +25,7 @@ from logstore.model import TopicPartition
 from logstore.replay.internal_topic import ReplayedRecord, replayed
 from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value
 from logstore.topics.frames import write_key, write_value
+from tests.support.built import build_batch_from_records
 from tests.support.small_store import SmallStore, TransactionalClient, offline, started, topic_id_of
 
 PLACE = ("in", 0)

@@ -77,7 +77,7 @@ def test_a_copy_of_an_open_store_is_recovered_by_promotion(tmp_path: Path) -> No
         assert [store.log("orders", one).log_end_offset for one in (0, 1)] == [1, 0]
 
 
-@pytest.mark.parametrize("name", ["transactions", "transactions-v1", "cluster", "groups", "killed"])
+@pytest.mark.parametrize("name", ["transactions", "transactions-v1", "cluster", "groups", "killed", "newest"])
 def test_directories_of_real_brokers_are_imported(name: str, tmp_path: Path) -> None:
     root = unpack(name, tmp_path)
     with logstore.open(root, read_only=True) as reading:

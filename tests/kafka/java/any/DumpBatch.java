@@ -3,12 +3,12 @@ import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import org.apache.kafka.common.utils.*;
-import org.apache.kafka.common.utils.internals.*;
-import org.apache.kafka.tools.DumpLogSegments;
 
 /**
  * Runs the real DumpLogSegments.main many times in one JVM, in the working directory of this process.
@@ -28,15 +28,14 @@ public final class DumpBatch {
         }
     }
 
+    private static Method tool;
+
     public static void main(String[] unused) throws Exception {
+        tool = first("org.apache.kafka.tools.DumpLogSegments", "kafka.tools.DumpLogSegments").getMethod("main", String[].class);
+        leaveByException();
         ObjectMapper json = new ObjectMapper();
         PrintStream answers = System.out;
         PrintStream complaints = System.err;
-        Exit.Procedure leave = (code, message) -> {
-            throw new Exited(code);
-        };
-        Exit.setExitProcedure(leave);
-        Exit.setHaltProcedure(leave);
         BufferedReader questions = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         int cases = 0;
         for (String line = questions.readLine(); line != null; line = questions.readLine()) {
@@ -52,6 +51,28 @@ public final class DumpBatch {
         Runtime.getRuntime().halt(0);
     }
 
+    /** Kafka's `Exit` moved between releases. */
+    private static void leaveByException() throws ReflectiveOperationException {
+        Class<?> exit = first("org.apache.kafka.common.utils.internals.Exit", "org.apache.kafka.common.utils.Exit");
+        Class<?> procedure = Class.forName(exit.getName() + "$Procedure");
+        Object leave = Proxy.newProxyInstance(exit.getClassLoader(), new Class<?>[] {procedure}, (proxy, method, arguments) -> {
+            throw new Exited((int) arguments[0]);
+        });
+        exit.getMethod("setExitProcedure", procedure).invoke(null, leave);
+        exit.getMethod("setHaltProcedure", procedure).invoke(null, leave);
+    }
+
+    private static Class<?> first(String... names) throws ClassNotFoundException {
+        for (String name : names) {
+            try {
+                return Class.forName(name);
+            } catch (ClassNotFoundException absent) {
+                // of a later or of an earlier release
+            }
+        }
+        throw new ClassNotFoundException(String.join(" or ", names));
+    }
+
     private static Map<String, Object> dump(String[] argv) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         ByteArrayOutputStream err = new ByteArrayOutputStream();
@@ -59,12 +80,14 @@ public final class DumpBatch {
         System.setErr(new PrintStream(err, true, StandardCharsets.UTF_8));
         int code = 0;
         try {
-            DumpLogSegments.main(argv);
-        } catch (Exited exited) {
-            code = exited.code;
-        } catch (Throwable uncaught) {
-            code = 1;
-            System.err.println("Exception in thread \"main\" " + uncaught);
+            tool.invoke(null, (Object) argv);
+        } catch (InvocationTargetException ended) {
+            code = ended.getCause() instanceof Exited exited ? exited.code : 1;
+            if (!(ended.getCause() instanceof Exited)) {
+                System.err.println("Exception in thread \"main\" " + ended.getCause());
+            }
+        } catch (IllegalAccessException hidden) {
+            throw new IllegalStateException(hidden);
         }
         System.out.flush();
         System.err.flush();
