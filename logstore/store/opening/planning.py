@@ -14,6 +14,7 @@ from ...disk.directory import partition_directories
 from ...disk.names import child
 from ...disk.seam import SEAM
 from ...layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
+from ...layout.partition_metadata import METADATA_TOPIC_ID
 from ...log.load.loader import LoadSettings
 from ...log.load.opening import PlannedLog
 from ...log.load.recovered import RecoveryPlan
@@ -38,7 +39,7 @@ def plan_opening(found: Inspection, now_ms: int) -> dict[TopicPartition, Recover
     if os.path.isdir(metadata_path):
         metadata_log.quorum_of(metadata_path, read_metadata(metadata_path).kraft_version)
         settings = metadata_log.load_settings(now_ms, accepts_loss=True)
-        plans[metadata_log.KEY] = PlannedLog(metadata_path, settings, topic_id=metadata_log.TOPIC_ID).summary
+        plans[metadata_log.KEY] = PlannedLog(metadata_path, settings, topic_id=METADATA_TOPIC_ID).summary
     checkpoints = Checkpoints(found.path, SEAM)
     for wanted, path in _wanted(found):
         settings = LoadSettings(
