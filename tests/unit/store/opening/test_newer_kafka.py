@@ -51,8 +51,14 @@ def written(root: Path, *values: bytes) -> Path:
             producer.send("orders", b"paid")
         store.groups.commit(ConsumerGroupMetadata("g"), {("orders", 0): OffsetAndMetadata(1)})
     if values:
-        append_metadata(root, *values)
+        append(root, *values)
     return root
+
+
+def append(root: Path, *values: bytes) -> None:
+    """Add to the metadata log, as a process that was killed then."""
+    append_metadata(root, *values)
+    (root / ".kafka_cleanshutdown").unlink()
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -74,7 +80,6 @@ def test_it_is_read_with_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFi
 def test_nothing_is_written(tmp_path: Path, case: str) -> None:
     values, sign, _ = CASES[case]
     root = written(tmp_path, *values)
-    (root / ".kafka_cleanshutdown").unlink()
     before = files(root)
     for opened in (lambda path: inspect(str(path)), logstore.open, open_store):
         with pytest.raises(DataDirectoryError, match=re.escape(f"written by a newer Kafka ({sign.split(',')[0]}")):
@@ -125,7 +130,7 @@ def test_a_record_of_a_coordinator_is_told_where_nothing_else_tells(tmp_path: Pa
             store.log("__consumer_offsets", 0).append_records([value, value], [key, key])
         (finding,) = audit_directory(str(root), 0).findings
         assert (finding.rule, finding.where.topic) == ("newer-kafka", "__consumer_offsets")
-        append_metadata(root, LEVEL)
+        append(root, LEVEL)
         (finding,) = audit_directory(str(root), 0).findings
         assert (finding.rule, finding.where.topic) == ("newer-kafka", "__cluster_metadata")
 
