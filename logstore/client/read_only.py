@@ -25,8 +25,8 @@ class ReadOnlyStore(ReadOnlyDirectory):
     def __init__(self, path: str, now_ms: Callable[[], int]) -> None:
         """Read the directory for the first time; raises as `refresh`. Log a warning if a newer Kafka wrote it."""
         super().__init__(path, now_ms)
-        if self.newer_kafka is not None:
-            _LOGGER.warning("%s was %s; the rest of it is read", self.path, self.newer_kafka)
+        if self._image.newer_kafka is not None:
+            _LOGGER.warning("%s was %s; the rest of it is read", self.path, self._image.newer_kafka)
         self._numbers = itertools.count(1)
 
     def consumer(

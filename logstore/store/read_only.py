@@ -86,11 +86,6 @@ class ReadOnlyDirectory(ClosedInWith):
         """All topics by name, the internal ones too."""
         return self._topics
 
-    @property
-    def newer_kafka(self) -> str | None:
-        """What says that a newer Kafka wrote the metadata, see `MetadataImage`."""
-        return self._image.newer_kafka
-
     def feature(self, name: str) -> int:
         """Return the finalized level of a feature, such as `transaction.version`; 0 if it is off."""
         return self._state.levels.get(name, 0)

@@ -30,7 +30,7 @@ from logstore.topics.transaction_state import TransactionState
 MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
 
 _CAPITAL_INSIDE = re.compile("(?<=.)(?=[A-Z])")
-_METADATA_LEVEL = re.compile(r'.*"name":"metadata\.version","featureLevel":(\d+)\}\}')
+_METADATA_LEVEL = re.compile(r'"name":"metadata\.version","featureLevel":(\d+)\}\}$')
 _CONTROL_TITLES = {
     ControlRecordType.LEADER_CHANGE: "LeaderChange:",
     ControlRecordType.SNAPSHOT_HEADER: "SnapshotHeader",
@@ -169,17 +169,27 @@ def _expand(member: Value, name: str, message_name: str, kafka: KafkaVersion) ->
 
 @dataclass(frozen=True, slots=True)
 class ValueParser:
-    """The parser of a topic without keys; `noun` stands before the offset in the text of an error."""
+    """The parser of a topic without keys.
+
+    Attributes:
+        noun: stands before the offset in the text of an error.
+        note: is told, in words, a level of `metadata.version` that only a newer Kafka knows.
+    """
 
     noun: str
     text_of: Callable[[bytes | None, KafkaVersion], str]
     kafka: KafkaVersion
+    note: Callable[[str], object] = str
 
     def __call__(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[None, str]:
         try:
-            return None, self.text_of(value, self.kafka)
+            text = self.text_of(value, self.kafka)
         except SchemaError as error:
             return None, f"Error at {self.noun}{offset}, skipping. {_reason(error)}"
+        level = _METADATA_LEVEL.search(text)
+        for newer in unknown_levels({METADATA_VERSION: int(level[1])}) if level else ():
+            self.note(newer)
+        return None, text
 
 
 def _cluster_metadata_text(value: bytes | None, kafka: KafkaVersion) -> JsonText:
@@ -188,19 +198,6 @@ def _cluster_metadata_text(value: bytes | None, kafka: KafkaVersion) -> JsonText
     record_type = _CAPITAL_INSIDE.sub("_", record.message.name).upper()
     data = json_form.text(record.message, record.version, record.fields)
     return JsonText(f'{{"type":"{record_type}","version":{record.version},"data":{data}}}')
-
-
-def noting_newer(parse: MessageParser, note: Callable[[str], None]) -> MessageParser:
-    """Return the parser of the metadata log that also notes, in words, a level that only a newer Kafka knows."""
-
-    def parse_and_note(offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
-        texts = parse(offset, key, value)
-        level = _METADATA_LEVEL.fullmatch(texts[1] or "")
-        for newer in unknown_levels({METADATA_VERSION: int(level[1])}) if level else ():
-            note(newer)
-        return texts
-
-    return parse_and_note
 
 
 def _reason(error: LogstoreError) -> str:

@@ -183,10 +183,12 @@ class DumpOptions:
         given = [name for option, name in _PARSERS.items() if self.has(option)]
         if not given:
             return None
-        from .decoders import noting_newer, parsers
+        from dataclasses import replace  # here, because a dump without decoders starts sooner without it
+
+        from .decoders import ValueParser, parsers
 
         parse = parsers(self.kafka_version)[given[0]]
-        return noting_newer(parse, self.newer.add) if _PARSERS["cluster-metadata-decoder"] == given[0] else parse
+        return replace(parse, note=self.newer.add) if isinstance(parse, ValueParser) else parse
 
     @cached_property
     def newer(self) -> set[str]:
