@@ -21,11 +21,11 @@ from ...model import ControlRecordType
 from ...replay.internal_topic import ControlBatch, ReplayedRecord, replayed_rows
 from ...topics.cluster_metadata import decode_value
 from ...topics.control_records import read_kraft_record
-from ...view.record_checks import bad_records, has_readable_header
 from ...view.walk import Damage, Run, walk
 from ..evidence import AuditedBatches, BadBytes, Evidence, Follower
 from ..finding import Ask, Breach
 from ..partition import Partition, unless_gone
+from .record_checks import bad_records, has_readable_header
 
 HEADER, FOOTER = ControlRecordType.SNAPSHOT_HEADER, ControlRecordType.SNAPSHOT_FOOTER
 NOBODY = NO_OFFSET = -1

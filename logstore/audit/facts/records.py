@@ -6,9 +6,9 @@ import numpy as np
 
 from ...layout.file_names import METADATA_TOPIC
 from ...topics import consumer_offsets, transaction_state
-from ...view.record_checks import bad_records, has_data, has_readable_header
 from ..evidence import AuditedBatches, Follower
 from ..finding import Ask, Breach
+from .record_checks import bad_records, has_data, has_readable_header
 
 _INTERNAL_TOPICS = (METADATA_TOPIC, consumer_offsets.TOPIC, transaction_state.TOPIC)  # of `internal-record`
 

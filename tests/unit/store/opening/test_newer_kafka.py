@@ -17,10 +17,10 @@ from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import DataDirectoryError
 from logstore.messages.reader import UNKNOWN_TAGGED_FIELDS
-from logstore.store.opening.inspection import inspect
 from logstore.topics.cluster_metadata import encode_value
 from logstore.topics.consumer_offsets import OffsetKey, encode_key
 from logstore_tools.commands import logstore as command
+from logstore_tools.takeover.inspection import inspect
 from tests.support.stores import append_metadata, open_store
 
 LEVEL = encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 34})
