@@ -126,7 +126,7 @@ def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[
 
 def _told(partitions: Sequence[PartitionFacts], cluster: Cluster) -> list[Finding]:
     """Return what could not be read of partitions, and of the metadata log: damage, and records that do not parse."""
-    bad = [finding for one in cluster.unreadable for finding in rules.ask(one)]
+    bad = [finding for one in (*cluster.newer, *cluster.unreadable) for finding in rules.ask(one)]
     return bad + [finding for one in partitions for finding in one.findings]
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, get_type_hints
 
+from ..config.kafka_version import NEWEST
 from ..disk.mapped import is_too_large
 from ..disk.system_errors import is_refused
 from ..errors import LogstoreError
@@ -122,6 +123,11 @@ class Breach(NamedTuple):
         found = reason or error.message or error.found or type(error).__name__
         place = where._replace(path=path, position=error.position, offset=error.offset)
         return cls(rule, (place, expected if error.expected is None else error.expected, found))
+
+
+def newer_kafka(where: Where, found: str) -> Breach:
+    """Make the breach of what only a Kafka newer than any known here can have written."""
+    return Breach("newer-kafka", (where, f"what Kafka {NEWEST} or an older one writes", found))
 
 
 @dataclass(frozen=True, slots=True)
