@@ -24,7 +24,7 @@ from ..replay.internal_topic import ReplayedRecord, replayed_rows
 from ..replay.metadata_image import MetadataImage, TopicImage
 from ..topics import INTERNAL_TOPICS
 from ..view.walk import Damage, Run, walk
-from .finding import Breach
+from .finding import Breach, Where, newer_kafka
 from .partition import Partition, open_partition, unless_gone
 from .stable_reading import Signature, newest_ms, signature
 
@@ -84,6 +84,7 @@ class Cluster:
             for record in self._records(image, partition, segment.log, segment.base_offset):
                 if record.offset >= start:
                     self._replay(image, record, partition)
+        image.is_partial = image.is_partial or bool(image.newer_offsets)
         return image
 
     def _records(
@@ -119,6 +120,16 @@ class Cluster:
         """Metadata records that do not parse."""
         _ = self.image
         return self._bad
+
+    @property
+    def newer(self) -> list[Breach]:
+        """What says that a newer Kafka than any known here wrote the metadata, as one breach; none if nothing does."""
+        image = self.image
+        if image.newer_kafka is None:
+            return []
+        offset = image.newer_offsets[0] if image.newer_offsets else None
+        where = Where(child(self.root, f"{METADATA_TOPIC}-0"), METADATA_TOPIC, 0, offset=offset)
+        return [newer_kafka(where, image.newer_kafka)]
 
     @cached_property
     def identity(self) -> MetaProperties | LogstoreError:

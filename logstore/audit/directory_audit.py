@@ -126,7 +126,7 @@ def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[
 
 def _told(partitions: Sequence[PartitionFacts], cluster: Cluster) -> list[Finding]:
     """Return what could not be read of partitions, and of the metadata log: damage, and records that do not parse."""
-    bad = [finding for one in cluster.unreadable for finding in rules.ask(one)]
+    bad = [finding for one in (*cluster.newer, *cluster.unreadable) for finding in rules.ask(one)]
     return bad + [finding for one in partitions for finding in one.findings]
 
 
@@ -209,6 +209,8 @@ def _transactions(
     whole_from = {one.partition.files.partition: _whole_from(one.transactions.evidence) for one in states}
     whole = {one.partition.files.partition for one in states if one.transactions.evidence.is_whole}
     log = CoordinatorLog([one.states for one in states], whole_from, whole)
+    if cluster.image.newer_kafka is not None:
+        log.misfits.clear()  # a newer coordinator may write what follows on each other otherwise
     count = cluster.partition_count(transaction_state.TOPIC)
     expected = range(max(numbers, default=-1) + 1 if count is None else count)
     log.is_complete = cluster.is_whole_broker is Known.YES and bool(numbers) and numbers >= set(expected)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, get_type_hints
 
+from ..config.kafka_version import NEWEST
 from ..disk.mapped import is_too_large
 from ..disk.names import child, normal_path
 from ..disk.system_errors import is_refused
@@ -131,6 +132,11 @@ def _as_given(path: str, given: str | None) -> str:
     if given is None or root is None or not f"{path}/".startswith(f"{root}/"):
         return path
     return given if path == root else child(given, path[len(root) :].lstrip("/"))
+
+
+def newer_kafka(where: Where, found: str) -> Breach:
+    """Make the breach of what only a Kafka newer than any known here can have written."""
+    return Breach("newer-kafka", (where, f"what Kafka {NEWEST} or an older one writes", found))
 
 
 @dataclass(frozen=True, slots=True)
