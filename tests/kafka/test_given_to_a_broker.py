@@ -20,7 +20,7 @@ from tests.support.broker import Broker
 from tests.support.formatted import USER, formatted, level
 from tests.support.judges import judged
 from tests.support.oracle import Oracle
-from tests.support.take_over import ask
+from tests.support.take_over import ask, warnings
 
 pytestmark = pytest.mark.kafka
 
@@ -69,8 +69,7 @@ def test_a_broker_starts_from_a_snapshot_of_the_metadata(
     assert (after.features, after.topics) == (before.features, before.topics)
     assert after.image.configs == before.image.configs
     assert after.image.credentials == {("alice", 1)}
-    log = broker.log.read_text()
-    assert not [line for line in log.splitlines() if " ERROR " in line or ("napshot" in line and " WARN " in line)]
+    assert not [line for line in warnings(broker) if " ERROR " in line or "napshot" in line]
 
 
 def of_4_4() -> None:

@@ -10,8 +10,12 @@ from typing import Any
 from tests.support.broker import Broker
 from tests.support.oracle import Oracle
 
-#: what a broker says whenever it starts over a directory that is not empty
-USUAL_WARNINGS = ("Performing controller activation", "Attempting to close NetworkClient")
+#: what a broker says when it starts over a directory that is not empty, and registers before its controller leads
+USUAL_WARNINGS = (
+    "Performing controller activation",
+    "Attempting to close NetworkClient",
+    "apiKey=CONTROLLER_REGISTRATION",
+)
 #: of a broker that starts: it takes the partitions it had, its controller fences it, and it gets them again; a group
 #: coordinator that loads one meanwhile says that it stopped, and loads it in the next epoch
 OVERTAKEN = re.compile(r"Failed to load metadata from (\S+) with epoch \d+ .* is not online or is no longer the leader")
