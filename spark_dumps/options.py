@@ -24,6 +24,11 @@ from logstore.topics import INTERNAL_TOPICS
 
 from .network_options import IGNORE_OPTION, network_options, pass_over
 
+_PROPERTIES = frozenset(  # Spark's own of a table (`TableCatalog.RESERVED_PROPERTIES`)
+    {"collation", "comment", "external", "is_managed_location", "location", "owner", "provider", "table_type"}
+)
+_COMMA = re.compile(r",(?![^{}]*\})")  # between paths, and not in {a,b}
+_COPIED = "option."  # begins the names of properties that repeat options
 STORAGE = "storage."  # begins the names of obstore's options
 EARLIEST, LATEST = -2, -1  # as in the Kafka source's JSON
 KAFKAS_TOPICS = INTERNAL_TOPICS | {METADATA_TOPIC}  # only Kafka itself writes to them
@@ -218,6 +223,16 @@ def _require_room(starting: Bound, ending: Bound) -> None:
         )
 
 
+def _without_properties(given: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the options of a catalog's table (`CREATE TABLE … USING kafka_segments`); Spark adds its properties."""
+    if "provider" not in given:
+        return given
+    found = {name: value for name, value in given.items() if name not in _PROPERTIES and not name.startswith(_COPIED)}
+    copied = {name.removeprefix(_COPIED): value for name, value in given.items() if name.startswith(_COPIED)}
+    place = {"path": given["location"]} if "location" in given else {}
+    return {**place, **copied, **found}
+
+
 def _is_of_storage(name: str) -> bool:
     return name.lower().startswith(STORAGE)
 
@@ -232,6 +247,7 @@ class OptionReader:
 
     def __init__(self, given: Mapping[str, str], known: Sequence[str]) -> None:
         """Raises UsageError for a name that is not in `known`, in any case."""
+        given = _without_properties(given)
         small = {name.lower() for name in known}
         pairs = [(name.lower().removeprefix(STORAGE), value) for name, value in given.items() if _is_of_storage(name)]
         self.storage = tuple(sorted(pairs))
@@ -250,7 +266,7 @@ class OptionReader:
         if "paths" in self.values:
             paths = _json("paths", self.values["paths"], list)
         else:
-            paths = [path for path in self.values.get("path", "").split(",") if path.strip()]
+            paths = [path for path in _COMMA.split(self.values.get("path", "")) if path.strip()]
         if not paths:
             raise UsageError("the path is missing", advice="give a data directory to load(), or .option('path', …)")
         return tuple(_readable_path(str(path).strip()) for path in paths)
@@ -381,5 +397,8 @@ def local_path(path: str) -> str:
             advice="mount the storage, or copy the directory to where all executors see it",
         )
     if scheme is not None:
-        path = re.sub("^/{2,}", "/", path[len("file:") :])
+        path = path[len("file:") :]
+        if re.match("//[^/]", path) and not path.startswith("//localhost/"):
+            raise UsageError("a file: URL names no host", expected="file:///…", found=f"file:{path}")
+        path = re.sub("^/{2,}", "/", path.removeprefix("//localhost"))
     return os.path.abspath(path)
