@@ -57,7 +57,7 @@ test-interpreted: setup
 prove-log: setup ## hold 10,000 random logs to the real Kafka, as written and as opened again (an hour)
 	LOGSTORE_ORACLE_CASES=10000 $(PYTEST) -q $(LONG) tests/kafka/test_append_against_kafka.py tests/kafka/test_written_logs_open_in_kafka.py
 
-prove-silence: setup ## audit 1,000 directories that brokers and logs of the real Kafka wrote at random (half an hour; LOGSTORE_SILENCE_DIRECTORIES=…)
+prove-silence: setup ## audit 1,000 directories that brokers and logs of each Kafka wrote at random (an hour; LOGSTORE_SILENCE_DIRECTORIES=…)
 	$(BIN)/python -m tests.silence.prove
 
 prove-faults: setup ## plant 300 kinds of faults in directories of real brokers, and audit them (20 minutes; LOGSTORE_PLANTED_CASES=…)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from logstore.columns.batch_headers import field_column
+from logstore.audit.batch_headers import field_column
 from logstore.columns.batch_table import BatchTable, ByteArray
 from logstore.rows.batches import BatchRow
 

@@ -20,7 +20,8 @@ from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, te
 if TYPE_CHECKING:
     from logstore.errors import LogstoreError
     from logstore.log.load.loader import LoadSettings
-    from logstore.log.salvage.salvage import Piece
+
+    from .salvage.salvage import Piece
 
 _COLUMNS = ("segment", "byte", "to", "first offset", "end offset", "batches", "kept", "why not")
 
@@ -73,7 +74,7 @@ def salvage(source: str, destination: str | None, now: int, dry_run: bool, form:
     anew. Readers pass over the holes; a transaction whose marker was lost stays open, see `logstore txns`. The exit
     code is 1 if something has to be left out.
     """
-    from logstore.log.salvage.salvage import plan_salvage
+    from .salvage.salvage import plan_salvage
 
     with Progress("salvage", lambda: log_size(source, is_partition=True)) as progress:
         pieces = plan_salvage(source, progress.advance)
@@ -94,7 +95,7 @@ def repair(source: str, destination: str | None, now: int, dry_run: bool, form: 
     lost more than that is refused with exit code 1: see `logstore salvage`. DESTINATION is as there, and without one
     nothing is written.
     """
-    from logstore.log.salvage.salvage import losses, plan_salvage
+    from .salvage.salvage import losses, plan_salvage
 
     with Progress("repair", lambda: log_size(source, is_partition=True)) as progress:
         pieces = plan_salvage(source, progress.advance)
@@ -125,7 +126,8 @@ def _why_not(destination: str | None, dry_run: bool) -> str | None:
 def _copy(source: str, destination: str | None, now: int, pieces: list[Piece], why_not: str | None) -> _Copy:
     """Copy the good pieces, unless there is a reason not to."""
     from logstore.audit.partition import open_partition
-    from logstore.log.salvage.salvage import salvage as copy_pieces
+
+    from .salvage.salvage import salvage as copy_pieces
 
     if destination is None or why_not is not None:
         kept = [piece for piece in pieces if piece.problem is None]
@@ -145,7 +147,8 @@ def _new_directory(source: str, destination: str) -> Iterator[str]:
     """
     from logstore.disk.names import file_name, normal_path
     from logstore.disk.seam import SEAM
-    from logstore.log.salvage.copying import new_directory
+
+    from .salvage.copying import new_directory
 
     place, name = os.path.abspath(destination), file_name(normal_path(source))
     if os.path.basename(place) == name:
@@ -159,7 +162,8 @@ def _new_directory(source: str, destination: str) -> Iterator[str]:
 def _tell_metadata(source: str) -> list[LogstoreError]:
     """Print and return which files beside the log are not in a copy, and why."""
     from logstore.disk.directory import list_partition_directory
-    from logstore.log.salvage.copying import broken_metadata
+
+    from .salvage.copying import broken_metadata
 
     problems = broken_metadata(list_partition_directory(source))
     for problem in problems:
@@ -223,8 +227,9 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
     length, and are equal where they were; each sample has a secret of its own, which is not kept.
     """
     from logstore.audit.partition import open_partition
-    from logstore.log.salvage.sample import Redaction
-    from logstore.log.salvage.sample import sample as copy_sample
+
+    from .salvage.sample import Redaction
+    from .salvage.sample import sample as copy_sample
 
     with _new_directory(source, destination) as directory:
         found = copy_sample(

@@ -92,7 +92,8 @@ def command(
 def _upgrade(directory: str, wanted: Mapping[str, int], *, dry_run: bool, form: str) -> int:
     from logstore import open as open_store
     from logstore.store.metadata.features import raised_levels
-    from logstore.store.opening.inspection import inspect
+
+    from .takeover.inspection import inspect
 
     require_accessible(directory, writes=not dry_run)
     found, present = inspect(directory), _present(directory)

@@ -10,7 +10,7 @@ from logstore.errors import DataDirectoryError, UsageError
 from logstore.layout.java_properties import escaped_value
 
 if TYPE_CHECKING:
-    from logstore.store.opening.inspection import Inspection
+    from .takeover.inspection import Inspection
 
 _PLAINTEXT = 0  # the code of the security protocol
 #: the settings of a single node where Kafka's defaults are for three

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from logstore.log.load.recovered import RecoveryPlan
     from logstore.log.load.removals import Removal
     from logstore.model import TopicPartition
-    from logstore.store.opening.inspection import Inspection
+
+    from .takeover.inspection import Inspection
 
     Plans = dict[TopicPartition, RecoveryPlan]
 
@@ -80,8 +81,8 @@ def import_(directory: str, yes: bool, dry_run: bool, form: str) -> int:
     behind damage for one: that needs --yes, and `logstore salvage` keeps them. The dry run reads all that the opening
     reads.
     """
-    from logstore.store.opening.inspection import inspect
-    from logstore.store.opening.planning import plan_opening
+    from .takeover.inspection import inspect
+    from .takeover.planning import plan_opening
 
     require_accessible(directory, writes=not dry_run)
     found = inspect(directory)
@@ -123,9 +124,10 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str
     """
     from logstore.disk.atomic import write_output
     from logstore.disk.seam import SEAM
-    from logstore.store.opening.adoption import adopt
-    from logstore.store.opening.inspection import inspect
-    from logstore.store.opening.planning import plan_opening
+
+    from .takeover.adoption import adopt
+    from .takeover.inspection import inspect
+    from .takeover.planning import plan_opening
 
     require_accessible(directory, writes=not dry_run)
     found = inspect(directory)

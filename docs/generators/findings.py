@@ -7,8 +7,6 @@ from itertools import groupby
 from logstore.audit.finding import Rule
 from logstore.audit.rules import RULES, examples
 
-from .markdown import table
-
 _HEAD = """\
 # Findings of an audit
 
@@ -18,20 +16,41 @@ Written by `python -m docs.generators` from the rules in `logstore/audit/`; do n
 ask all of them, and the Spark table `findings` has a row for each finding. A finding names its rule, where it is, what
 was expected and what was found. Only what is wrong is a finding: an open transaction, an aborted offset or a group that
 is behind is not. A rule that cannot be answered for a partition is not asked there, and the summary of an audit names
-it with the reason. A name, once published, stays. In
-italics: what a planted fault was told as; `logstore audit --explain RULE` prints the same.
+it with the reason. A name, once published, stays. The example of a rule is what a planted fault was told as;
+`logstore audit --explain RULE` prints the same.
 
 An *error*: records are lost, unreadable, or given out wrongly. A *warning*: a broker repairs it by itself, or is slowed
 down by it.
 """
 
-_TITLES = {
-    "log": "Batches and segments",
-    "directory": "Directories and files",
-    "index": "Files beside a log",
-    "sequence": "Producers",
-    "transaction": "Transactions",
-    "group": "Groups, and chains of read-process-write",
+_TITLES = {  # with why it matters
+    "log": (
+        "Batches and segments",
+        "Records are what consumers get: where these are wrong, they lose some, get some twice, or stop.",
+    ),
+    "directory": (
+        "Directories and files",
+        "A broker reads these before any log: it does not start, or takes a directory for something else.",
+    ),
+    "index": (
+        "Files beside a log",
+        "Where a fetch begins, which time an offset has, what `read_committed` leaves out and where an epoch begins "
+        "come from these; after a clean shutdown a broker believes them.",
+    ),
+    "sequence": (
+        "Producers",
+        "By what it knows of producers a broker refuses what was sent twice or in a wrong order. If that is wrong, a "
+        "record is there twice, or a producer is refused.",
+    ),
+    "transaction": (
+        "Transactions",
+        "`read_committed` consumers stop at a transaction that has no marker; a wrong marker gives them what was "
+        "aborted, or keeps back what was committed.",
+    ),
+    "group": (
+        "Groups, and chains of read-process-write",
+        "A group goes on from its committed offsets: by a wrong one it processes records twice, or never.",
+    ),
 }
 _TITLE_OF = {
     **dict.fromkeys(("log", "offsets", "timestamp"), "log"),
@@ -50,18 +69,18 @@ def page() -> str:
     """Return the page."""
     order = list(_TITLES)
     rules = sorted(RULES, key=lambda rule: order.index(_title(rule)))
-    sections = [
-        f"\n## {_TITLES[title]}\n\n" + table(["rule", "severity", "what is wrong", "what to do"], map(_row, found))
-        for title, found in groupby(rules, _title)
-    ]
+    sections: list[str] = []
+    for key, found in groupby(rules, _title):
+        title, why = _TITLES[key]
+        sections.append(f"\n## {title}\n\n{why}\n" + "".join(map(_section, found)))
     return _HEAD + "".join(sections)
 
 
-def _row(rule: Rule) -> tuple[str, ...]:
+def _section(rule: Rule) -> str:
     about = " ".join([rule.about, *rule.more])
-    if rule.name in examples():
-        about += f"<br>*{examples()[rule.name]}*"
-    return f"`{rule.name}`", rule.severity.value, about, rule.advice
+    example = examples().get(rule.name)
+    shown = f"\n```text\n{example}\n```\n" if example else ""
+    return f"\n### `{rule.name}`\n\n*{rule.severity.value.capitalize()}.* {about}\n{shown}\nWhat to do: {rule.advice}\n"
 
 
 def _title(rule: Rule) -> str:

@@ -144,6 +144,11 @@ class Cluster:
         is_one = len(self.image.log_directories) == 1 and all(one for _, one in self.image.log_directories)
         return Known.YES if is_told and is_one else Known.UNKNOWN
 
+    @property
+    def has_one_life(self) -> bool:
+        """Whether it is known that the cluster has one broker, which was started once."""
+        return self.is_alone is Known.YES and self.image.registration_count == 1
+
     def has_partition(self, topic: str, partition: int) -> Known:
         """Whether the cluster has such a partition, as of the end of the metadata log."""
         if self.image.is_partial or topic == METADATA_TOPIC:

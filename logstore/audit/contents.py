@@ -8,7 +8,6 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from ..columns.batch_headers import field_column
 from ..columns.batch_table import BatchTable, ByteArray
 from ..columns.record_windows import record_windows
 from ..disk import paths
@@ -23,6 +22,7 @@ from ..rows.batches import BatchRow, HeaderRow, RecordRow
 from ..rows.listing import Rows
 from ..rows.schema import fields_of, unless_missing
 from ..view.walk import tables_and_damage
+from .batch_headers import field_column
 from .listings import Path
 
 R = TypeVar("R", BatchRow, RecordRow)

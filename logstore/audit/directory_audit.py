@@ -207,7 +207,8 @@ def _transactions(
     states = [one for one in partitions if one.partition.files.topic == transaction_state.TOPIC]
     numbers = {one.partition.files.partition for one in states if one.error is None}
     whole_from = {one.partition.files.partition: _whole_from(one.transactions.evidence) for one in states}
-    log = CoordinatorLog([one.states for one in states], whole_from)
+    whole = {one.partition.files.partition for one in states if one.transactions.evidence.is_whole}
+    log = CoordinatorLog([one.states for one in states], whole_from, whole)
     count = cluster.partition_count(transaction_state.TOPIC)
     expected = range(max(numbers, default=-1) + 1 if count is None else count)
     log.is_complete = cluster.is_whole_broker is Known.YES and bool(numbers) and numbers >= set(expected)

@@ -215,16 +215,22 @@ class Evidence(Follower):
         surroundings = self.partition.surroundings
         return surroundings.was_closed and surroundings.is_known and _LOG_START in surroundings.checkpoints
 
-    @property
-    def is_start_unmoved(self) -> bool:
-        """Whether it is known that the log start was never raised within a segment.
+    def may_have_begun_at(self, offset: int) -> bool:
+        """Return whether the log start may have been raised to `offset`, within a segment, and be forgotten since.
 
-        Of a topic that is only compacted nobody may raise it; in the metadata log a snapshot does (KIP-630).
+        A crash may lose a start that `DeleteRecords` raised. A broker that was stopped in order in its first life had
+        none, and of a topic that is only compacted nobody may raise it. In the metadata log a snapshot does (KIP-630).
         """
         files, surroundings = self.partition.files, self.partition.surroundings
         if files.topic == METADATA_TOPIC:
-            return surroundings.was_closed and not any(offset for offset, _ in files.kraft_snapshots)
-        return self.is_start_known and self.cluster.is_never_deleted_from(files.topic)
+            return not surroundings.was_closed or any(offset == end for end, _ in files.kraft_snapshots)
+        is_kept = self.cluster.is_never_deleted_from(files.topic) or self.is_of_first_life
+        return not (self.is_start_known and is_kept)
+
+    @property
+    def is_of_first_life(self) -> bool:
+        """Whether the only broker that ever was here lived once, and was stopped in order: no crash lost anything."""
+        return self.partition.surroundings.was_closed and self.cluster.has_one_life
 
     def has_expired(self, producer_id: int, after: int, until: int) -> bool:
         """Return whether a snapshot between two offsets lacks the producer (`removeExpiredProducers`)."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..columns.batch_table import Int64Array
+from ..columns.batch_table import BoolArray, Int64Array
 from ..topics.transaction_state import PREPARED, TransactionState
 from .cluster import Known
 from .facts.coordinators import CoordinatorLog
@@ -23,7 +23,8 @@ from .facts.states import CoordinatorEntry
 from .facts.transactions import NONE, TRANSACTIONS, PartitionTransaction, PartitionTransactions, Table
 
 TopicAndPartition = tuple[str, int]
-_COMMITTED = TransactionState.PREPARE_COMMIT
+_COMMITTED = (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
+EPOCH_BUMPING_VERSION = 2  # transaction.version whose markers carry the next epoch
 Histories = Mapping[TopicAndPartition, PartitionTransactions]
 ENDS = np.dtype([*TRANSACTIONS.descr, ("place", "i4")])  # of markers, with or without data
 SLICE_SIZE = 125_000  # markers
@@ -83,11 +84,30 @@ class Lives:
                 for group in self._groups(number, "producer_id", "place")
             }
             for producer_id, place in sorted(decided.keys() | ends.keys()):
+                here, one = ends.get((producer_id, place), np.empty(0, ENDS)), None
                 if self.is_compared(producer_id, place):
-                    pair = producer_id, place
-                    one = self._discrepancy(*pair, decided.get(pair, []), ends.get(pair, np.empty(0, ENDS)))
-                    found += [] if one is None else [one]
+                    one = self._discrepancy(producer_id, place, decided.get((producer_id, place), []), here)
+                one = one or (self._contradiction(producer_id, place, here) if here.size else None)
+                found += [] if one is None else [one]
         return found
+
+    def _contradiction(self, producer_id: int, place: TopicAndPartition, ends: Table) -> Discrepancy | None:
+        """Return a marker that says another thing than a record of its transaction, whatever else is on record.
+
+        With transaction version 2 an epoch is of one transaction. Before that the last one is known by its time, where
+        one broker's clock gave all times.
+        """
+        log, ends = self.log, ends[has_data(ends)]
+        last = log.entries([log.completed[producer_id]] if producer_id in log.completed else [])
+        bumped = [
+            entry
+            for entry in [*last, *log.entries(log.decisions.get(producer_id, []))]
+            if entry.metadata.client_transaction_version >= EPOCH_BUMPING_VERSION
+        ]
+        wrong = _against_epochs(bumped, ends)
+        if self.histories[place].evidence.cluster.is_alone is Known.YES:
+            wrong += [(entry, end) for entry in last for end in ends[_is_against(entry, ends)]]
+        return Discrepancy(Mismatch.CONTRADICTING, place, self._who(producer_id), *wrong[0], None) if wrong else None
 
     def _decided(self, number: int) -> dict[tuple[int, TopicAndPartition], list[CoordinatorEntry]]:
         """Return the decisions on producers of a slice, oldest first, for each partition that they are about."""
@@ -119,8 +139,7 @@ class Lives:
         last_ms = decisions[-1].timestamp if len(wanted) > len(found) else int(ends["marker_timestamp"][-1])
         if not is_inside and not self._is_end_known(producer_id, history, last_ms):
             return None
-        owner = self.log.owners.get(producer_id)
-        who = f"{f'{owner}, ' if owner else ''}producer {producer_id}"
+        who = self._who(producer_id)
         if len(wanted) > len(found):
             first = _unanswered_row(decisions, ends, first)
             end = ends[first] if first < len(ends) else None
@@ -131,6 +150,10 @@ class Lives:
         before = ends[first - 1] if first else None
         decision = decisions[first] if first < len(decisions) else None
         return Discrepancy(_surplus_mismatch(ends[first], before, decision), place, who, None, ends[first], before)
+
+    def _who(self, producer_id: int) -> str:
+        owner = self.log.owners.get(producer_id)
+        return f"{f'{owner}, ' if owner else ''}producer {producer_id}"
 
     def _is_end_known(self, producer_id: int, history: PartitionTransactions, last_ms: int) -> bool:
         """Return whether neither log can have more: copies may be of different moments, and markers on their way."""
@@ -197,7 +220,7 @@ def _count(history: PartitionTransactions, producer_id: int, epoch: int) -> int:
 
 def _decision_codes(decisions: Sequence[CoordinatorEntry]) -> Int64Array:
     """Return a number for each decision: twice its epoch, and 1 for a commit."""
-    found = [one.metadata.producer_epoch * 2 + (one.metadata.state is _COMMITTED) for one in decisions]
+    found = [one.metadata.producer_epoch * 2 + (one.metadata.state in _COMMITTED) for one in decisions]
     return np.array(found, np.int64)
 
 
@@ -225,6 +248,26 @@ def _is_within(end: np.void, decision: CoordinatorEntry | None) -> bool:
     )
 
 
+def _against_epochs(entries: list[CoordinatorEntry], ends: Table) -> list[tuple[CoordinatorEntry, np.void]]:
+    """Return records with markers of the same epoch, of no other transaction, that say another thing."""
+    by_epoch = {entry.metadata.producer_epoch: entry for entry in entries}
+    for is_commit in (True, False):
+        epochs = [epoch for epoch, entry in by_epoch.items() if (entry.metadata.state in _COMMITTED) is is_commit]
+        is_wrong = is_of_one(ends) & (ends["is_commit"] != is_commit) & np.isin(ends["marker_epoch"], epochs)
+        if is_wrong.any():
+            return [(by_epoch[int(end["marker_epoch"])], end) for end in ends[is_wrong]]
+    return []
+
+
+def _is_against(entry: CoordinatorEntry, ends: Table) -> BoolArray:
+    """Return which markers were written within the transaction that ended with `entry`, and say another thing."""
+    metadata, times = entry.metadata, ends["marker_timestamp"]
+    is_within = (metadata.start_timestamp_ms < times) & (times <= entry.timestamp)
+    is_within &= ends["marker_epoch"] == metadata.producer_epoch
+    found: BoolArray = is_within & (ends["is_commit"] != (metadata.state in _COMMITTED))
+    return found
+
+
 def _equal_count(one: Int64Array, other: Int64Array) -> int:
     """Return how many elements are equal, from the first on."""
     count = min(one.size, other.size)
@@ -236,7 +279,7 @@ def _surplus_mismatch(end: np.void, before: np.void | None, decision: Coordinato
     """Classify a marker that nobody decided; `decision` is the next one."""
     if before is not None and before["marker_epoch"] == end["marker_epoch"] and not has_data(end):
         return Mismatch.DOUBLED if before["is_commit"] == end["is_commit"] else Mismatch.CONTRADICTING
-    is_against = decision is not None and decision.metadata.state is _COMMITTED and has_data(end)
+    is_against = decision is not None and decision.metadata.state in _COMMITTED and has_data(end)
     return Mismatch.CONTRADICTING if end["is_commit"] or is_against else Mismatch.UNEXPLAINED
 
 

@@ -14,12 +14,11 @@ from .facts.coordinators import CoordinatorLog
 from .facts.states import CoordinatorEntry
 from .facts.times import Clock
 from .facts.transactions import PartitionTransaction, PartitionTransactions
-from .lives import Lives
+from .lives import EPOCH_BUMPING_VERSION, Lives
 from .open_transactions import RULE_OF, Age, Moment, OpenTransaction, Verdict
 
 _DEFAULT_TIMEOUT_MS = 60_000  # transaction.timeout.ms of a producer, where no coordinator tells
 _EPOCH_MAX = 32767
-_EPOCH_BUMPING_VERSION = 2  # transaction.version whose markers carry the next epoch
 
 
 def judge(
@@ -139,6 +138,6 @@ def is_same_transaction(metadata: TransactionMetadata, transaction: PartitionTra
         return metadata.producer_epoch == epoch
     if metadata.state not in PREPARED:
         return False
-    if metadata.client_transaction_version >= _EPOCH_BUMPING_VERSION:
+    if metadata.client_transaction_version >= EPOCH_BUMPING_VERSION:
         return metadata.producer_epoch == next_epoch
     return metadata.producer_epoch in (epoch, next_epoch)

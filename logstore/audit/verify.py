@@ -14,17 +14,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from ..disk.loaded import open_log
 from ..errors import DataDirectoryError
-from ..layout.batch import CONTROL_FLAG
+from ..layout.file_names import METADATA_TOPIC
 from ..topics import consumer_offsets, transaction_state
-from ..view.walk import Advance, Damage, walk
+from ..view.walk import Advance
 from . import rules
 from .cluster import Cluster
 from .evidence import AuditedBatches, BadBytes, Evidence, Follower, Unasked
 from .facts.coordinators import GroupLog, InternalRecords
 from .facts.epochs import EpochFacts
 from .facts.indexes import OffsetIndexFacts, TimeIndexFacts
+from .facts.metadata_log import ControllerLog
 from .facts.offsets import Holes, OffsetRanges
 from .facts.producers import ProducerFacts
 from .facts.records import DecodedRecords
@@ -35,7 +35,7 @@ from .facts.swaps import BESIDE_MERGED, CopiedSwap
 from .facts.transactions import PartitionTransactions
 from .finding import Ask, Breach, Finding
 from .log_pass import PassSize, follow
-from .partition import Partition, open_partition, open_partitions, unless_gone
+from .partition import Partition, open_partition, open_partitions
 from .stable_reading import read_until_stable
 
 
@@ -146,6 +146,8 @@ def _followers(evidence: Evidence, asked: Asked, ask: Ask, *, decodes: bool) -> 
     if not evidence.partition.is_set_aside:
         indexes = OffsetIndexFacts(evidence, ask), TimeIndexFacts(evidence, ask)
         followers += [*indexes, ProducerFacts(evidence, ask), EpochFacts(evidence, ask)]
+    if evidence.partition.files.topic == METADATA_TOPIC:
+        followers.append(ControllerLog(evidence, ask))
     if asked is Asked.EVERYTHING:
         followers.append(Sequences(ask))
     return followers
@@ -155,30 +157,6 @@ def _ask_of_files(partition: Partition, ask: Ask) -> None:
     ask(partition)
     for entry in partition.files.errors:
         ask(Breach.of("directory-entry", partition.where(), entry, "only files of Kafka's"))
-    for path in partition.files.kraft_snapshots.values():
-        _ask_of_damage(partition, path, ask)
-
-
-def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
-    """Check a snapshot of the metadata log, which has batches as a segment has, the first and last ones of control."""
-    try:
-        snapshot = unless_gone(open_log, path)
-    except DataDirectoryError as error:
-        ask(Breach.unreadable(partition.where(path), error))
-        return
-    if snapshot is None:
-        return
-    with snapshot:
-        ends, has_damage = list[int](), False
-        for piece in walk(snapshot, 0):
-            if isinstance(piece, Damage):
-                has_damage = True
-                ask(BadBytes(partition, path, piece))
-                continue
-            ends += [piece.table.attributes[row] & CONTROL_FLAG for row in (piece.first_row, piece.row_end - 1)]
-        if not (has_damage or (ends and ends[0] and ends[-1])):
-            expected = "a header, records and a footer"
-            ask(Breach("metadata-snapshot", (partition.where(path), expected, "not all of them")))
 
 
 def verify_directory(path: str, *, decodes: bool = True, advance: Advance = lambda size: None) -> VerifiedDirectory:

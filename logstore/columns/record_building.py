@@ -160,9 +160,6 @@ def build_batches_in_turn(
 
     Returns:
         The size of each batch, and the batches; a part must be used up before the next is requested.
-
-    Raises:
-        As `build_batches`.
     """
     header = BatchFields(**fields)
     encoder, matrix, row_ends = _measured(columns, batch_size, header)

@@ -57,11 +57,7 @@ def first_bytes(path: str, count: int) -> bytes:
 
 
 def read_index_file(path: str) -> bytes:
-    """Return the content of an index file, as Kafka's `AbstractIndex` opens one.
-
-    Raises:
-        DataDirectoryError: as `read_file`, but in the words of `java.io.RandomAccessFile`.
-    """
+    """Return the content of an index file, as Kafka's `AbstractIndex` opens one."""
     return _read(path, random_access_error, refuses_directory=True)
 
 

@@ -96,9 +96,6 @@ def data_directory_lock(path: str) -> Iterator[None]:
     """Lock the data directory at `path` for the block, with Kafka's lock.
 
     A directory with neither a `.lock` nor a `meta.properties` belongs to no broker and is not locked.
-
-    Raises:
-        DataDirectoryError: as `DataDirectoryLock`.
     """
     names = (LOCK_FILE_NAME, meta_properties.FILE_NAME)
     if not any(os.path.exists(child(path, name)) for name in names):

@@ -55,9 +55,6 @@ def step(state: CommittedFilter, data: ByteArray, table: BatchTable, first_row: 
 
     Args:
         data: uint8, what `table` was scanned from.
-
-    Raises:
-        InvalidRecordError, …: a control batch of an aborting producer that does not parse, as `control_types`.
     """
     rows = slice(first_row, row_end)
     producer_ids, attributes = table.producer_id[rows], table.attributes[rows]

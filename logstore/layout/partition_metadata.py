@@ -25,6 +25,7 @@ from .kafka_uuid import ZERO_UUID, format_uuid, parse_uuid
 
 CURRENT_VERSION = 0
 FILE_NAME = "partition.metadata"
+METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"  # of `__cluster_metadata`, in every cluster (`Uuid.METADATA_TOPIC_ID`)
 _SEPARATOR = re.compile(":[ \t\n\x0b\f\r]+")
 
 

@@ -83,9 +83,6 @@ def directory_fates(
 
     Args:
         directories: as `partition_directories` returns them.
-
-    Raises:
-        DataDirectoryError: a file cannot be read.
     """
     taken: set[tuple[str, int, DirectoryKind]] = set()
     found = sorted(directories, key=lambda entry: (entry[0].kind is not DirectoryKind.LIVE, _is_odd(*entry), entry[1]))

@@ -104,6 +104,7 @@ class MetadataImage:
         configs: (resource type, name) to configurations; the default of all brokers has the name "".
         features: finalized levels above 0, by name.
         brokers: registered brokers by id.
+        registration_count: how often brokers registered, as each does when it starts.
         log_directories: broker and id of each data directory that was ever registered; "" for one without an id.
         acls, tokens: their ids.
         credentials: of SCRAM, name and mechanism.
@@ -121,6 +122,7 @@ class MetadataImage:
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
     brokers: dict[int, BrokerImage] = field(default_factory=dict)
+    registration_count: int = 0
     log_directories: set[tuple[int, str]] = field(default_factory=set)
     acls: set[str] = field(default_factory=set)
     tokens: set[str] = field(default_factory=set)
@@ -195,6 +197,7 @@ class MetadataImage:
                     del self.features[fields["name"]]
             case "RegisterBrokerRecord":
                 directories = tuple(fields.get("logDirs") or ())
+                self.registration_count += 1
                 self.brokers[fields["brokerId"]] = BrokerImage(fields, directories)
                 self.log_directories |= {(fields["brokerId"], directory) for directory in directories or ("",)}
             case "BrokerRegistrationChangeRecord":

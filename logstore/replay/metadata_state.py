@@ -57,11 +57,7 @@ class MetadataState:
         return {**self.image.features, RAFT_VERSION: self.kraft_version} if self.kraft_version else self.image.features
 
     def read_snapshots(self, files: PartitionFiles) -> None:
-        """Load the newest complete snapshot of the directory, if there is one.
-
-        Raises:
-            LogstoreError: it cannot be read.
-        """
+        """Load the newest complete snapshot of the directory, if there is one."""
         if not files.kraft_snapshots:
             return
         (self.next_offset, self.leader_epoch), path = max(files.kraft_snapshots.items())

@@ -9,6 +9,7 @@ A value is a body that begins with its own version; Kafka reads every body as ve
 from __future__ import annotations
 
 from ..config.kafka_version import NEWEST, KafkaVersion
+from ..errors import SchemaError
 from ..messages.reader import read
 from ..messages.schema import Message, Value
 from ..messages.writer import write
@@ -28,6 +29,8 @@ def read_kraft_record(
     record_type: ControlRecordType, value: bytes, kafka: KafkaVersion = NEWEST
 ) -> tuple[Message, Value]:
     """Return the message and the fields of a KRaft control record; raises SchemaError."""
+    if record_type not in _MESSAGES:
+        raise SchemaError("This is no control record of KRaft", found=record_type.name)
     message = family("control_records", kafka)[_MESSAGES[record_type]]
     return message, read(message, 0, value)
 

@@ -34,11 +34,7 @@ class PartitionFolder:
         return paths.exists(self.file(name))
 
     def names(self) -> list[str]:
-        """Return the names of all plain files, sorted.
-
-        Raises:
-            DataDirectoryError: the directory cannot be listed, or holds a symbolic link.
-        """
+        """Return the names of all plain files, sorted."""
         return sorted(name for name, is_file in self._listed().items() if is_file)
 
     def read(self, name: str) -> bytes:

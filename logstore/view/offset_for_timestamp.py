@@ -61,10 +61,6 @@ def offset_for_timestamp(
 
     Args:
         record_size_max: bytes; a larger record of a compressed batch on the way is an error. 0 for any size.
-
-    Raises:
-        CorruptIndexError, CorruptRecordError, InvalidRecordError, DecompressionError, DataDirectoryError: a segment on
-            the way cannot be read.
     """
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         epoch = _earliest_epoch(epochs, bounds.log_start_offset)

@@ -126,21 +126,13 @@ class Segment:
         return self.directory.modified_ms(self.file_name(LOG_SUFFIX))
 
     def load_first_timestamp(self) -> int:
-        """Return the largest timestamp of the first batch in ms, -1 without a batch (`loadFirstBatchTimestamp`).
-
-        Raises:
-            CorruptRecordError, DataDirectoryError: as `batches`.
-        """
+        """Return the largest timestamp of the first batch in ms, -1 without a batch (`loadFirstBatchTimestamp`)."""
         _, _, table = next(self.batches(0, capacity=1))
         return int(table.max_timestamp[0]) if len(table) else NO_TIMESTAMP
 
     @property
     def data(self) -> ByteArray:
-        """Bytes of the `.log` that count, uint8[size], mapped; they may be kept as long as needed.
-
-        Raises:
-            DataDirectoryError: the file cannot be read, or became shorter.
-        """
+        """Bytes of the `.log` that count, uint8[size], mapped; they may be kept as long as needed."""
         size = self.size
         if self._file is not None:
             return self.read(0, size)
@@ -154,11 +146,7 @@ class Segment:
         return mapped[:size]
 
     def read(self, position: int, size: int) -> ByteArray:
-        """Return bytes of the `.log`, uint8[size], read-only: mapped, or copied if another process may cut the file.
-
-        Raises:
-            DataDirectoryError: the file cannot be read, or became shorter.
-        """
+        """Return bytes of the `.log`, uint8[size], read-only: mapped, or copied if another process may cut the file."""
         if self._file is None:
             return self.data[position : position + size]
         return self._file.read_exactly(position, size)
@@ -231,11 +219,7 @@ class Segment:
         return search(self.batches(position, capacity=SEARCH_COUNT), offset)
 
     def next_offset(self) -> int:
-        """Return the offset behind the last batch, the base offset without one (`readNextOffset`).
-
-        Raises:
-            CorruptRecordError, DataDirectoryError: as `place_of`; or the bytes behind the last batch are no batch.
-        """
+        """Return the offset behind the last batch, the base offset without one (`readNextOffset`)."""
         return self.end()[0]
 
     def end(self) -> tuple[int, int]:

@@ -130,7 +130,7 @@ def test_offsets_and_groups_of_real_brokers_are_written_the_same(name: str, gold
     assert any(offsets.fetch(group, one) for group in offsets.groups() for one in offsets.partitions(group))
 
 
-@pytest.mark.parametrize("name", ["cluster", "demo"])
+@pytest.mark.parametrize("name", ["cluster", "demo", "newest"])
 def test_metadata_of_real_controllers_is_written_the_same(name: str, golden: Callable[[str], Path]) -> None:
     seen: Counter[str] = Counter()
     for row, records in batches(golden(name), "__cluster_metadata"):

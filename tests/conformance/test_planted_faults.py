@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.log.salvage.salvage import losses, plan_salvage
+from logstore_tools.salvage.salvage import losses, plan_salvage
 from tests.planted.planter import KINDS, Planter
 from tests.planted.prove import BASES, GOOD, UNSUITABLE, outcome
 from tests.support.dice import Dice

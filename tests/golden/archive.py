@@ -23,6 +23,7 @@ NAMES = (
     "compacted",
     "groups",
     "cluster",
+    "newest",
     "legacy",
     "control",
     "schemas",

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from logstore.audit.facts.record_checks import bad_records, has_data
 from logstore.codec import decompress
 from logstore.columns.batch_table import BatchTable, ByteArray, scan
 from logstore.columns.header_columns import columns_of_table
@@ -41,7 +42,6 @@ from logstore.layout.time_index import parse_time_index
 from logstore.layout.transaction_index import parse_transaction_index
 from logstore.model import Codec
 from logstore.topics import cluster_metadata, consumer_offsets, transaction_state
-from logstore.view.record_checks import bad_records, has_data
 from logstore.view.walk import walk
 from logstore_tools.dump.decoders import parsers as record_parsers
 from logstore_tools.dump.log_printer import LogPrinter

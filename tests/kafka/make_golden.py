@@ -8,18 +8,20 @@ stored unpacked, as `demo/`. The hashes in `tests/golden/PROVENANCE.md` are writ
 from __future__ import annotations
 
 import argparse
+import re
 import signal
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from logstore.config.kafka_version import NEWEST
 from tests.golden.archive import NAMES, answers, store, unpack, write_rows
 from tests.golden.matrix import argvs_of
 from tests.golden.provenance import write_hashes
 from tests.kafka.hand_written import write_edges, write_random_segments, write_streams
 from tests.support.broker import Broker
-from tests.support.oracle import Oracle
+from tests.support.oracle import FIRST, Oracle
 
 NOT_KEPT = (".lock", "__cluster_metadata-0/quorum-state.tmp")
 
@@ -34,6 +36,9 @@ class Recipe:
     settings: dict[str, str] = field(default_factory=dict)
     features: tuple[str, ...] = ()
     stop_signal: signal.Signals = signal.SIGTERM
+    release: str = FIRST
+    #: beside the broker a controller 2 was there, which is no voter
+    was_observed: bool = False
 
 
 RECIPES = {
@@ -52,6 +57,17 @@ RECIPES = {
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS",
         },
+    ),
+    "newest": Recipe(
+        "GoldenNewest",
+        settings={
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
+            "group.streams.topology.description.plugin.class": "GoldenNewest$Descriptions",
+            "group.streams.initial.rebalance.delay.ms": "0",
+        },
+        release=NEWEST.release,
+        was_observed=True,
     ),
     "legacy": Recipe("GoldenLegacy", broker=False),
     "control": Recipe("GoldenControl", broker=False),
@@ -72,13 +88,27 @@ def make(oracle: Oracle, name: str, workshop: Path) -> Path:
         directory.mkdir()
         oracle.run(recipe.main_class, str(directory), cwd=workshop)
         return directory
+    oracle = oracle if recipe.release == FIRST else Oracle(recipe.release)
     broker = Broker(oracle, directory, recipe.settings, list(recipe.features))
     arguments = [argument.format(directory=directory) for argument in recipe.arguments]
     with broker.running(recipe.stop_signal) as bootstrap:
+        if recipe.was_observed:
+            let_observe(broker, workshop / "observer")
         oracle.run(recipe.main_class, bootstrap, *arguments, cwd=workshop)
     for unwanted in NOT_KEPT:
         (directory / unwanted).unlink(missing_ok=True)
     return directory
+
+
+def let_observe(broker: Broker, directory: Path) -> None:
+    """Start a controller that is no voter, which registers itself, and stop it."""
+    settings = {"process.roles": "controller", "node.id": "2", **broker.quorum}
+    observer = Broker(broker.oracle, directory, settings, [], is_formatted=True)
+    text = observer.config.read_text()
+    observer.config.write_text(re.sub("listeners=PLAINTEXT://[^,]*,", "listeners=", text))
+    observer.format("--no-initial-controllers")
+    with observer.running(signal.SIGTERM):
+        pass
 
 
 def record_dumps(oracle: Oracle, name: str, directory: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import signal
 from pathlib import Path
@@ -11,10 +10,10 @@ import pytest
 
 import logstore
 from logstore.store.metadata import log as metadata_log
-from logstore.store.opening.inspection import inspect
+from logstore_tools.takeover.inspection import inspect
 from tests.conformance.dumping import disagreement
 from tests.support.broker import Broker
-from tests.support.formatted import DIRECTORY_ID, USER, formatted, level
+from tests.support.formatted import USER, formatted, level
 from tests.support.oracle import Oracle
 
 pytestmark = pytest.mark.kafka
@@ -29,17 +28,6 @@ def worked(root: Path) -> Path:
             for number in (0, 1):
                 producer.send("orders", b"paid", partition=number)
     return root
-
-
-def test_a_directory_that_kafka_44_formatted_is_worked_on_and_started(oracle: Oracle, tmp_path: Path) -> None:
-    levels = [level("metadata.version", 30), level("transaction.version", 1)]
-    root = worked(formatted(tmp_path / "data", *levels, USER, is_dynamic=True))
-    broker = Broker(oracle, root, {}, [], is_formatted=True)
-    with broker.running(signal.SIGTERM):
-        pass
-    found = inspect(str(root))
-    assert (found.features, found.topics) == ({"metadata.version": 30, "transaction.version": 1}, {"orders": 2})
-    assert found.image.credentials == {("alice", 1)}
 
 
 @pytest.mark.parametrize("is_dynamic", [True, False])
@@ -77,29 +65,6 @@ def test_a_broker_starts_from_a_snapshot_of_the_metadata(
     assert after.image.credentials == {("alice", 1)}
     log = broker.log.read_text()
     assert not [line for line in log.splitlines() if " ERROR " in line or ("napshot" in line and " WARN " in line)]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("number", "is_dynamic"),
-    [(12, False), (21, False), (30, False), (21, True), (30, True)],  # a dynamic quorum needs Kafka 3.9
-)
-def test_every_level_is_started(oracle: Oracle, tmp_path: Path, number: int, is_dynamic: bool) -> None:
-    root = worked(formatted(tmp_path / "data", level("metadata.version", number), USER, is_dynamic=is_dynamic))
-    broker = Broker(oracle, root, {}, [], is_formatted=True)
-    if not is_dynamic:
-        text = broker.config.read_text()
-        _, port = next(line for line in text.splitlines() if "CONTROLLER://" in line).rsplit(":", 1)
-        text = re.sub("controller.quorum.bootstrap.servers=.*", f"controller.quorum.voters=1@localhost:{port}", text)
-        broker.config.write_text(text)
-    with broker.running(signal.SIGTERM):
-        pass
-    assert (inspect(str(root)).features, DIRECTORY_ID) == ({"metadata.version": number}, found_directory(root))
-
-
-def found_directory(root: Path) -> str | None:
-    properties = inspect(str(root)).properties
-    return None if properties is None else properties.directory_id
 
 
 @pytest.mark.long

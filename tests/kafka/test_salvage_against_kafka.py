@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from logstore.log.load.loader import LoadSettings
-from logstore.log.salvage.salvage import salvage
+from logstore_tools.salvage.salvage import salvage
 from tests.kafka.judge import Asked
 from tests.naive.batch import scan
 from tests.recovery.cases import damaged_cases

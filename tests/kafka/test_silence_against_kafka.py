@@ -16,7 +16,7 @@ from tests.support.sampling import IS_LONG, seed_of
 
 pytestmark = pytest.mark.kafka
 
-LOG_DIRECTORIES = 300 if IS_LONG else 20
+LOG_DIRECTORIES = 300 if IS_LONG else 10
 SEED = seed_of("SILENCE")
 
 
@@ -27,6 +27,7 @@ def audited(snapshots: Iterable[Snapshot]) -> Tally:
     return tally
 
 
+@pytest.mark.by_release
 def test_nothing_is_found_in_logs_of_kafka(oracle: Oracle, tmp_path: Path) -> None:
     snapshots = log_world.snapshots(oracle, tmp_path, SEED)
     tally = audited(islice(snapshots, LOG_DIRECTORIES))

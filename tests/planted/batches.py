@@ -107,7 +107,7 @@ header(
     is_at_batch=False,
 )
 header("leader_epoch", to(7, 1000), "leader-epochs", "log-leader-epoch", keeps_crc=True)
-header("leader_epoch", to(-1, -5), "log-leader-epoch", keeps_crc=True, suits=is_inner)
+header("leader_epoch", to(-1, -5), "log-leader-epoch", keeps_crc=True)
 header(
     "max_timestamp",
     by(-100_000, -1, 1, 1 << 40),

@@ -41,6 +41,8 @@ def index_entry(suffix: str, column: int, topic: str, planter: Planter) -> Plant
     entry = ENTRIES[suffix]
     path = planter.file(f"*{suffix}", entry.size, topic)
     rows = [list(row) for row in entry.iter_unpack(path.read_bytes())]
+    if not any(rows[-1]):
+        raise UnsuitableError  # an index in use, which 4.4 leaves of the metadata log, may end in wrong entries
     rows[-1][column] += 1
     path.write_bytes(b"".join(entry.pack(*row) for row in rows))
     return Planted(path.parent.name)

@@ -24,6 +24,7 @@ OF_OFFSETS = frozenset(
     {
         *("offsets-lost", "log-offset-order", "log-offset-range", "log-record-count", "log-records"),
         *("offset-index", "time-index", "time-index-end", "leader-epochs", "checkpoint-offset", "timestamp-future"),
+        "snapshot-missing",
     }
 )
 OF_PRODUCERS = frozenset(

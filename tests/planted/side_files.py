@@ -161,7 +161,7 @@ def snapshot_renamed(name: str, offset: Callable[[int], int]) -> None:
         path.rename(path.with_name(f"{moved[path]:020d}.snapshot"))
         return Planted(path.parent.name)
 
-    register(f"snapshot {name}", plant, ["snapshot-state"])
+    register(f"snapshot {name}", plant, ["snapshot-state"], ["snapshot-missing"])
 
 
 for column, name in enumerate(SNAPSHOT_FIELDS):

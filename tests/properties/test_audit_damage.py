@@ -18,7 +18,7 @@ from logstore.audit.partition import open_partition
 from logstore.audit.verify import verify_partition
 from logstore.errors import LogstoreError, UsageError
 from logstore.log.load.recover import recover_partition
-from logstore.log.salvage.salvage import salvage
+from logstore_tools.salvage.salvage import salvage
 from tests.recovery.cases import Case, damaged_cases
 from tests.support.sampling import case_count
 from tests.support.seams import UnsyncedSeam

@@ -4,9 +4,9 @@
 
 | variable | says |
 |---|---|
-| `LOGSTORE_SILENCE_DIRECTORIES` | so many, 1,000 if it is not set |
+| `LOGSTORE_SILENCE_DIRECTORIES` | so many of each Kafka, 1,000 if it is not set |
 | `LOGSTORE_SILENCE_SEED` | what is drawn, again |
-| `LOGSTORE_KAFKA_VERSIONS` | which Kafka writes, 4.3.1 if it is not set |
+| `LOGSTORE_KAFKA_VERSIONS` | which Kafkas write, one after the other: all known ones if it is not set |
 | `LOGSTORE_SILENCE_KEEP` | a directory for those that something is found in |
 """
 
@@ -47,15 +47,21 @@ def main() -> int:
     seed = os.environ.get("LOGSTORE_SILENCE_SEED") or secrets.token_hex(4)
     limit = int(os.environ.get("LOGSTORE_SILENCE_DIRECTORIES") or 1000)
     print(f"LOGSTORE_SILENCE_SEED={seed}", flush=True)
+    error_counts = [audited(release, seed, limit) for release in RELEASES]
+    return int(any(error_counts))
+
+
+def audited(release: str, seed: str, limit: int) -> int:
+    """Print what is found in the directories of a Kafka; return how many errors."""
     keep = os.environ.get("LOGSTORE_SILENCE_KEEP")
     tally = Tally(Path(keep) if keep else None)
     try:
-        with closing(snapshots(Oracle(RELEASES[0]), seed)) as found:
+        with closing(snapshots(Oracle(release), seed)) as found:
             for snapshot in islice(found, limit):
                 tally.audit(snapshot)
     finally:
-        print(tally.text(), flush=True)
-    return 1 if tally.error_count else 0
+        print(f"Kafka {release}", tally.text(), sep="\n", flush=True)
+    return tally.error_count
 
 
 if __name__ == "__main__":

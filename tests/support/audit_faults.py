@@ -126,6 +126,13 @@ def forget_level(root: Path) -> None:
     change_batch(path, number, position - rows[number].position, b"another.feature_")
 
 
+def lose_directory(root: Path) -> None:
+    """A checkpoint tells of a partition more."""
+    path = root / "replication-offset-checkpoint"
+    version, count, *entries = path.read_text().splitlines()
+    path.write_text("\n".join([version, str(int(count) + 1), *entries, "lost 3 7", ""]))
+
+
 FAULTS: dict[str, list[Plant]] = {
     "log-crc": [
         in_log(SECOND, 1, RECORDS + 2, b"\xff", keeps_crc=True),
@@ -219,7 +226,7 @@ FAULTS: dict[str, list[Plant]] = {
         write("recovery-point-offset-checkpoint", b"0\n1\nrolled 0 75\n"),
         write("log-start-offset-checkpoint", b"0\n1\nrolled 0 -5\n"),
     ],
-    "checkpoint-partition": [write("replication-offset-checkpoint", b"0\n1\nlost 3 7\n")],
+    "checkpoint-partition": [lose_directory],
 }
 
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from logstore.layout.file_names import METADATA_TOPIC
+from logstore.layout.partition_metadata import METADATA_TOPIC_ID
 from logstore.topics.cluster_metadata import encode_value
 from tests.support.encoder import CONTROL, SOME_TIME, TRANSACTIONAL, Batch, Rec
 
@@ -156,7 +158,9 @@ class Story:
 
 
 def topic_id_of(name: str) -> str:
-    """An id that looks like the name."""
+    """An id that looks like the name; that of the metadata log is the same in each cluster."""
+    if name == METADATA_TOPIC:
+        return METADATA_TOPIC_ID
     return name.strip("_").ljust(22, "A")[:21] + "A"
 
 

@@ -50,11 +50,13 @@ class Broker:
         features: list[str],
         *,
         is_formatted: bool = False,
+        is_static: bool = False,
         jvm_options: Sequence[str] = (),
     ) -> None:
         """A new directory is formatted with these features; one that is formatted stays as it is.
 
-        Settings and JVM are those of a broker that starts quickly; `settings` and `jvm_options` come last.
+        Settings and JVM are those of a broker that starts quickly; `settings` and `jvm_options` come last. A static
+        quorum is named by the settings, a dynamic one by the directory.
         """
         self.oracle = oracle
         self.jvm_options = jvm_options
@@ -68,15 +70,23 @@ class Broker:
         is_controller = settings.get("process.roles") != "broker"
         if is_controller:
             listeners += f",CONTROLLER://localhost:{controller_port}"
-        self.quorum = {"controller.quorum.bootstrap.servers": f"localhost:{controller_port}"}
+        self.quorum = (
+            {"controller.quorum.voters": f"1@localhost:{controller_port}"}
+            if is_static
+            else {"controller.quorum.bootstrap.servers": f"localhost:{controller_port}"}
+        )
         all_settings = {**SETTINGS, **self.quorum, "listeners": listeners, "log.dirs": str(directory), **settings}
         self.config.write_text("".join(f"{name}={value}\n" for name, value in all_settings.items()))
         if is_formatted:
             return
-        directory.mkdir(parents=True)
         flags = [word for feature in features for word in ("--feature", feature)]
-        arguments = ["format", "-t", CLUSTER_ID, "-c", str(self.config), *["--standalone"] * is_controller, *flags]
-        self.oracle.run("kafka.tools.StorageTool", *arguments, cwd=directory.parent)
+        self.format(*["--standalone"] * (is_controller and not is_static), *flags)
+
+    def format(self, *flags: str) -> None:
+        """Format the directory, which is made, as `kafka-storage.sh` does with these flags."""
+        self.directory.mkdir(parents=True)
+        arguments = ["format", "-t", CLUSTER_ID, "-c", str(self.config), *flags]
+        self.oracle.run("kafka.tools.StorageTool", *arguments, cwd=self.directory.parent)
 
     @contextlib.contextmanager
     def running(self, stop_signal: signal.Signals) -> Iterator[str]:

@@ -8,6 +8,6 @@ from pathlib import Path
 Golden = Callable[[str], Path]
 WRITTEN = (
     *("demo", "records", "transactions", "transactions-v1", "transactions-v0"),
-    *("killed", "compacted", "groups", "cluster"),
+    *("killed", "compacted", "groups", "cluster", "newest"),
 )
 AFTER_GOLDEN_MS = 1_795_247_000_000  # some minutes after the golden directories were written

@@ -35,8 +35,8 @@ CHANGES = (
 )
 IMPORTED = (
     *("logstore.native.library", "logstore.codec.gzip", "logstore.codec.zstd", "logstore.audit.directory_audit"),
-    *("logstore.log.salvage.salvage", "logstore.log.salvage.sample", "logstore.store.opening.adoption"),
-    *("logstore.store.opening.inspection", "logstore.store.opening.start", "logstore.client.store"),
+    *("logstore_tools.salvage.salvage", "logstore_tools.salvage.sample", "logstore_tools.takeover.adoption"),
+    *("logstore_tools.takeover.inspection", "logstore.store.opening.start", "logstore.client.store"),
     *("logstore_tools.report.page", "numpy.ma"),
 )
 CHANGING_EVENTS = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "os.utime", "os.link", "os.symlink")

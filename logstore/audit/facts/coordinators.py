@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...errors import LogstoreError, SchemaError
@@ -17,19 +17,23 @@ from ...replay.group_offsets import ReplayedCommit, ReplayedOffsets
 from ...replay.internal_topic import ReplayedRecord, replayed_rows
 from ...topics import transaction_state
 from ...topics.partition_for import partition_for
-from ...topics.transaction_state import PREPARED, TransactionState
+from ...topics.transaction_state import IDLE, PREPARED, TransactionState
 from ..cluster import Known
 from ..evidence import AuditedBatches, Evidence, Follower
 from ..finding import Ask, Breach
-from .state_changes import difference
+from .state_changes import COMPLETED, difference, difference_of_first
 from .states import CoordinatorEntry, StateRecords
 from .times import Times
 
 
 class Misfit(NamedTuple):
-    """A record that does not follow on the one before: what was expected of it, and what it has instead."""
+    """A record that does not follow on the one before: what was expected of it, and what it has instead.
 
-    before: CoordinatorEntry
+    Attributes:
+        before: None before the first record of a transactional id.
+    """
+
+    before: CoordinatorEntry | None
     entry: CoordinatorEntry
     expected: str
     found: str
@@ -42,6 +46,7 @@ class CoordinatorLog:
         history: the records of each transactional id, oldest first, as numbers for `entries`; none of forgotten ids.
         owners: from producer id to the transactional id that has, had, or will have it.
         decisions: the same on each producer id, also of transactional ids that were forgotten.
+        completed: by producer id, the last record of a transaction that is over.
         misfits: records that cannot follow the one before of their transactional id.
         is_complete: all partitions of the topic are here: no coordinator knows what they do not have.
         is_whole: complete, and no record was ever removed.
@@ -51,17 +56,24 @@ class CoordinatorLog:
         born_ms: when the topic was made; earlier decisions are not in it.
     """
 
-    def __init__(self, parts: Sequence[StateRecords] = (), whole_from: Mapping[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        parts: Sequence[StateRecords] = (),
+        whole_from: Mapping[int, int] | None = None,
+        whole: Collection[int] = (),
+    ) -> None:
         """Join the records of partitions of the topic.
 
         Args:
             whole_from: by partition, the offset from which the only missing records are those that newer ones have
                 replaced; 0 by default.
+            whole: partitions that have every record that was ever written.
         """
-        self._parts, self._whole_from = parts, whole_from or {}
+        self._parts, self._whole_from, self._whole = parts, whole_from or {}, whole
         self.history: dict[str, array[int]] = {}
         self.owners: dict[int, str] = {}
         self.decisions: dict[int, array[int]] = {}
+        self.completed: dict[int, int] = {}
         self.misfits: list[Misfit] = []
         self.is_complete = self.is_whole = self.has_damage = False
         self.bad_count = self.born_ms = 0
@@ -73,6 +85,9 @@ class CoordinatorLog:
             for row, (transactional_id, entry) in enumerate(part):
                 before = last.pop(transactional_id, None)
                 if entry is None:
+                    if before is not None and before.metadata.state not in IDLE and self._is_followed(before):
+                        found = "a tombstone, which forgets the transactional id"
+                        self.misfits.append(Misfit(before, before, "an end behind it", found))
                     self.history.pop(transactional_id, None)
                     self._forgotten |= known.pop(transactional_id, set())
                 else:
@@ -82,13 +97,18 @@ class CoordinatorLog:
 
     def _add(self, transactional_id: str, row: int, before: CoordinatorEntry | None, entry: CoordinatorEntry) -> None:
         metadata = entry.metadata
+        found = None
         if before is not None and self._is_followed(before):
             found = difference(before.metadata, metadata)
-            self.misfits += [] if found is None else [Misfit(before, entry, *found)]
+        elif before is None and entry.partition in self._whole:
+            found = difference_of_first(metadata)
+        self.misfits += [] if found is None else [Misfit(before, entry, *found)]
         self.history.setdefault(transactional_id, array("q")).append(row)
         # one that could not be replicated is written again, and decides nothing more
         if metadata.state in PREPARED and (before is None or before.metadata.state is not metadata.state):
             self.decisions.setdefault(metadata.producer_id, array("q")).append(row)
+        if metadata.state in COMPLETED:
+            self.completed[metadata.producer_id] = row
         ids = metadata.producer_id, metadata.previous_producer_id, metadata.next_producer_id
         self.owners |= {producer_id: transactional_id for producer_id in ids if producer_id >= 0}
 

@@ -12,6 +12,7 @@ from ...columns.batch_table import BoolArray
 from ...disk.side_files import read_leader_epoch_checkpoint
 from ...errors import CheckpointFormatError, DataDirectoryError
 from ...layout import leader_epoch_checkpoint
+from ...layout.file_names import METADATA_TOPIC
 from ..cluster import Known
 from ..evidence import AuditedBatches, Evidence, Follower
 from ..finding import Ask, Breach, Broken
@@ -48,12 +49,16 @@ class EpochFacts(Follower):
     def step(self, batches: AuditedBatches) -> None:
         if not self._is_compared or self.disordered:
             return
-        is_asked = batches.is_v2 & (batches.epochs >= 0) & (batches.base >= self.evidence.partition.first_offset)
+        is_asked = batches.is_v2 & (batches.base >= self.evidence.partition.first_offset)
         if self.path is not None:
             is_asked &= ~self._is_below(batches)
         entries = np.searchsorted(self.starts, batches.base, side="right") - 1
         known = np.concatenate([self.epochs, [-1]])[entries]  # the last one is that of batches below all entries
-        for row in np.flatnonzero(is_asked & (known != batches.epochs)).tolist():
+        has_none = is_asked & (batches.epochs < 0) & (known != batches.epochs)
+        for row in np.flatnonzero(has_none & (batches.epoch_before < 0)).tolist():  # else it goes back, as any may
+            expected = f"epoch {known[row]}, as {leader_epoch_checkpoint.FILE_NAME} has"
+            self._ask(Breach("log-leader-epoch", (batches.where(row), expected, int(batches.epochs[row]))))
+        for row in np.flatnonzero(is_asked & ~has_none & (known != batches.epochs)).tolist():
             pair = int(batches.epochs[row]), None if known[row] < 0 else int(known[row])
             self.wrong.setdefault(pair, (self.path or batches.segment.log, int(batches.base[row])))
 
@@ -79,9 +84,11 @@ class EpochFacts(Follower):
         until the broker leads again, in a higher one.
         """
         evidence = self.evidence
-        if evidence.is_start_unmoved:
+        is_closed = evidence.partition.surroundings.was_closed
+        if not self.starts.size:  # the metadata log always has one: it is not cut off at its end behind a snapshot
+            is_told = evidence.is_start_known or (is_closed and evidence.partition.files.topic == METADATA_TOPIC)
+            return np.full(batches.base.size, not is_told)
+        if not evidence.may_have_begun_at(int(self.starts[0])):
             return np.zeros(batches.base.size, np.bool_)
-        if not self.starts.size:
-            return np.full(batches.base.size, not evidence.is_start_known)
         is_below: BoolArray = batches.base < self.starts[0]
         return is_below & (batches.epochs <= self.epochs[0]) if evidence.is_start_known else is_below

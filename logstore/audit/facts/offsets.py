@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ...columns.batch_table import Int64Array
 from ...layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
-from ..cluster import Known
+from ..cluster import NEVER, Known
 from ..evidence import AuditedBatches, Follower
 from .transactions import NONE, PartitionTransactions, Table
 
@@ -53,6 +53,7 @@ class ReadableOffsets(NamedTuple):
         ranges: from offset 0 to the log's end; those of a partition are made while they are iterated.
         is_behind: there may be more: the replica is not in sync, or a damaged batch is behind the end.
         oldest: where the log starts, which is before `start` if segments are in remote storage.
+        settled_ms: what was written up to then is in the log as it was read, or was lost; ms.
     """
 
     start: int
@@ -61,6 +62,7 @@ class ReadableOffsets(NamedTuple):
     ranges: Iterable[OffsetRange]
     is_behind: bool = False
     oldest: int = 0
+    settled_ms: int = NEVER
 
 
 _LABELS = list(Label)
@@ -151,7 +153,9 @@ class OffsetRanges(Follower):
         is_behind = evidence.cluster.is_in_sync(*evidence.partition.key) is Known.NO or not evidence.is_end_known
         start = evidence.partition.first_offset
         end, oldest = history.log_end_offset, evidence.oldest_offset
-        return ReadableOffsets(start, history.last_stable_offset, end, self, is_behind, oldest)
+        # the log may have been read, or copied, before other files of the last minute
+        settled_ms = max(evidence.cluster.settled_ms, history.times.read_up_to_ms)
+        return ReadableOffsets(start, history.last_stable_offset, end, self, is_behind, oldest, settled_ms)
 
     def __iter__(self) -> Iterator[OffsetRange]:
         start, rows = 0, np.array([(self._start, _DELETED, NONE, 0)][: bool(self._start)], _RANGES)

@@ -147,16 +147,16 @@ class ProducerFacts(Follower):
             return
         for offset in self._waiting:
             self._ask(SnapshotFacts(partition, offset, {}, end_offset=end_offset))
-        if partition.files.producer_snapshots or end_offset <= partition.first_offset:
+        newest = max(partition.files.producer_snapshots, default=0)
+        if newest >= end_offset:
             return
-        producers, where = _rows(parse_producer_snapshot(self.state.to_snapshot_bytes())), partition.where()
-        expected = f"a snapshot with producer {min(producers, default=NONE)}"
-        if self.state.transactions.ongoing_count:
+        where, expected = partition.where(), f"a snapshot of offset {end_offset}, where the log was closed"
+        if not newest and self.state.transactions.ongoing_count:
             first_offset, producer_id = self.state.transactions.ongoing_entries()[0].tolist()
             where = partition.where(offset=first_offset)
             expected = f"a snapshot with the open transaction of producer {producer_id}"
-        if producers:
-            self._ask(Breach("snapshot-missing", (where, expected, "none")))
+        found = f"the newest of offset {newest}" if newest else "none"
+        self._ask(Breach("snapshot-missing", (where, expected, found)))
 
     def _start(self, base_offset: int) -> None:
         snapshot = self._waiting.pop(base_offset, None)

@@ -7,32 +7,24 @@ from collections.abc import Iterator
 from ...config.kafka_version import METADATA_VERSION
 from ...disk.directory import DataDirectoryFiles
 from ...disk.loaded import open_log
-from ...disk.side_files import read_quorum_state
 from ...errors import LogstoreError
-from ...layout import quorum_state
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, METADATA_TOPIC, DirectoryKind
 from ...replay.internal_topic import ReplayedRecord, replayed_rows
 from ...replay.metadata_image import MetadataImage
 from ...view.walk import Damage, walk
 from ..finding import Breach, Where
-from ..partition import unless_gone
 
 RULE = "startup-file"
 
 
 def startup_breaches(directory: DataDirectoryFiles) -> Iterator[Breach]:
-    """Yield what is wrong with `quorum-state` and bootstrap records, of those that are there."""
+    """Yield what is wrong with bootstrap records, and with the start of the metadata log."""
     logs = [one for one in directory.partitions if one.topic == METADATA_TOPIC and one.kind is DirectoryKind.LIVE]
     for start, log in [(one.segments[0].base_offset, one) for one in logs if one.segments]:
         reached = max((offset for offset, _ in log.kraft_snapshots), default=0)
         if reached < start:
             expected = f"a snapshot of offset {start} or later, where the log begins"
             yield Breach(RULE, (Where(log.path, *log.key, offset=start), expected, reached or "none"))
-    for path in filter(None, (one.files.get(quorum_state.FILE_NAME) for one in logs)):
-        try:
-            unless_gone(read_quorum_state, path)
-        except LogstoreError as error:
-            yield Breach.of(RULE, Where(path), error, "the state of an election")
     # Kafka 4.4 formats a directory with the records in a snapshot of the empty log
     snapshots = [log.kraft_snapshots[0, 0] for log in logs if (0, 0) in log.kraft_snapshots and not log.segments]
     for path in [*filter(None, (directory.files.get(BOOTSTRAP_SNAPSHOT_NAME),)), *snapshots]:

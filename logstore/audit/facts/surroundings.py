@@ -27,7 +27,22 @@ from ..log_pass import PassSize
 from ..partition import SET_ASIDE, Partition, unless_gone
 from .startup_files import startup_breaches
 
+_OF_EACH_LOG = (offset_checkpoint.RECOVERY_POINT_FILE_NAME, offset_checkpoint.HIGH_WATERMARK_FILE_NAME)
 _WRITTEN_ON_CLOSE = (offset_checkpoint.RECOVERY_POINT_FILE_NAME, offset_checkpoint.LOG_START_OFFSET_FILE_NAME)
+
+
+class CheckpointedLog(NamedTuple):
+    """A log's start and end offset.
+
+    Attributes:
+        is_open: a broker may be writing, so that a checkpoint may be older or newer than the log as it was read.
+        is_of_first_life: see `Evidence.is_of_first_life`.
+    """
+
+    start: int
+    end: int
+    is_open: bool
+    is_of_first_life: bool
 
 
 class CheckpointEntry(NamedTuple):
@@ -35,21 +50,28 @@ class CheckpointEntry(NamedTuple):
 
     Attributes:
         has_directory: the partition has a directory, or may have had one a moment ago.
-        log: the partition's start and end offset, and whether a broker may be writing, so that the checkpoint may be
-            older or newer than the log as it was read; None if the log could not be read to its end.
+        log: the partition's log; None if it could not be read to its end.
         is_in_cluster: whether the cluster has the partition.
     """
 
     where: Where
     offset: int
     has_directory: bool
-    log: tuple[int, int, bool] | None
+    log: CheckpointedLog | None
     is_in_cluster: Known
 
     @property
-    def is_recovery_point(self) -> bool:
-        """Whether the log below the offset is flushed."""
-        return file_name(str(self.where.path)) == offset_checkpoint.RECOVERY_POINT_FILE_NAME
+    def is_at_end(self) -> bool:
+        """Whether it must be the end of the log.
+
+        A clean shutdown flushes a log to its end. What one broker wrote in its first life is replicated to the end; a
+        later one starts with the offset that was in the checkpoint, and may be stopped before it leads again.
+        """
+        name = file_name(str(self.where.path))
+        if self.log is None or self.log.is_open:
+            return False
+        is_replicated = name == offset_checkpoint.HIGH_WATERMARK_FILE_NAME and self.log.is_of_first_life
+        return is_replicated or name == offset_checkpoint.RECOVERY_POINT_FILE_NAME
 
 
 class Surrounding:
@@ -57,6 +79,8 @@ class Surrounding:
 
     Attributes:
         entries: of offset checkpoints.
+        left_out: where an entry is missing, with what it should be; a broker that did not load all of its logs before
+            it was stopped leaves out the others, but not in its first life.
         ids: of each partition whose topic exists: the place, the topic's id there (None without
             `partition.metadata`), the right id, and the path that says so. An empty log may have no id: the file is
             written before the first record (`LogManager.isStrayReplica`).
@@ -71,6 +95,7 @@ class Surrounding:
     def __init__(self, path: str, passes: Iterable[tuple[Partition, PassSize]], cluster: Cluster) -> None:
         """Read the files; `passes` are the partitions, each with the size of its log."""
         self.entries: list[CheckpointEntry] = []
+        self.left_out: list[tuple[Where, str]] = []
         self.ids: list[tuple[Where, str | None, str, str]] = []
         self.unreadable: list[Breach] = []
         self.identity_path = child(path, meta_properties.FILE_NAME)
@@ -86,7 +111,12 @@ class Surrounding:
         self.newer = [found for one, size in passes for found in _newer(one, size, cluster)]
         self._empty = {one.files.path for one, size in passes if size.log_end_offset == one.base_offset}
         logs = {
-            one.key: (one.base_offset, size.log_end_offset, not one.surroundings.was_closed)
+            one.key: CheckpointedLog(
+                one.base_offset,
+                size.log_end_offset,
+                not one.surroundings.was_closed,
+                one.surroundings.was_closed and cluster.has_one_life,
+            )
             for one, size in passes
             if one.is_live and size.is_end_known
         }
@@ -101,19 +131,20 @@ class Surrounding:
         self.twice = self._find_twice(directory.partitions, cluster.image)
         topics = cluster.image.topics
         ids = {name: (topic.topic_id, METADATA_TOPIC) for name, topic in topics.items()}
+        ids[METADATA_TOPIC] = partition_metadata.METADATA_TOPIC_ID, "every cluster has"
         live = [files for files in directory.partitions if files.kind is DirectoryKind.LIVE]
         self.unknown = [Where(one.path, *one.key) for one in live if cluster.has_partition(*one.key) is Known.NO]
         # a topic that was made again a moment ago may still have the directories of the one before
         recent = {name for name, topic in topics.items() if topic.created_ms > cluster.settled_ms}
         for files in directory.partitions:
-            if files.kind in SET_ASIDE or files.topic not in (METADATA_TOPIC, *recent):
+            if files.kind in SET_ASIDE or files.topic not in recent:
                 self._read_topic_id(files, ids)
 
     def _read_checkpoint(
         self,
         path: str | None,
         known: set[tuple[str, int]] | None,
-        logs: dict[tuple[str, int], tuple[int, int, bool]],
+        logs: dict[tuple[str, int], CheckpointedLog],
         cluster: Cluster,
     ) -> None:
         if path is None:
@@ -133,6 +164,13 @@ class Surrounding:
             )
             for key, offset in offsets.items()
         ]
+        if file_name(path) in _OF_EACH_LOG:
+            self.left_out += [
+                (Where(path, *key), f"offset {log.end}, where the log was closed")
+                for key, log in logs.items()
+                if log.is_of_first_life and log.end > log.start and key not in offsets
+                if cluster.has_partition(*key) is Known.YES
+            ]
 
     @staticmethod
     def _is_without_level(image: MetadataImage) -> bool:
@@ -171,7 +209,9 @@ class Surrounding:
             self.unreadable.append(Breach.of("partition-metadata", where, error, "a version and a topic id"))
             return
         topic_id = None if metadata is None else metadata.topic_id
-        if files.kind in SET_ASIDE or (topic_id is None and files.path in self._empty):
+        # a broker that starts writes that of the metadata log anew
+        is_written_anew = topic_id is None and (files.path in self._empty or files.topic == METADATA_TOPIC)
+        if files.kind in SET_ASIDE or is_written_anew:
             return
         if topic_id is not None and path is not None:
             ids.setdefault(files.topic, (topic_id, path))

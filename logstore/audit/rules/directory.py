@@ -161,15 +161,17 @@ def checkpoint_offset(facts: Surrounding) -> Iterator[Broken]:
     """
     for entry in facts.entries:
         if entry.has_directory and entry.log is not None:
-            start, end, is_open = entry.log  # one that is older than the last retention may be below the start
+            start, end, is_open, _ = entry.log  # one that is older than the last retention may be below the start
             expected = f"an offset from {start} to {end}"
             if entry.offset < 0:
                 yield entry.where, expected, entry.offset
             elif entry.offset > end and not is_open:
                 yield entry.where, expected, f"{entry.offset}: {_offsets(entry.offset - end)} gone from the log's end"
-            elif entry.offset < end and entry.is_recovery_point and not is_open:
+            elif entry.offset < end and entry.is_at_end:
                 expected, found = f"offset {end}, where the log was closed", _offsets(end - entry.offset)
                 yield entry.where, expected, f"{entry.offset}: {found} behind what was flushed"
+    for where, expected in facts.left_out:
+        yield where, expected, "no entry"
 
 
 def _offsets(count: int) -> str:

@@ -52,6 +52,8 @@ def _ahead(groups: Groups, *, is_chain: bool) -> Iterator[Broken]:
         if view is None or view.is_behind or not asked:
             continue
         commit = asked[-1]
+        if commit.commit_timestamp > view.settled_ms:
+            continue
         if commit.offset > view.end and (commit.producer_id is not None) == is_chain:
             yield _place(commit), f"{_named(target)}: an offset up to {view.end}, where the log ends", commit.offset
 

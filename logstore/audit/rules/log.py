@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...columns.batch_fields import NO_EPOCH, has_producer_problem
+from ...columns.batch_table import BoolArray
 from ...kernels.scan import batches as fields
 from ...layout.batch import (
     ALL_FLAGS,
@@ -14,12 +15,14 @@ from ...layout.batch import (
     CONTROL_FLAG,
     DELETE_HORIZON_FLAG,
     HEADER_SIZE,
+    LOG_APPEND_TIME_FLAG,
     MAGIC_V2,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
 )
 from ...layout.file_names import METADATA_TOPIC
 from ...model import Codec
+from ...topics import INTERNAL_TOPICS, transaction_state
 from ..cluster import Known
 from ..evidence import AuditedBatches, BadBytes
 from ..facts.epochs import EpochFacts
@@ -117,15 +120,36 @@ def log_header(batches: AuditedBatches) -> Iterator[Broken]:
     is_wrong = has_producer_problem(table.matrix) & ~(is_control & (table.producer_id == NO_PRODUCER_ID))
     is_wrong |= (table.producer_id < NO_PRODUCER_ID) | (table.producer_epoch < NO_EPOCH) | (sequences < NO_SEQUENCE)
     is_wrong |= table.attributes & ~ALL_FLAGS != 0
+    is_wrong |= _is_no_brokers(batches)
     is_unusual = is_control & batches.is_producers
-    is_unusual &= (sequences != NO_SEQUENCE) | (table.attributes & CODEC_MASK != 0)
+    is_late = table.column(fields.BASE_TIMESTAMP) != table.max_timestamp  # of its one record, but for the flagged ones
+    is_late &= table.attributes & (DELETE_HORIZON_FLAG | LOG_APPEND_TIME_FLAG) == 0
+    is_unusual &= (sequences != NO_SEQUENCE) | (table.attributes & CODEC_MASK != 0) | is_late
     if is_unusual.any():
         markers, _ = read_markers(batches)
         is_wrong[markers] |= is_unusual[markers]
     for row in np.flatnonzero(batches.is_v2 & is_wrong).tolist():
         found = f"producer {table.producer_id[row]} of epoch {table.producer_epoch[row]}, sequence {sequences[row]}"
-        expected = "known attributes, and a whole producer or none"
+        found += f", timestamps {table.column(fields.BASE_TIMESTAMP)[row]} to {table.max_timestamp[row]}"
+        expected = "known attributes, a whole producer or none, and of a marker one timestamp"
         yield batches.where(row), expected, f"attributes {table.attributes[row]:#x}, {found}"
+
+
+def _is_no_brokers(batches: AuditedBatches) -> BoolArray:
+    """Return which batches of an internal topic have fields that no coordinator and no controller writes.
+
+    A client of a user's topic may leave anything beside the producer id -1.
+    """
+    table, topic = batches.table, batches.partition.files.topic
+    if topic not in (METADATA_TOPIC, *INTERNAL_TOPICS):
+        return np.zeros(len(table), np.bool_)
+    # coordinators of groups and shares write 0 since Kafka 4.0 (`CoordinatorRuntime`)
+    highest = NO_SEQUENCE if topic in (METADATA_TOPIC, transaction_state.TOPIC) else 0
+    is_wrong: BoolArray = (table.producer_epoch != NO_EPOCH) | (table.column(fields.BASE_SEQUENCE) > highest)
+    is_wrong &= ~batches.is_producers
+    if topic == METADATA_TOPIC:
+        is_wrong |= batches.is_producers | (table.attributes & ~CONTROL_FLAG != 0)
+    return is_wrong
 
 
 @rule(ERROR, "its tombstones and markers may go too early: compare with the other replicas, `logstore diff`")

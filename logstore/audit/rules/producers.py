@@ -83,6 +83,9 @@ def snapshot_state(facts: SnapshotFacts) -> Iterator[Broken]:
     for producer_id, row in facts.live.items():
         found = facts.stored.get(producer_id)
         if facts.known_from and row.last_offset < facts.known_from:
+            # the cleaner leaves the last batch of each producer, but neither its time nor markers (`filterTo`)
+            if found is not None and NONE != found.last_offset == row.last_offset and found[:4] != row[:4]:
+                yield place, row.text(producer_id), found.text(producer_id)
             continue
         if found is None and not _may_have_expired(row, survivors):
             yield place, row.text(producer_id), "none"
@@ -120,9 +123,9 @@ def _may_have_expired(row: SnapshotRow, survivors: list[SnapshotRow]) -> bool:
 snapshot_missing = Rule(
     "snapshot-missing",
     WARNING,
-    "A log with producers has no `.snapshot`, after a clean shutdown.",
-    "a broker forgets them and what they have open on its next start: delete `.kafka_cleanshutdown` so that it reads "
-    "the log",
+    "A log has no `.snapshot` of its end, after a clean shutdown.",
+    "with an older one a broker's next start takes longer; without any it forgets the producers and what they have "
+    "open: delete `.kafka_cleanshutdown` so that it reads the log",
 )
 
 

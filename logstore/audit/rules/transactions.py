@@ -118,7 +118,9 @@ def coordinator_state(facts: Transactions) -> Iterator[Broken]:
     """A record of a coordinator contradicts the one before it of its transactional id."""
     for before, entry, expected, found in facts.log.misfits if not facts.log.bad_count else ():
         where = Where(f"{TOPIC}-{entry.partition}", TOPIC, entry.partition, offset=entry.offset)
-        yield where, f"{expected}, as {before.metadata.state.name} at offset {before.offset} is before", found
+        if before not in (None, entry):
+            expected += f", as {before.metadata.state.name} at offset {before.offset} is before"
+        yield where, expected, found
 
 
 def _different(facts: Transactions, mismatch: Mismatch) -> Iterator[Broken]:

@@ -56,11 +56,7 @@ class FastPath:
         self._bound_indexes: IndexStruct | None = None
 
     def try_append(self, request: AppendRequest) -> AppendInfo | None:
-        """Append, or return None: nothing has changed, and the slow path must be taken.
-
-        Raises:
-            KafkaStorageError: the write failed.
-        """
+        """Append, or return None: nothing has changed, and the slow path must be taken."""
         now_ms = self._state.host.now_ms()  # first: a clock that the caller passed may change the log
         if not self.struct.is_bound and not self._bind():
             return None

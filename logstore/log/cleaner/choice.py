@@ -51,9 +51,6 @@ def cleanable(state: LogState, checkpoint: int | None, now_ms: int) -> Cleanable
 
     Args:
         checkpoint: first dirty offset of `cleaner-offset-checkpoint`; None without an entry.
-
-    Raises:
-        DataDirectoryError, CorruptRecordError: a segment cannot be read.
     """
     is_wrong = checkpoint is not None and not state.log_start_offset <= checkpoint <= state.log_end_offset
     first_dirty = state.log_start_offset if checkpoint is None or is_wrong else checkpoint

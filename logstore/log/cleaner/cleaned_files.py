@@ -75,11 +75,7 @@ class CleanedFiles:
             self._aborted.add([entry.producer_id, entry.first_offset, entry.last_offset, entry.last_stable_offset])
 
     def finish(self, modified_ms: int) -> None:
-        """Write the indexes, sync all files, and date them like the newest source segment.
-
-        Raises:
-            DataDirectoryError: they cannot be written.
-        """
+        """Write the indexes, sync all files, and date them like the newest source segment."""
         assert self._log is not None, "a segment is finished once"
         self._indexes.finish()
         self._space.give_back(self.size)
@@ -117,11 +113,7 @@ class CleanedFiles:
 
 
 def discard_cleaned_files(directory: WritableFolder) -> None:
-    """Remove what an interrupted round left: a load undoes every swap at or above a `.cleaned` file.
-
-    Raises:
-        DataDirectoryError: the directory cannot be listed, or a file removed.
-    """
+    """Remove what an interrupted round left: a load undoes every swap at or above a `.cleaned` file."""
     for name in directory.names():
         if name.endswith(CLEANED_SUFFIX):
             directory.delete(name, "belongs to an unfinished cleaning")

@@ -79,11 +79,7 @@ def put_table(
     start_offset: int,
     record_size_max: int = 0,
 ) -> bool:
-    """Put the records of a table; return False if the map became full before its end.
-
-    Raises:
-        LogstoreError: a batch that cannot be read, or has a larger record than is allowed.
-    """
+    """Put the records of a table; return False if the map became full before its end."""
     offset_map.begin_table(table)
     is_wanted = ~transactions.discardable(data, table) & ~table.is_control
     for window in whole_batch_windows(data, table, np.flatnonzero(is_wanted)):

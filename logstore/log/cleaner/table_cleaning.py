@@ -41,11 +41,7 @@ class TableCleaning:
         self._is_control = table.is_control
 
     def pieces(self) -> list[ByteArray]:
-        """Return the bytes of what is kept, in order; adjacent ones as one piece.
-
-        Raises:
-            LogstoreError: a batch that cannot be read, or cannot be built anew.
-        """
+        """Return the bytes of what is kept, in order; adjacent ones as one piece."""
         retention = self._retention
         for window in whole_batch_windows(self.sources[_COPIED], self._table, np.flatnonzero(~retention.is_discarded)):
             batches = window.batch_rows

@@ -134,11 +134,7 @@ def open_log(
 
 
 def make_log(path: str, topic_id: str | None, seam: Seam) -> None:
-    """Write the files of an empty log into its new directory, as an opening would; durable on return.
-
-    Raises:
-        DataDirectoryError: a file cannot be written.
-    """
+    """Write the files of an empty log into its new directory, as an opening would; durable on return."""
     if topic_id is not None:
         data = partition_metadata_bytes(topic_id)
         replace_file(seam, child(path, partition_metadata.FILE_NAME), data, syncs_name=False)

@@ -60,11 +60,7 @@ class PartitionProducers:
     def rebuild(
         self, segments: Segments[LogSegment], *, log_start_offset: int, end_offset: int, is_after_clean_shutdown: bool
     ) -> None:
-        """Bring the state to `end_offset`, and take the snapshots that a load takes.
-
-        Raises:
-            InvalidTxnStateError, CorruptRecordError, InvalidRecordError: the batches cannot be read or followed.
-        """
+        """Bring the state to `end_offset`, and take the snapshots that a load takes."""
         kept_offsets = _offsets_to_keep(segments, end_offset)
         # as in Kafka: without any snapshot it is a log from before producers had a state, and no batch is read
         if is_after_clean_shutdown and not self.snapshots:

@@ -98,9 +98,6 @@ def planned_removals(directory: WritableFolder, *, is_compacted: bool) -> list[R
 
     Args:
         is_compacted: `cleanup.policy` has compact, so that a cleaning may have left records out.
-
-    Raises:
-        DataDirectoryError: a file cannot be read.
     """
     assert directory.planned is not None
     planned = directory.planned

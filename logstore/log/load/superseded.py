@@ -30,11 +30,7 @@ class Cleaning:
     """The records before and after a swap that a recovery plans to finish."""
 
     def __init__(self, directory: WritableFolder, *, is_compacted: bool) -> None:
-        """Read the records that stay, and the keys and transactions from the first replaced segment on.
-
-        Raises:
-            LogstoreError: a batch that stays cannot be read.
-        """
+        """Read the records that stay, and the keys and transactions from the first replaced segment on."""
         assert directory.planned is not None
         self._directory, self._replaced = directory, directory.planned.replaced
         self._is_compacted = is_compacted

@@ -48,9 +48,6 @@ def delete_old_segments(state: LogState, now_ms: int) -> list[DeletedSegment]:
 
     If `cleanup.policy` has delete: by log start offset, size and time, else by log start offset alone. The files and
     the snapshots at the segments' base offsets are renamed to `.deleted`.
-
-    Raises:
-        DataDirectoryError: a file cannot be read or renamed.
     """
     with state.failure.poisoned_by("Error while deleting segments for"):
         deleted = _delete(state, _is_below_start(state), f"log start offset {state.log_start_offset} breach", now_ms)

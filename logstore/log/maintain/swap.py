@@ -16,11 +16,7 @@ FILE_DELETE_DELAY_MS = "file.delete.delay.ms"
 
 
 def remove_segments(state: LogState, segments: Iterable[LogSegment], reason: str, now_ms: int) -> None:
-    """Take segments out of the log, and rename their files to `.deleted` (`removeAndDeleteSegments`).
-
-    Raises:
-        DataDirectoryError: a file cannot be renamed.
-    """
+    """Take segments out of the log, and rename their files to `.deleted` (`removeAndDeleteSegments`)."""
     for segment in segments:
         state.segments.remove(segment.base_offset)
         _delete_files(state, segment, reason, now_ms)
@@ -41,9 +37,6 @@ def replace_segments(
     """Replace `old_segments` by the complete and synced `.cleaned` segment; return it.
 
     `old_segments` ascend, and `cleaned_base_offset` is that of the first.
-
-    Raises:
-        DataDirectoryError: a file cannot be renamed.
     """
     directory, reason = state.directory, f"cleaned from {[segment.base_offset for segment in old_segments]}"
     cleaned = LogSegment.open(directory, cleaned_base_offset, suffix=CLEANED_SUFFIX)

@@ -110,11 +110,7 @@ class ActiveSegment(LogSegment):
             self.directory.seam.truncate(self.descriptor, self._size_max)
 
     def open_file(self) -> None:
-        """Open the `.log` for appends, if it is not open; the caller counts it in the budget of open files.
-
-        Raises:
-            DataDirectoryError: it cannot be opened, or an earlier sync failed.
-        """
+        """Open the `.log` for appends, if it is not open; the caller counts it in the budget of open files."""
         if self.descriptor == _CLOSED:
             seam = self.directory.seam
             self._files.require_sound()

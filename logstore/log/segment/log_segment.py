@@ -57,11 +57,7 @@ class LogSegment(Segment):
 
     @classmethod
     def open(cls, directory: WritableFolder, base_offset: int, *, suffix: str = "") -> LogSegment:
-        """Open the segment; a missing `.log` is created empty.
-
-        Raises:
-            DataDirectoryError: the `.log` cannot be opened, or is larger than a segment may be.
-        """
+        """Open the segment; a missing `.log` is created empty."""
         log_name = segment_file_name(base_offset, LOG_SUFFIX + suffix)
         if not directory.exists(log_name):
             directory.replace(log_name, b"", "there was no segment of this offset")

@@ -50,11 +50,7 @@ class UnsyncedFiles:
             raise self._failure
 
     def sync(self, kind: str) -> None:
-        """Sync one file and keep it open; a closed one is left alone.
-
-        Raises:
-            DataDirectoryError: a sync failed, now or before.
-        """
+        """Sync one file and keep it open; a closed one is left alone."""
         self._sync([kind])
 
     def finish(self) -> None:

@@ -28,6 +28,7 @@ from ...folds.producer_update import AppendOrigin
 from ...layout import quorum_state
 from ...layout.checkpoint_writing import quorum_state_bytes
 from ...layout.file_names import KRAFT_SNAPSHOT_SUFFIX, METADATA_TOPIC
+from ...layout.partition_metadata import METADATA_TOPIC_ID
 from ...layout.quorum_state import QuorumState
 from ...log.load.loader import LoadSettings
 from ...log.load.opening import PlannedLog
@@ -43,7 +44,6 @@ from .topics import NodeDirectory
 
 DIRECTORY_NAME = f"{METADATA_TOPIC}-0"
 KEY = TopicPartition(METADATA_TOPIC, 0)
-TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 # bytes of records between two snapshots, at least; a broker's `metadata.log.max.record.bytes.between.snapshots` has
 # 20 MiB, seconds of reading at each start
 _SNAPSHOT_SIZE_MIN = 1 << 16
@@ -85,7 +85,7 @@ class MetadataLog:
         self.change_count = 0
         self.producer_ids = ProducerIds()
         settings = load_settings(now_ms(), accepts_loss=accepts_loss)
-        planned = PlannedLog(self.path, settings, seam=seam, topic_id=TOPIC_ID)
+        planned = PlannedLog(self.path, settings, seam=seam, topic_id=METADATA_TOPIC_ID)
         self.log, self.removals = planned.open(now_ms=now_ms), planned.removals
         self._state = self._read()
         self._is_whole = True

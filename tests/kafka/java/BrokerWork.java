@@ -26,14 +26,10 @@ import org.apache.kafka.clients.admin.ScramCredentialInfo;
 import org.apache.kafka.clients.admin.ScramMechanism;
 import org.apache.kafka.clients.admin.UpdateFeaturesOptions;
 import org.apache.kafka.clients.admin.UserScramCredentialUpsertion;
-import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
-import org.apache.kafka.clients.consumer.internals.AsyncKafkaConsumer;
-import org.apache.kafka.clients.consumer.internals.StreamsRebalanceData;
-import org.apache.kafka.clients.consumer.internals.StreamsRebalanceListener;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaFuture;
@@ -199,36 +195,10 @@ public final class BrokerWork {
         }
     }
 
-    /** As a Kafka Streams application does that counts what is in a topic, of which the broker makes the changelog. */
     private void streams() throws Exception {
-        String group = text("group");
-        var changelog = new StreamsRebalanceData.TopicInfo(Optional.empty(), Optional.empty(), Map.of());
-        var counts = new StreamsRebalanceData.Subtopology(
-            Set.of(text("topic")), Set.of(), Map.of(), Map.of(group + "-counts-changelog", changelog), List.of());
-        var topology = Moved.topology(Map.of("0", counts));
-        var config = new ConsumerConfig(Map.of("bootstrap.servers", bootstrap, "group.id", group, "group.protocol", "consumer",
-            "auto.offset.reset", "earliest", "enable.auto.commit", "false", "default.api.timeout.ms", "2500", "request.timeout.ms", "2000",
-            "key.deserializer", ByteArrayDeserializer.class, "value.deserializer", ByteArrayDeserializer.class));
-        try (var consumer = new AsyncKafkaConsumer<>(
-                config, new ByteArrayDeserializer(), new ByteArrayDeserializer(), Optional.of(topology))) {
-            consumer.subscribe(Set.of(text("topic")), new StreamsRebalanceListener() {
-                @Override
-                public void onTasksRevoked(Set<StreamsRebalanceData.TaskId> tasks) {
-                }
-
-                @Override
-                public void onTasksAssigned(StreamsRebalanceData.Assignment assignment) {
-                    topology.setReconciledAssignment(assignment);
-                }
-
-                @Override
-                public void onAllTasksLost() {
-                    topology.setReconciledAssignment(StreamsRebalanceData.Assignment.EMPTY);
-                }
-            });
-            for (int i = 0; i < 8; i++) consumer.poll(Duration.ofMillis(100));
-            consumer.commitSync();
-        }
+        String group = text("group"), topic = text("topic");
+        int[] polls = {0};
+        clients.joinStreams(group, topic, Clients.counting(group, topic), () -> ++polls[0] == 8);
     }
 
     /** What `kafka-transactions.sh abort` does, for transactions of producers that are gone. */

@@ -1,14 +1,20 @@
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.internals.AsyncKafkaConsumer;
+import org.apache.kafka.clients.consumer.internals.StreamsRebalanceData;
+import org.apache.kafka.clients.consumer.internals.StreamsRebalanceListener;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.header.Header;
@@ -64,6 +70,40 @@ final class Clients {
         config.putIfAbsent("enable.auto.commit", "false");
         config.putIfAbsent("auto.offset.reset", "earliest");
         return new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    /** Polls as a member of a Kafka Streams application would that reads a topic, until enough is done. */
+    void joinStreams(String group, String topic, StreamsRebalanceData topology, Callable<Boolean> isEnough) throws Exception {
+        var config = new ConsumerConfig(Map.of("bootstrap.servers", bootstrap, "group.id", group, "group.protocol", "consumer",
+            "auto.offset.reset", "earliest", "enable.auto.commit", "false", "default.api.timeout.ms", "2500", "request.timeout.ms", "2000",
+            "key.deserializer", ByteArrayDeserializer.class, "value.deserializer", ByteArrayDeserializer.class));
+        try (var consumer = new AsyncKafkaConsumer<>(
+                config, new ByteArrayDeserializer(), new ByteArrayDeserializer(), Optional.of(topology))) {
+            consumer.subscribe(Set.of(topic), new StreamsRebalanceListener() {
+                @Override
+                public void onTasksRevoked(Set<StreamsRebalanceData.TaskId> tasks) {
+                }
+
+                @Override
+                public void onTasksAssigned(StreamsRebalanceData.Assignment assignment) {
+                    topology.setReconciledAssignment(assignment);
+                }
+
+                @Override
+                public void onAllTasksLost() {
+                    topology.setReconciledAssignment(StreamsRebalanceData.Assignment.EMPTY);
+                }
+            });
+            do consumer.poll(Duration.ofMillis(100)); while (!isEnough.call());
+            consumer.commitSync();
+        }
+    }
+
+    /** A Kafka Streams application that counts what is in a topic; the broker makes the changelog. */
+    static StreamsRebalanceData counting(String group, String topic) {
+        var changelog = new StreamsRebalanceData.TopicInfo(Optional.empty(), Optional.empty(), Map.of());
+        return Moved.topology(Map.of("0", new StreamsRebalanceData.Subtopology(
+            Set.of(topic), Set.of(), Map.of(), Map.of(group + "-counts-changelog", changelog), List.of())));
     }
 
     static Map<String, Object> settings(String... settings) {

@@ -12,10 +12,12 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.FeatureUpdate;
 import org.apache.kafka.clients.admin.ListOffsetsOptions;
 import org.apache.kafka.clients.admin.ListTopicsOptions;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.clients.admin.UpdateFeaturesOptions;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -30,6 +32,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  *
  *   TakeOver HOST:PORT work      topics, plain records, transactions committed, aborted and left open, group offsets
  *   TakeOver HOST:PORT state     one line of JSON
+ *   TakeOver HOST:PORT upgrade   each feature to the highest level that the broker has
+ *   TakeOver HOST:PORT cluster   {"features": name to level, "users": …, "topics": …}
  *   TakeOver HOST:PORT join      a member for group "members", and how long it waited for its partitions
  *   TakeOver HOST:PORT refusals  members of a share and a KIP-848 group, and what a commit of nobody is told; they stay
  *   TakeOver HOST:PORT finish    a new producer takes the id of the open transaction; a fresh producer writes
@@ -46,6 +50,8 @@ public class TakeOver {
             switch (what) {
                 case "work" -> work(clients);
                 case "state" -> System.out.println(JSON.writeValueAsString(state(clients)));
+                case "upgrade" -> upgrade(clients);
+                case "cluster" -> System.out.println(JSON.writeValueAsString(cluster(clients)));
                 case "join" -> System.out.println(JSON.writeValueAsString(join(clients)));
                 case "refusals" -> System.out.println(JSON.writeValueAsString(refusals(clients)));
                 case "finish" -> System.out.println(JSON.writeValueAsString(finish(clients)));
@@ -79,6 +85,40 @@ public class TakeOver {
         var open = clients.transactionalProducer(OPEN_ID);
         open.beginTransaction();
         Clients.sendBatch(open, Clients.record("ledger", 0, "k", "pending"));
+    }
+
+    static void upgrade(Clients clients) throws Exception {
+        try (Admin admin = clients.admin()) {
+            var supported = admin.describeFeatures().featureMetadata().get().supportedFeatures();
+            var finalized = admin.describeFeatures().featureMetadata().get().finalizedFeatures();
+            // the main one first, since it says which levels others may have
+            var names = new ArrayList<>(supported.keySet());
+            names.sort((a, b) -> Boolean.compare(b.equals("metadata.version"), a.equals("metadata.version")));
+            for (String name : names) {
+                short level = supported.get(name).maxVersion();
+                if (level == (finalized.containsKey(name) ? finalized.get(name).maxVersionLevel() : 0)) continue;
+                admin.updateFeatures(Map.of(name, new FeatureUpdate(level, FeatureUpdate.UpgradeType.UPGRADE)),
+                    new UpdateFeaturesOptions()).all().get();
+                Clients.waitUntil(name + " is raised", () -> {
+                    var now = admin.describeFeatures().featureMetadata().get().finalizedFeatures().get(name);
+                    return now != null && now.maxVersionLevel() == level;
+                });
+            }
+        }
+    }
+
+    static ObjectNode cluster(Clients clients) throws Exception {
+        ObjectNode cluster = JSON.createObjectNode();
+        try (Admin admin = clients.admin()) {
+            ObjectNode features = cluster.putObject("features");
+            new TreeMap<>(admin.describeFeatures().featureMetadata().get().finalizedFeatures()).forEach(
+                (name, range) -> features.put(name, range.maxVersionLevel()));
+            ArrayNode users = cluster.putArray("users");
+            new TreeSet<>(admin.describeUserScramCredentials().all().get().keySet()).forEach(users::add);
+            ArrayNode topics = cluster.putArray("topics");
+            new TreeSet<>(admin.listTopics().names().get()).forEach(topics::add);
+        }
+        return cluster;
     }
 
     static ObjectNode state(Clients clients) throws Exception {

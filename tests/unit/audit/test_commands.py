@@ -401,7 +401,8 @@ def test_a_finding_in_a_checkpoint_names_its_partition_and_counts_what_is_gone(g
     assert f"{root}/recovery-point-offset-checkpoint, payments-0" in lines
     assert "none, and the cluster has no such partition" in lines
     rows = asked(audit, root, "--now", 0)
-    assert {(row["topic"], row["partition"]) for row in rows[1:]} == {("orders", 0), ("payments", 0), ("lost", 3)}
+    told = {(row["topic"], row["partition"]) for row in rows[1:] if row["found"] != "no entry"}
+    assert told == {("orders", 0), ("payments", 0), ("lost", 3)}
 
 
 @pytest.mark.parametrize("where", ["beside", "within", "file"])

@@ -19,7 +19,17 @@ from logstore.kernels.scan import batches as fields
 from logstore.layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
 from tests.support.snapshots import comparable
 
-WRITTEN = ["demo", "records", "transactions", "transactions-v1", "transactions-v0", "killed", "groups", "cluster"]
+WRITTEN = [
+    "demo",
+    "records",
+    "transactions",
+    "transactions-v1",
+    "transactions-v0",
+    "killed",
+    "groups",
+    "cluster",
+    "newest",
+]
 
 Bytes = np.ndarray
 Step = Callable[[ProducerState, Bytes, BatchTable], bytes]

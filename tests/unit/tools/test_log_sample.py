@@ -17,8 +17,8 @@ from logstore.config.topic import parse_config
 from logstore.errors import DataDirectoryError, UsageError
 from logstore.layout.batch import CODEC_MASK
 from logstore.log.load.loader import LoadSettings
-from logstore.log.salvage.sample import Redaction, sample
 from logstore_tools.copy_commands import sample as command
+from logstore_tools.salvage.sample import Redaction, sample
 from tests.support.encoder import SOME_TIME
 from tests.support.golden import Golden
 from tests.support.odd_logs import batch, lay_out

@@ -19,10 +19,10 @@ import pytest
 from logstore.audit.directory_audit import audit_directory, follow_all
 from logstore.audit.verify import verify_directory, verify_partition_directory
 from logstore.disk.directory import list_data_directory
-from logstore.log.salvage.salvage import plan_salvage
 from logstore_tools import progress
 from logstore_tools.dump import command, run
 from logstore_tools.progress import ERASE, Progress, log_size
+from logstore_tools.salvage.salvage import plan_salvage
 from tests.support.audit_story_faults import clean
 from tests.support.encoder import Batch, Rec
 from tests.support.golden import Golden

@@ -12,9 +12,9 @@ from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.disk.seam import Seam
 from logstore.errors import SchemaError
-from logstore.store.opening.adoption import adopt
 from logstore.topics import consumer_offsets, transaction_state
 from logstore.topics.consumer_offsets import OffsetKey
+from logstore_tools.takeover.adoption import adopt
 from tests.support.small_store import START_MS
 
 STATE, OFFSETS = "__transaction_state", "__consumer_offsets"

@@ -101,7 +101,7 @@ def facts(image: MetadataImage) -> tuple[Any, ...]:
     return topics, configs, *rest
 
 
-@pytest.mark.parametrize("name", ["demo", "groups", "cluster", "random", "control"])
+@pytest.mark.parametrize("name", ["demo", "groups", "cluster", "newest", "random", "control"])
 def test_a_snapshot_says_what_the_log_of_a_broker_says(golden: Golden, name: str) -> None:
     for directory in golden(name).rglob("__cluster_metadata-0"):
         whole = read_metadata(str(directory)).image

@@ -17,10 +17,10 @@ from logstore.errors import DataDirectoryError, InconsistentTopicIdError
 from logstore.layout.java_properties import parse_properties
 from logstore.model import FetchIsolation
 from logstore.store.metadata.batches import dynamic_quorum, snapshot_bytes, voter_fields
-from logstore.store.opening.adoption import adopt
-from logstore.store.opening.inspection import inspect
 from logstore.topics.cluster_metadata import encode_value
 from logstore_tools.commands import logstore as command_line
+from logstore_tools.takeover.adoption import adopt
+from logstore_tools.takeover.inspection import inspect
 from tests.golden.archive import unpack
 from tests.support.golden import AFTER_GOLDEN_MS
 from tests.support.stores import append_metadata
@@ -77,7 +77,7 @@ def test_a_copy_of_an_open_store_is_recovered_by_promotion(tmp_path: Path) -> No
         assert [store.log("orders", one).log_end_offset for one in (0, 1)] == [1, 0]
 
 
-@pytest.mark.parametrize("name", ["transactions", "transactions-v1", "cluster", "groups", "killed"])
+@pytest.mark.parametrize("name", ["transactions", "transactions-v1", "cluster", "groups", "killed", "newest"])
 def test_directories_of_real_brokers_are_imported(name: str, tmp_path: Path) -> None:
     root = unpack(name, tmp_path)
     with logstore.open(root, read_only=True) as reading:

@@ -11,8 +11,8 @@ import logstore
 from logstore.coordinator.transactions.transitions import COMPLETE_COMMIT
 from logstore.disk.seam import SEAM
 from logstore.layout.file_names import PRODUCER_SNAPSHOT_SUFFIX
-from logstore.store.opening.adoption import adopt
-from logstore.store.opening.highest_in_logs import HighestInLogs
+from logstore_tools.takeover.adoption import adopt
+from logstore_tools.takeover.highest_in_logs import HighestInLogs
 from tests.golden.archive import unpack
 from tests.support.built import build_batch_from_records
 from tests.support.golden import AFTER_GOLDEN_MS

@@ -14,9 +14,9 @@ from logstore.errors import DataDirectoryError, LogstoreError
 from logstore.replay.internal_topic import ReplayedRecord, replayed
 from logstore.replay.metadata_state import MetadataState, read_metadata
 from logstore.store.metadata.batches import data_batch, snapshot_bytes
-from logstore.store.opening.inspection import inspect
 from logstore.topics.cluster_metadata import decode_value, encode_value
 from logstore.view.partition_reader import PartitionReader
+from logstore_tools.takeover.inspection import inspect
 from tests.support.formatted import DIRECTORY_ID, USER, formatted, level
 from tests.support.stores import open_store
 

@@ -14,10 +14,10 @@ from logstore.audit.directory_audit import audit_directory
 from logstore.disk.seam import SEAM
 from logstore.disk.side_files import topic_id_of
 from logstore.errors import CheckpointFormatError, DataDirectoryError, InconsistentTopicIdError, InvalidTopicError
-from logstore.store.opening.adoption import adopt
-from logstore.store.opening.inspection import inspect
 from logstore.topics.cluster_metadata import encode_value
 from logstore_tools.commands import logstore as command_line
+from logstore_tools.takeover.adoption import adopt
+from logstore_tools.takeover.inspection import inspect
 from tests.support.stores import FEW_PARTITIONS, append_metadata, open_store, values_of
 
 UNIQUE = "0f2a0f2a0f2a0f2a0f2a0f2a0f2a0f2a"

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 import logstore
 from logstore.client.store import Store
-from logstore.store.opening.inspection import inspect
 from logstore_tools.commands import logstore as command_line
+from logstore_tools.takeover.inspection import inspect
 from tests.support.clock import Clock
 from tests.support.stores import FEW_PARTITIONS, open_store, values_of
 

@@ -7,11 +7,11 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from ...columns.batch_table import BatchTable
-from ...disk.directory import list_partition_directory
-from ...disk.mapped import MappedFile
-from ...errors import DataDirectoryError
-from ...view.walk import Run, walk
+from logstore.columns.batch_table import BatchTable
+from logstore.disk.directory import list_partition_directory
+from logstore.disk.mapped import MappedFile
+from logstore.errors import DataDirectoryError
+from logstore.view.walk import Run, walk
 
 
 class Expected(NamedTuple):

@@ -6,26 +6,27 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ... import clock
-from ...config.broker import parse_broker_config
-from ...config.kafka_version import METADATA_VERSION
-from ...config.topic import REMOTE_STORAGE
-from ...disk.directory import list_partition_directory, partition_directories
-from ...disk.names import absolute_path, child, file_name
-from ...errors import InvalidNameError
-from ...layout import clean_shutdown, meta_properties, partition_metadata
-from ...layout.file_names import DirectoryKind, directory_name
-from ...layout.meta_properties import MetaProperties
-from ...log.maintain.retain import RETENTION_MS
-from ...replay.directory_fates import Fate, FoundDirectory, directory_fates
-from ...replay.metadata_image import MetadataImage
-from ...replay.metadata_state import MetadataState, read_metadata
-from ..metadata.log import DIRECTORY_NAME
-from ..metadata.suitability import require_suitable
+from logstore import clock
+from logstore.config.broker import parse_broker_config
+from logstore.config.kafka_version import METADATA_VERSION
+from logstore.config.topic import REMOTE_STORAGE
+from logstore.disk.directory import list_partition_directory, partition_directories
+from logstore.disk.names import absolute_path, child, file_name
+from logstore.errors import InvalidNameError
+from logstore.layout import clean_shutdown, meta_properties, partition_metadata
+from logstore.layout.file_names import DirectoryKind, directory_name
+from logstore.layout.meta_properties import MetaProperties
+from logstore.log.maintain.retain import RETENTION_MS
+from logstore.replay.directory_fates import Fate, FoundDirectory, directory_fates
+from logstore.replay.metadata_image import MetadataImage
+from logstore.replay.metadata_state import MetadataState, read_metadata
+from logstore.store.metadata.log import DIRECTORY_NAME
+from logstore.store.metadata.suitability import require_suitable
+from logstore.store.opening.formatting import NODE_ID, node_of, owner
+from logstore.store.opening.registration import require_known_bootstrap
+from logstore.store.opening.retention import retention_warnings
+
 from .adoption import AdoptedTopic, live_partitions, plan_adoption
-from .formatting import NODE_ID, node_of, owner
-from .registration import require_known_bootstrap
-from .retention import retention_warnings
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
-from ..columns.decoded_records import Records
-from ..columns.record_windows import record_windows
-from ..kernels.scan import batches as fields
-from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, LOG_APPEND_TIME_FLAG, MAGIC_V2
-from ..model import Codec
+from ...columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
+from ...columns.decoded_records import Records
+from ...columns.record_windows import record_windows
+from ...kernels.scan import batches as fields
+from ...layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, LOG_APPEND_TIME_FLAG, MAGIC_V2
+from ...model import Codec
 
 _NULL = 1  # the byte of the varint -1
 

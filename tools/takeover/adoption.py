@@ -14,38 +14,39 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ...config.broker import parse_broker_config
-from ...config.kafka_version import OF_NEW_STORES
-from ...disk.directory import partition_directories
-from ...disk.lock import DataDirectoryLock
-from ...disk.names import absolute_path, child
-from ...disk.seam import Seam
-from ...disk.side_files import topic_id_of
-from ...errors import (
+from logstore.config.broker import parse_broker_config
+from logstore.config.kafka_version import OF_NEW_STORES
+from logstore.disk.directory import partition_directories
+from logstore.disk.lock import DataDirectoryLock
+from logstore.disk.names import absolute_path, child
+from logstore.disk.seam import Seam
+from logstore.disk.side_files import topic_id_of
+from logstore.errors import (
     CheckpointFormatError,
     DataDirectoryError,
     InconsistentTopicIdError,
     InvalidTopicError,
 )
-from ...layout import meta_properties, partition_metadata
-from ...layout.file_names import METADATA_TOPIC, DirectoryKind
-from ...layout.kafka_uuid import random_uuid
-from ...layout.meta_properties import MetaProperties
-from ...log.maintain.retain import RETENTION_MS
-from ...replay.metadata_image import TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
-from ...replay.metadata_state import MetadataState, read_metadata
-from ...topics import transaction_state
-from ...topics.cluster_metadata import encode_value
-from ..checkpoints import take_clean_shutdown
-from ..directories import require_kafkas_name
-from ..internal_topic import internal_config
-from ..metadata.log import DIRECTORY_NAME, MetadataLog
-from ..metadata.suitability import require_suitable
-from ..metadata.topic_configs import config_records
-from ..metadata.topics import NodeDirectory, partition_records, require_valid_name
-from .formatting import NODE_ID, owner, write_bootstrap, write_properties
+from logstore.layout import meta_properties, partition_metadata
+from logstore.layout.file_names import METADATA_TOPIC, DirectoryKind
+from logstore.layout.kafka_uuid import random_uuid
+from logstore.layout.meta_properties import MetaProperties
+from logstore.log.maintain.retain import RETENTION_MS
+from logstore.replay.metadata_image import TOPIC_RESOURCE, MetadataImage, PartitionImage, TopicImage
+from logstore.replay.metadata_state import MetadataState, read_metadata
+from logstore.store.checkpoints import take_clean_shutdown
+from logstore.store.directories import require_kafkas_name
+from logstore.store.internal_topic import internal_config
+from logstore.store.metadata.log import DIRECTORY_NAME, MetadataLog
+from logstore.store.metadata.suitability import require_suitable
+from logstore.store.metadata.topic_configs import config_records
+from logstore.store.metadata.topics import NodeDirectory, partition_records, require_valid_name
+from logstore.store.opening.formatting import NODE_ID, owner, write_bootstrap, write_properties
+from logstore.store.opening.registration import begin, require_known_bootstrap
+from logstore.topics import transaction_state
+from logstore.topics.cluster_metadata import encode_value
+
 from .highest_in_logs import HighestInLogs
-from .registration import begin, require_known_bootstrap
 
 Directories = Mapping[tuple[str, int], str]
 
@@ -163,12 +164,7 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
 
 
 def live_partitions(path: str) -> Directories:
-    """Return the directories of partitions, except the metadata log and those set aside.
-
-    Raises:
-        DataDirectoryError: one has a name that Kafka would not write, such as `orders-00`.
-        LogstoreError: as `partition_directories`.
-    """
+    """Return the directories of partitions, except the metadata log and those set aside."""
     found = {}
     for name, directory in partition_directories(path):
         if name.kind is DirectoryKind.LIVE and name.topic != METADATA_TOPIC:

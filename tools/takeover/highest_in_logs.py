@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...columns.batch_table import BatchTable, ByteArray
-from ...disk.directory import list_partition_directory
-from ...disk.mapped import MappedFile
-from ...disk.side_files import read_producer_snapshot
-from ...errors import CorruptSnapshotError, LogstoreError
-from ...folds.transaction_marker import read_marker
-from ...kernels.scan import batches as fields
-from ...layout.batch import CODEC_MASK, NO_PRODUCER_ID
-from ...layout.marker import COORDINATOR_EPOCH, MARKER_SIZE
-from ...replay.internal_topic import ReplayedRecord, replayed_file
-from ...topics import transaction_state
-from ...view.parallel_scan import scan_windows
+from logstore.columns.batch_table import BatchTable, ByteArray
+from logstore.disk.directory import list_partition_directory
+from logstore.disk.mapped import MappedFile
+from logstore.disk.side_files import read_producer_snapshot
+from logstore.errors import CorruptSnapshotError, LogstoreError
+from logstore.folds.transaction_marker import read_marker
+from logstore.kernels.scan import batches as fields
+from logstore.layout.batch import CODEC_MASK, NO_PRODUCER_ID
+from logstore.layout.marker import COORDINATOR_EPOCH, MARKER_SIZE
+from logstore.replay.internal_topic import ReplayedRecord, replayed_file
+from logstore.topics import transaction_state
+from logstore.view.parallel_scan import scan_windows
 
 NO_COORDINATOR_EPOCH = -1
 _EPOCH_SIZE = 4  # bytes

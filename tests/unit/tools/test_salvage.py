@@ -23,13 +23,13 @@ from logstore.disk.mapped import CopiedFile
 from logstore.errors import DataDirectoryError, UsageError
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
-from logstore.log.salvage import placement
-from logstore.log.salvage import salvage as salvaging
-from logstore.log.salvage.copying import broken_metadata
-from logstore.log.salvage.salvage import losses, plan_salvage, salvage
 from logstore_tools.commands import logstore
 from logstore_tools.copy_commands import repair as repair_command
 from logstore_tools.copy_commands import salvage as salvage_command
+from logstore_tools.salvage import placement
+from logstore_tools.salvage import salvage as salvaging
+from logstore_tools.salvage.copying import broken_metadata
+from logstore_tools.salvage.salvage import losses, plan_salvage, salvage
 from tests.naive.batch import scan
 from tests.support.audit_faults import FAULTS, ROLLED, Plant, lay_plain, plain_batches
 from tests.support.encoder import CONTROL, SOME_TIME, TRANSACTIONAL, Batch, Rec

@@ -15,16 +15,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...columns.batch_table import BatchTable, Int64Array
-from ...config.topic import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
-from ...disk.mapped import SEGMENT_SIZE_MAX
-from ...errors import IndexFullError, InvalidOffsetError, OffsetOverflowError
-from ...folds import segment_indexes
-from ...folds.segment_indexes import SegmentIndexes
-from ...kernels.rules import RELATIVE_OFFSET_MAX
-from ...kernels.scan import batches as fields
-from ...layout.batch import CONTROL_FLAG
-from ...view.walk import Run
+from logstore.columns.batch_table import BatchTable, Int64Array
+from logstore.config.topic import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
+from logstore.disk.mapped import SEGMENT_SIZE_MAX
+from logstore.errors import IndexFullError, InvalidOffsetError, OffsetOverflowError
+from logstore.folds import segment_indexes
+from logstore.folds.segment_indexes import SegmentIndexes
+from logstore.kernels.rules import RELATIVE_OFFSET_MAX
+from logstore.kernels.scan import batches as fields
+from logstore.layout.batch import CONTROL_FLAG
+from logstore.view.walk import Run
 
 _FIELDS = (
     fields.POSITION,

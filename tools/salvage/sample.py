@@ -18,29 +18,30 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...columns.batch_table import BatchTable, ByteArray
-from ...columns.legacy import fill_legacy_is_valid
-from ...columns.record_table import BatchRecords, RecordTable
-from ...disk.atomic import write_file
-from ...disk.directory import PartitionFiles, SegmentFiles, list_partition_directory
-from ...disk.loaded import LoadedFile, open_log
-from ...disk.mapped import MappedFile
-from ...disk.names import absolute_path, child
-from ...disk.seam import SEAM, Seam
-from ...disk.side_files import read_offset_index
-from ...errors import DataDirectoryError, LogstoreError, UsageError
-from ...kernels.decode import records as record_fields
-from ...kernels.scan import batches as fields
-from ...kernels.scan.crc32c import crc32c
-from ...kernels.varint import read_header
-from ...layout import batch as layout
-from ...layout.batch import MAGIC_V2
-from ...layout.file_names import LOG_SUFFIX, METADATA_TOPIC, segment_file_name
-from ...topics import INTERNAL_TOPICS
-from ...view.walk import OFFSET_SPAN, scan_loaded
-from ..load.loader import LoadSettings
-from ..load.recover import recover_partition
-from ..load.recovered import RecoveredLog
+from logstore.columns.batch_table import BatchTable, ByteArray
+from logstore.columns.legacy import fill_legacy_is_valid
+from logstore.columns.record_table import BatchRecords, RecordTable
+from logstore.disk.atomic import write_file
+from logstore.disk.directory import PartitionFiles, SegmentFiles, list_partition_directory
+from logstore.disk.loaded import LoadedFile, open_log
+from logstore.disk.mapped import MappedFile
+from logstore.disk.names import absolute_path, child
+from logstore.disk.seam import SEAM, Seam
+from logstore.disk.side_files import read_offset_index
+from logstore.errors import DataDirectoryError, LogstoreError, UsageError
+from logstore.kernels.decode import records as record_fields
+from logstore.kernels.scan import batches as fields
+from logstore.kernels.scan.crc32c import crc32c
+from logstore.kernels.varint import read_header
+from logstore.layout import batch as layout
+from logstore.layout.batch import MAGIC_V2
+from logstore.layout.file_names import LOG_SUFFIX, METADATA_TOPIC, segment_file_name
+from logstore.log.load.loader import LoadSettings
+from logstore.log.load.recover import recover_partition
+from logstore.log.load.recovered import RecoveredLog
+from logstore.topics import INTERNAL_TOPICS
+from logstore.view.walk import OFFSET_SPAN, scan_loaded
+
 from .copying import copy_metadata, new_directory, require_new_directory
 from .read_back import Expected, require_as_planned
 

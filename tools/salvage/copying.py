@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ...disk.atomic import write_file
-from ...disk.directory import PartitionFiles
-from ...disk.files import read_file
-from ...disk.mapped import CopiedFile
-from ...disk.names import child, file_name, is_url, parent
-from ...disk.paths import real_path
-from ...disk.seam import Seam
-from ...errors import CheckpointFormatError, CorruptRecordError, LogstoreError, UsageError
-from ...layout import partition_metadata
-from ...layout.file_names import LOG_SUFFIX
-from ...view.walk import Damage, walk
+from logstore.disk.atomic import write_file
+from logstore.disk.directory import PartitionFiles
+from logstore.disk.files import read_file
+from logstore.disk.mapped import CopiedFile
+from logstore.disk.names import child, file_name, is_url, parent
+from logstore.disk.paths import real_path
+from logstore.disk.seam import Seam
+from logstore.errors import CheckpointFormatError, CorruptRecordError, LogstoreError, UsageError
+from logstore.layout import partition_metadata
+from logstore.layout.file_names import LOG_SUFFIX
+from logstore.view.walk import Damage, walk
 
 
 def require_new_directory(files: PartitionFiles, destination: str) -> None:

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from ..columns.batch_table import FIELD_NAMES, BatchTable, BoolArray
+from ..columns.decoded_records import timestamp_types
 from ..layout.batch import CODEC_MASK, CONTROL_FLAG, DELETE_HORIZON_FLAG, MAGIC_V2, NO_TIMESTAMP, TRANSACTIONAL_FLAG
 from ..model import Codec, TimestampType
-from .batch_table import FIELD_NAMES, BatchTable, BoolArray
-from .decoded_records import timestamp_types
 
 _CODEC_NAMES = [Codec(number).kafka_name if number in set(Codec) else None for number in range(CODEC_MASK + 1)]
 _FLAGS = {"is_transactional": TRANSACTIONAL_FLAG, "is_control": CONTROL_FLAG}

@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import os
 
-from ...config.broker import parse_broker_config
-from ...coordinator.transactions.transaction import from_record
-from ...disk.directory import partition_directories
-from ...disk.names import child
-from ...disk.seam import SEAM
-from ...layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
-from ...log.load.loader import LoadSettings
-from ...log.load.opening import PlannedLog
-from ...log.load.recovered import RecoveryPlan
-from ...model import TopicPartition
-from ...replay.directory_fates import Fate, directory_fates
-from ...replay.internal_topic import ReplayedRecord, errors_of, replayed
-from ...replay.metadata_state import read_metadata
-from ...topics import transaction_state
-from ...view.partition_reader import PartitionReader
-from ..checkpoints import Checkpoints
-from ..metadata import log as metadata_log
-from ..metadata.topic_changes import wanted_partitions
-from ..partitions import WantedPartition, naming
-from .formatting import NODE_ID
+from logstore.config.broker import parse_broker_config
+from logstore.coordinator.transactions.transaction import from_record
+from logstore.disk.directory import partition_directories
+from logstore.disk.names import child
+from logstore.disk.seam import SEAM
+from logstore.layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
+from logstore.layout.partition_metadata import METADATA_TOPIC_ID
+from logstore.log.load.loader import LoadSettings
+from logstore.log.load.opening import PlannedLog
+from logstore.log.load.recovered import RecoveryPlan
+from logstore.model import TopicPartition
+from logstore.replay.directory_fates import Fate, directory_fates
+from logstore.replay.internal_topic import ReplayedRecord, errors_of, replayed
+from logstore.replay.metadata_state import read_metadata
+from logstore.store.checkpoints import Checkpoints
+from logstore.store.metadata import log as metadata_log
+from logstore.store.metadata.topic_changes import wanted_partitions
+from logstore.store.opening.formatting import NODE_ID
+from logstore.store.partitions import WantedPartition, naming
+from logstore.topics import transaction_state
+from logstore.view.partition_reader import PartitionReader
+
 from .inspection import Inspection
 
 
@@ -38,7 +40,7 @@ def plan_opening(found: Inspection, now_ms: int) -> dict[TopicPartition, Recover
     if os.path.isdir(metadata_path):
         metadata_log.quorum_of(metadata_path, read_metadata(metadata_path).kraft_version)
         settings = metadata_log.load_settings(now_ms, accepts_loss=True)
-        plans[metadata_log.KEY] = PlannedLog(metadata_path, settings, topic_id=metadata_log.TOPIC_ID).summary
+        plans[metadata_log.KEY] = PlannedLog(metadata_path, settings, topic_id=METADATA_TOPIC_ID).summary
     checkpoints = Checkpoints(found.path, SEAM)
     for wanted, path in _wanted(found):
         settings = LoadSettings(

@@ -23,22 +23,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...config.topic import LogConfig, parse_config
-from ...disk.atomic import write_file
-from ...disk.directory import PartitionFiles, list_partition_directory, offset_in_name
-from ...disk.file_range import FileRange
-from ...disk.mapped import CopiedFile, MappedFile, exceeds_segment
-from ...disk.names import absolute_path, child
-from ...disk.seam import SEAM, Seam
-from ...errors import InvalidNameError, LogstoreError, UsageError
-from ...folds import producer_update
-from ...folds.producer_state import ProducerState
-from ...layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, segment_file_name
-from ...view.batch_search import unreadable_wrappers
-from ...view.walk import Advance, Run, walk
-from ..load.loader import LoadSettings
-from ..load.recover import recover_partition
-from ..load.recovered import RecoveredLog
+from logstore.config.topic import LogConfig, parse_config
+from logstore.disk.atomic import write_file
+from logstore.disk.directory import PartitionFiles, list_partition_directory, offset_in_name
+from logstore.disk.file_range import FileRange
+from logstore.disk.mapped import CopiedFile, MappedFile, exceeds_segment
+from logstore.disk.names import absolute_path, child
+from logstore.disk.seam import SEAM, Seam
+from logstore.errors import InvalidNameError, LogstoreError, UsageError
+from logstore.folds import producer_update
+from logstore.folds.producer_state import ProducerState
+from logstore.layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, segment_file_name
+from logstore.log.load.loader import LoadSettings
+from logstore.log.load.recover import recover_partition
+from logstore.log.load.recovered import RecoveredLog
+from logstore.view.batch_search import unreadable_wrappers
+from logstore.view.walk import Advance, Run, walk
+
 from .copying import copy_metadata, new_directory, require_new_directory
 from .placement import Placement, place
 from .read_back import Expected, require_as_planned
