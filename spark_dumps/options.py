@@ -7,7 +7,6 @@ bound a query would read everything.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,18 +16,13 @@ from typing import Any
 import pyarrow as pa
 
 from logstore.disk import objects
-from logstore.disk.names import is_url, normal_path
 from logstore.errors import LogstoreError, UsageError
 from logstore.layout.file_names import METADATA_TOPIC, directory_name
 from logstore.topics import INTERNAL_TOPICS
 
+from .locations import readable_path, split_paths, without_properties
 from .network_options import IGNORE_OPTION, network_options, pass_over
 
-_PROPERTIES = frozenset(  # Spark's own of a table (`TableCatalog.RESERVED_PROPERTIES`)
-    {"collation", "comment", "external", "is_managed_location", "location", "owner", "provider", "table_type"}
-)
-_COMMA = re.compile(r",(?![^{}]*\})")  # between paths, and not in {a,b}
-_COPIED = "option."  # begins the names of properties that repeat options
 STORAGE = "storage."  # begins the names of obstore's options
 EARLIEST, LATEST = -2, -1  # as in the Kafka source's JSON
 KAFKAS_TOPICS = INTERNAL_TOPICS | {METADATA_TOPIC}  # only Kafka itself writes to them
@@ -223,16 +217,6 @@ def _require_room(starting: Bound, ending: Bound) -> None:
         )
 
 
-def _without_properties(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the options of a catalog's table (`CREATE TABLE … USING kafka_segments`); Spark adds its properties."""
-    if "provider" not in given:
-        return given
-    found = {name: value for name, value in given.items() if name not in _PROPERTIES and not name.startswith(_COPIED)}
-    copied = {name.removeprefix(_COPIED): value for name, value in given.items() if name.startswith(_COPIED)}
-    place = {"path": given["location"]} if "location" in given else {}
-    return {**place, **copied, **found}
-
-
 def _is_of_storage(name: str) -> bool:
     return name.lower().startswith(STORAGE)
 
@@ -247,7 +231,7 @@ class OptionReader:
 
     def __init__(self, given: Mapping[str, str], known: Sequence[str]) -> None:
         """Raises UsageError for a name that is not in `known`, in any case."""
-        given = _without_properties(given)
+        given = without_properties(given)
         small = {name.lower() for name in known}
         pairs = [(name.lower().removeprefix(STORAGE), value) for name, value in given.items() if _is_of_storage(name)]
         self.storage = tuple(sorted(pairs))
@@ -266,10 +250,13 @@ class OptionReader:
         if "paths" in self.values:
             paths = _json("paths", self.values["paths"], list)
         else:
-            paths = [path for path in _COMMA.split(self.values.get("path", "")) if path.strip()]
+            paths = [path for path in split_paths(self.values.get("path", "")) if path.strip()]
         if not paths:
-            raise UsageError("the path is missing", advice="give a data directory to load(), or .option('path', …)")
-        return tuple(_readable_path(str(path).strip()) for path in paths)
+            advice = "give a data directory to load(), or .option('path', …)"
+            if not self.values:  # Spark keeps a table's location and options, and plans its scan without them
+                advice += "; of a table in the catalog Spark tells a source in Python nothing: CREATE TEMPORARY VIEW"
+            raise UsageError("the path is missing", advice=advice)
+        return tuple(readable_path(str(path).strip()) for path in paths)
 
     def choice(self) -> TopicChoice:
         """Return the choice by `subscribe`, `subscribePattern` or `assign`, of which at most one may be given."""
@@ -379,26 +366,3 @@ def _pattern(text: str) -> str:
     except re.error as error:
         raise UsageError(f"subscribePattern is no pattern: {error}", found=text) from error
     return text
-
-
-def _readable_path(path: str) -> str:
-    is_object = is_url(path) and path.partition(":")[0].lower() in objects.SCHEMES
-    return normal_path(path) if is_object else local_path(path)
-
-
-def local_path(path: str) -> str:
-    """The absolute path; raises UsageError for a URL of something else than files."""
-    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):/", path)
-    if scheme is not None and scheme[1].lower() != "file":
-        raise UsageError(
-            "kafka_segments works on file systems that driver and executors have mounted",
-            expected="a path, or file:/…",
-            found=path,
-            advice="mount the storage, or copy the directory to where all executors see it",
-        )
-    if scheme is not None:
-        path = path[len("file:") :]
-        if re.match("//[^/]", path) and not path.startswith("//localhost/"):
-            raise UsageError("a file: URL names no host", expected="file:///…", found=f"file:{path}")
-        path = re.sub("^/{2,}", "/", path.removeprefix("//localhost"))
-    return os.path.abspath(path)
