@@ -24,7 +24,7 @@ from ..replay.internal_topic import ReplayedRecord, replayed_rows
 from ..replay.metadata_image import MetadataImage, TopicImage
 from ..topics import INTERNAL_TOPICS
 from ..view.walk import Damage, Run, walk
-from .finding import Breach
+from .finding import Breach, Where, newer_kafka
 from .partition import Partition, open_partition, unless_gone
 from .stable_reading import Signature, newest_ms, signature
 
@@ -42,17 +42,17 @@ class Known(Enum):
 
 
 class Cluster:
-    """The cluster as the data directory at `root` describes it; read when first needed."""
+    """The cluster as the data directory at `root`, a path as it was given, describes it; read when first needed."""
 
     def __init__(self, root: str) -> None:
-        self._root = root
+        self.root = root
         self._begun_ms = now_ms()
         self._bad: list[Breach] = []
 
     @cached_property
     def _partition(self) -> Partition | None:
         try:
-            return open_partition(child(self._root, f"{METADATA_TOPIC}-0"))
+            return open_partition(child(self.root, f"{METADATA_TOPIC}-0"))
         except LogstoreError:
             return None  # `directory-entry` tells of one that cannot be listed
 
@@ -84,6 +84,7 @@ class Cluster:
             for record in self._records(image, partition, segment.log, segment.base_offset):
                 if record.offset >= start:
                     self._replay(image, record, partition)
+        image.is_partial = image.is_partial or bool(image.newer_offsets)
         return image
 
     def _records(
@@ -120,11 +121,21 @@ class Cluster:
         _ = self.image
         return self._bad
 
+    @property
+    def newer(self) -> list[Breach]:
+        """What says that a newer Kafka than any known here wrote the metadata, as one breach; none if nothing does."""
+        image = self.image
+        if image.newer_kafka is None:
+            return []
+        offset = image.newer_offsets[0] if image.newer_offsets else None
+        where = Where(child(self.root, f"{METADATA_TOPIC}-0"), METADATA_TOPIC, 0, offset=offset)
+        return [newer_kafka(where, image.newer_kafka)]
+
     @cached_property
     def identity(self) -> MetaProperties | LogstoreError:
         """`meta.properties`, or the error of reading it."""
         try:
-            return read_meta_properties(child(self._root, meta_properties.FILE_NAME))
+            return read_meta_properties(child(self.root, meta_properties.FILE_NAME))
         except LogstoreError as error:
             return error
 
@@ -164,7 +175,7 @@ class Cluster:
         and looks for late transactions every ten seconds. So the last minute before the newest file is not judged,
         unless the directory was closed in order.
         """
-        if paths.exists(child(self._root, clean_shutdown.FILE_NAME)):
+        if paths.exists(child(self.root, clean_shutdown.FILE_NAME)):
             return NEVER
         return self._newest_ms - MINUTE_MS
 
@@ -175,7 +186,7 @@ class Cluster:
 
     @cached_property
     def _signature(self) -> Signature:
-        return signature(self._root)
+        return signature(self.root)
 
     @property
     def has_one_time(self) -> bool:

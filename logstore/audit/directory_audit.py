@@ -126,7 +126,7 @@ def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[
 
 def _told(partitions: Sequence[PartitionFacts], cluster: Cluster) -> list[Finding]:
     """Return what could not be read of partitions, and of the metadata log: damage, and records that do not parse."""
-    bad = [finding for one in cluster.unreadable for finding in rules.ask(one)]
+    bad = [finding for one in (*cluster.newer, *cluster.unreadable) for finding in rules.ask(one)]
     return bad + [finding for one in partitions for finding in one.findings]
 
 
@@ -209,6 +209,8 @@ def _transactions(
     whole_from = {one.partition.files.partition: _whole_from(one.transactions.evidence) for one in states}
     whole = {one.partition.files.partition for one in states if one.transactions.evidence.is_whole}
     log = CoordinatorLog([one.states for one in states], whole_from, whole)
+    if cluster.image.newer_kafka is not None:
+        log.misfits.clear()  # a newer coordinator may write what follows on each other otherwise
     count = cluster.partition_count(transaction_state.TOPIC)
     expected = range(max(numbers, default=-1) + 1 if count is None else count)
     log.is_complete = cluster.is_whole_broker is Known.YES and bool(numbers) and numbers >= set(expected)
@@ -223,7 +225,7 @@ def _transactions(
         judge(history, one, lives, moment) for history in histories.values() for one in history.open_transactions
     )
     is_closed = any(one.partition.surroundings.was_closed for one in partitions)
-    return Transactions(histories, lives, log, found, is_closed, moment.judged_ms)
+    return Transactions(histories, lives, log, found, is_closed, moment.judged_ms, cluster.root)
 
 
 def _retained(partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> Iterator[Retained]:
@@ -254,4 +256,5 @@ def _whole_from(evidence: Evidence) -> int:
 def _groups(partitions: Sequence[PartitionFacts], cluster: Cluster) -> Groups:
     commits = {target: found for one in partitions for target, found in one.commits.items()}
     unknown = frozenset(target for target in commits if cluster.has_partition(*target[1:]) is Known.NO)
-    return Groups(commits, unknown, {one.partition.key: one.ranges for one in partitions if one.error is None})
+    ranges = {one.partition.key: one.ranges for one in partitions if one.error is None}
+    return Groups(commits, unknown, ranges, cluster.root)

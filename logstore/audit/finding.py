@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, get_type_hints
 
+from ..config.kafka_version import NEWEST
 from ..disk.mapped import is_too_large
+from ..disk.names import child, normal_path
 from ..disk.system_errors import is_refused
 from ..errors import LogstoreError
 
@@ -116,12 +118,25 @@ class Breach(NamedTuple):
 
     @classmethod
     def _of(cls, rule: str, where: Where, error: LogstoreError, expected: object) -> Breach:
-        path = where.path if error.path is None else str(error.path)
+        path = where.path if error.path is None else _as_given(str(error.path), where.path)
         cause = error.__cause__
         reason = cause.strerror if isinstance(cause, OSError) else error.message  # Kafka's message may be a path alone
         found = reason or error.message or error.found or type(error).__name__
         place = where._replace(path=path, position=error.position, offset=error.offset)
         return cls(rule, (place, expected if error.expected is None else error.expected, found))
+
+
+def _as_given(path: str, given: str | None) -> str:
+    """Return the absolute `path` as a user names it, if it is `given` or lies below it."""
+    root = None if given is None else normal_path(given)
+    if given is None or root is None or not f"{path}/".startswith(f"{root}/"):
+        return path
+    return given if path == root else child(given, path[len(root) :].lstrip("/"))
+
+
+def newer_kafka(where: Where, found: str) -> Breach:
+    """Make the breach of what only a Kafka newer than any known here can have written."""
+    return Breach("newer-kafka", (where, f"what Kafka {NEWEST} or an older one writes", found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,13 @@ class Groups:
         commits: those of each group and partition, in the order in which they took effect.
         unknown: groups and partitions that the cluster does not have.
         ranges: those of each partition in the directory.
+        root: the path of the directory.
     """
 
     commits: GroupLog
     unknown: frozenset[Target]
     ranges: dict[tuple[str, int], OffsetRanges]
+    root: str
 
     def view(self, topic: str, partition: int) -> ReadableOffsets | None:
         """Return a partition as consumers can read it; None if it is not in the directory."""

@@ -88,9 +88,8 @@ def topics(path: Path) -> Rows[TopicRow]:
     for partition in partitions:
         by_topic.setdefault(partition.files.topic, []).append(partition)
     rows = [_topic(name, found, cluster) for name, found in sorted(by_topic.items())]
-    return Rows(
-        TopicRow, rows, [*(finding for bad in cluster.unreadable for finding in rules.ask(bad)), *unlisted(root)]
-    )
+    bad = (finding for breach in (*cluster.newer, *cluster.unreadable) for finding in rules.ask(breach))
+    return Rows(TopicRow, rows, [*bad, *unlisted(root)])
 
 
 def _topic(name: str, partitions: Sequence[Partition], cluster: Cluster) -> TopicRow:

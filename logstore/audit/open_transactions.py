@@ -156,6 +156,7 @@ class Transactions:
         open: of all partitions, the oldest of each first.
         is_closed: no broker runs on the directory.
         late_ms: anything due before this time is late; see `Cluster.settled_ms`.
+        root: the path of the directory.
     """
 
     histories: dict[tuple[str, int], PartitionTransactions]
@@ -164,6 +165,7 @@ class Transactions:
     open: tuple[OpenTransaction, ...]
     is_closed: bool
     late_ms: int
+    root: str
 
 
 def held_back(opened: Sequence[OpenTransaction]) -> str:

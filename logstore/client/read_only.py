@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -15,13 +16,17 @@ from .consumer.consumer_records import ConsumerRecord
 from .serializers import Deserializer
 from .whole_topics import partitions_of, read_topic
 
+_LOGGER = logging.getLogger("logstore")
+
 
 class ReadOnlyStore(ReadOnlyDirectory):
     """A data directory as of the last `refresh`, with its consumers; all methods may be called from any thread."""
 
     def __init__(self, path: str, now_ms: Callable[[], int]) -> None:
-        """Read the directory for the first time; raises as `refresh`."""
+        """Read the directory for the first time; raises as `refresh`. Log a warning if a newer Kafka wrote it."""
         super().__init__(path, now_ms)
+        if self._image.newer_kafka is not None:
+            _LOGGER.warning("%s was %s; the rest of it is read", self.path, self._image.newer_kafka)
         self._numbers = itertools.count(1)
 
     def consumer(

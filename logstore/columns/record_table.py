@@ -8,6 +8,7 @@ import numpy as np
 
 from ..codec import decompress
 from ..codec.outcome import Decompressed
+from ..config.topic import ARRAY_SIZE_MAX
 from ..errors import InvalidRecordError, LogstoreError, UnsupportedCompressionTypeError
 from ..kernels.decode import records as fields
 from ..kernels.decode.batches import begin_batch
@@ -204,11 +205,14 @@ class BatchRecords:
 def record_error(status: int, state: Int64Array) -> LogstoreError:
     """Return the error for the status and details of a decode (`DefaultRecord`, `DefaultRecordBatch`)."""
     detail, second = int(state[fields.DETAIL]), int(state[fields.SECOND_DETAIL])
+    if status == fields.SIZE_BEYOND_STREAM and detail > ARRAY_SIZE_MAX:  # no reader takes more, whatever is configured
+        status, second = fields.SIZE_ABOVE_MAX, ARRAY_SIZE_MAX
+    is_above_max = status == fields.SIZE_ABOVE_MAX
     java_class = "java.lang.IllegalArgumentException" if status == fields.VARINT_TOO_LONG else None
     return InvalidRecordError(
         _MESSAGES[status].format(detail=detail, second=second),
         position=int(state[fields.NEXT_POSITION]),
-        advice="raise max.decompressed.message.bytes" if status == fields.SIZE_ABOVE_MAX else None,
+        advice="raise max.decompressed.message.bytes" if is_above_max and second < ARRAY_SIZE_MAX else None,
         java_class=java_class,
     )
 

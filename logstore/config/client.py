@@ -15,8 +15,9 @@ from .definition import CONFIG_EXCEPTION, Definition, invalid, nearest, values_o
 
 _OF_NETWORK = frozenset(
     (
-        *("bootstrap.servers", "client.dns.lookup", "client.rack", "connections.max.idle.ms", "enable.metrics.push"),
-        *("heartbeat.interval.ms", "metadata.max.age.ms", "metadata.max.idle.ms", "receive.buffer.bytes"),
+        *("bootstrap.resolve.timeout.ms", "bootstrap.servers", "client.dns.lookup", "client.rack"),
+        *("connections.max.idle.ms", "enable.metrics.push", "heartbeat.interval.ms", "metadata.cluster.check.enable"),
+        *("metadata.max.age.ms", "metadata.max.idle.ms", "partitioner.rack.aware", "receive.buffer.bytes"),
         *("request.timeout.ms", "retries", "retry.backoff.max.ms", "retry.backoff.ms", "send.buffer.bytes"),
     )
 )

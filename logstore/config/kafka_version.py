@@ -151,6 +151,19 @@ def version_of_levels(features: Mapping[str, int]) -> KafkaVersion | None:
     return next((version for version in VERSIONS if version.knows_levels(features)), None)
 
 
+def unknown_levels(features: Mapping[str, int]) -> list[str]:
+    """Return the levels of features that only a newer Kafka knows, in words.
+
+    >>> unknown_levels({"metadata.version": 34, "share.version": 3, "group.version": 1})
+    ['level 34', 'share.version of level 3']
+    """
+    known = NEWEST.features
+    newer = {name: level for name, level in features.items() if level > known.get(name, (0, 0))[1]}
+    return [
+        f"level {level}" if name == METADATA_VERSION else f"{name} of level {level}" for name, level in newer.items()
+    ]
+
+
 def default_levels(level: int) -> dict[str, int]:
     """Return the levels above 0 of a new cluster with this level of `metadata.version`, which comes first."""
     levels = {name: sum(level >= lowest for lowest in lowest_of) for name, lowest_of in _DEFAULT_FROM.items()}

@@ -14,14 +14,20 @@ from ..errors import SchemaError
 
 
 class Cursor:
-    """A position in bytes, read as `ByteBufferAccessor` does; `version` is the message version asked for."""
+    """A position in bytes, read as `ByteBufferAccessor` does.
 
-    __slots__ = ("data", "position", "version")
+    Attributes:
+        version: the message version asked for.
+        has_unknown_tags: a tagged field was read that the schema does not have.
+    """
+
+    __slots__ = ("data", "has_unknown_tags", "position", "version")
 
     def __init__(self, data: bytes, version: int = 0, position: int = 0) -> None:
         self.data = data
         self.position = position
         self.version = version
+        self.has_unknown_tags = False
 
     @property
     def remaining_bytes(self) -> int:

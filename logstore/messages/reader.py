@@ -117,6 +117,7 @@ def _read_tagged_fields(cursor: Cursor, value: Value, known: dict[int, tuple[str
         tag = cursor.unsigned_varint()
         size = cursor.unsigned_varint()
         if tag not in known:
+            cursor.has_unknown_tags = True
             value.setdefault(UNKNOWN_TAGGED_FIELDS, []).append((tag, cursor.array(size)))
             continue
         name, read_field = known[tag]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..config.kafka_version import unknown_levels
 from ..errors import SchemaError
 from ..messages.schema import Value
 from ..topics.cluster_metadata import decode_value
-from ..topics.frames import DecodedValue
+from ..topics.frames import DecodedValue, is_newer_record
 
 BROKER_RESOURCE, TOPIC_RESOURCE = 4, 2  # of a ConfigRecord
 NO_LEADER_CHANGE = -2
@@ -111,6 +112,8 @@ class MetadataImage:
         next_producer_id: the first id that belongs to no block.
         transaction_start_offset: of an open metadata transaction (KIP-868); None without one.
         is_partial: earlier records are missing, so a record may refer to something unknown.
+        newer_offsets: of records that a newer Kafka wrote: of an unknown type or version, or with unknown tags. What
+            does not parse as the newest known version is left out.
     """
 
     topics: dict[str, TopicImage] = field(default_factory=dict)
@@ -130,6 +133,7 @@ class MetadataImage:
     next_producer_id: int = 0
     transaction_start_offset: int | None = None
     is_partial: bool = False
+    newer_offsets: list[int] = field(default_factory=list)
     _pending: list[tuple[DecodedValue, int, int]] = field(default_factory=list)
 
     def replay(self, value: bytes | None, offset: int, timestamp_ms: int = 0) -> None:
@@ -142,7 +146,15 @@ class MetadataImage:
             return
         if value is None:
             raise SchemaError("A metadata record has no value", offset=offset)
-        record = decode_value(value, offset=offset)
+        try:
+            record = decode_value(value, offset=offset)
+        except SchemaError:
+            if not is_newer_record("cluster_metadata", value):
+                raise
+            self.newer_offsets.append(offset)
+            return
+        if record.is_newer:
+            self.newer_offsets.append(offset)
         kind = record.message.name
         if kind == "BeginTransactionRecord":
             self.transaction_start_offset = offset
@@ -157,6 +169,14 @@ class MetadataImage:
         else:
             self._apply(record, offset, timestamp_ms)
 
+    @property
+    def newer_kafka(self) -> str | None:
+        """What says that a newer Kafka than any known here wrote the metadata, in words; None if nothing does."""
+        count, signs = len(self.newer_offsets), unknown_levels(self.features)
+        if count:
+            signs.append(f"{count} metadata {'record is' if count == 1 else 'records are'} not known here")
+        return f"written by a newer Kafka ({', '.join(signs)})" if signs else None
+
     def topic_config(self, name: str) -> dict[str, str]:
         """Return the configurations set for a topic."""
         return dict(self.configs.get((TOPIC_RESOURCE, name), {}))
@@ -166,7 +186,7 @@ class MetadataImage:
         try:
             self._change(kind, record.fields, timestamp_ms)
         except KeyError as error:
-            if not self.is_partial:
+            if not self.is_partial and not self.newer_offsets:  # what it is of may have been left out
                 text = f"A {kind} is of something that is not there"
                 raise SchemaError(text, offset=offset, found=error.args[0]) from error
 

@@ -11,7 +11,6 @@ Keys are null. A decoded value is its message and a dict of the fields in `table
 
 from __future__ import annotations
 
-from ..errors import SchemaError
 from ..messages.cursor import errors_at
 from ..messages.schema import Value
 from . import family
@@ -23,21 +22,13 @@ TOPIC = "__cluster_metadata"
 def decode_value(value: bytes, *, offset: int | None = None) -> DecodedValue:
     """Decode a metadata record; `record.message.name` is its kind, e.g. `PartitionRecord`.
 
-    Stricter than Kafka's reader: a version that 4.3.1 does not have is refused, because its fields are not known.
+    A version of a newer Kafka is read as the newest known one, see `DecodedValue.is_newer`.
 
     Raises:
-        SchemaError: such a version, or a body that does not parse; it names `offset`.
+        SchemaError: an unknown type, or a body that does not parse; it names `offset`.
     """
     with errors_at(offset):
-        record = read_record("cluster_metadata", value)
-        versions = record.message.versions
-        if record.version not in versions:
-            raise SchemaError(
-                f"Found an unknown version {record.version} of {record.message.name}",
-                expected=f"version {versions.low} to {versions.high}",
-                found=record.version,
-            )
-    return record
+        return read_record("cluster_metadata", value)
 
 
 def encode_value(name: str, fields: Value, *, version: int | None = None) -> bytes:

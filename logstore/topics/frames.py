@@ -29,6 +29,7 @@ _FRAME_VERSION = 1
 
 _PARSE_ERROR = "org.apache.kafka.server.common.serialization.MetadataParseException"
 _SHORT_MAX = 0x7FFF
+_NEWER_MAX = 999  # a newer Kafka counts on from the known types and versions; text in their place has larger numbers
 
 
 class CoordinatorKey(NamedTuple):
@@ -40,11 +41,17 @@ class CoordinatorKey(NamedTuple):
 
 
 class DecodedValue(NamedTuple):
-    """A decoded value; `version` is the written one, which the schema of a metadata record may not have."""
+    """A decoded value.
+
+    Attributes:
+        version: the written one, which the schema of a metadata record may not have.
+        is_newer: it is of a version, or has tagged fields, that only a Kafka newer than any known here writes.
+    """
 
     version: int
     message: Message
     fields: Value
+    is_newer: bool = False
 
 
 def read_type(key: bytes) -> int:
@@ -115,7 +122,31 @@ def read_record(topic: str, value: bytes, kafka: KafkaVersion = NEWEST) -> Decod
         raise _frame_error(f"Failed to deserialize record with type {record_type}") from error
     if cursor.remaining_bytes:
         raise _frame_error(f"Found {cursor.remaining_bytes} byte(s) of garbage after {record_type}")
-    return DecodedValue(version, message, fields)
+    return DecodedValue(version, message, fields, version > message.versions.high or cursor.has_unknown_tags)
+
+
+def is_newer_record(topic: str, value: bytes) -> bool:
+    """Return whether a framed record is of a type or version that only a Kafka newer than any known here writes."""
+    cursor = Cursor(value)
+    try:
+        frame_version, record_type, version = (_read_short(cursor, "frame") for _ in range(3))
+    except SchemaError:
+        return False
+    return frame_version == _FRAME_VERSION and _is_newer(record_types(topic).get(record_type), record_type, version)
+
+
+def is_newer(topic: str, key: bytes, value: bytes | None) -> bool:
+    """Return whether a coordinator's record is of a type or version that only a newer Kafka knows.
+
+    Raises SchemaError for bytes that are too few for a version.
+    """
+    record_type = read_type(key)
+    return _is_newer(record_types(topic, "Value").get(record_type), record_type, read_version(value) if value else 0)
+
+
+def _is_newer(message: Message | None, record_type: int, version: int) -> bool:
+    number = record_type if message is None else version
+    return (0 if message is None else message.versions.high + 1) <= number <= _NEWER_MAX
 
 
 def write_record(topic: str, name: str, version: int, fields: Value) -> bytes:

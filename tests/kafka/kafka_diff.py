@@ -95,7 +95,8 @@ def answer_changes(pairs: Iterable[tuple[Dump, Dump]]) -> Iterator[str]:
     """What differs in answers to the same calls, a text of several lines each."""
     calls: dict[str, list[str]] = {}
     for old, new in pairs:
-        report = differences(old.argv, (old.rc, old.stdout, old.stderr), (new.rc, new.stdout, new.stderr))
+        before, after = (old.rc, old.stdout, old.stderr), (new.rc, new.stdout, new.stderr)
+        report = differences(old.argv, before, after) or differences(old.argv, after, before)
         if report:
             calls.setdefault("\n    ".join(report[1:]), []).append(report[0])
     for report_text, asked in calls.items():

@@ -7,14 +7,20 @@ import signal
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import logstore
+from logstore.audit.directory_audit import audit_directory
 from logstore.store.metadata import log as metadata_log
+from logstore_tools.commands import logstore as command
 from logstore_tools.takeover.inspection import inspect
 from tests.conformance.dumping import disagreement
+from tests.golden.archive import unpack
 from tests.support.broker import Broker
 from tests.support.formatted import USER, formatted, level
+from tests.support.judges import judged
 from tests.support.oracle import Oracle
+from tests.support.take_over import ask
 
 pytestmark = pytest.mark.kafka
 
@@ -65,6 +71,61 @@ def test_a_broker_starts_from_a_snapshot_of_the_metadata(
     assert after.image.credentials == {("alice", 1)}
     log = broker.log.read_text()
     assert not [line for line in log.splitlines() if " ERROR " in line or ("napshot" in line and " WARN " in line)]
+
+
+def of_4_4() -> None:
+    if not judged().knows_levels({"metadata.version": 33}):
+        pytest.skip(f"Kafka {judged()} does not know the levels of 4.4")
+
+
+@pytest.mark.by_release
+def test_a_store_goes_to_a_broker_of_44_to_its_levels_and_back_again(oracle: Oracle, tmp_path: Path) -> None:
+    of_4_4()
+    root = worked(tmp_path / "data")
+    broker = Broker(oracle, root, {}, [], is_formatted=True)
+    with broker.running(signal.SIGTERM) as address:
+        [before] = ask(oracle, address, tmp_path, "work", "state")
+    for words in (["features", str(root), "upgrade", "--release-version", "4.4"], ["import", str(root)]):
+        done = CliRunner().invoke(command, words)
+        assert done.exit_code == 0, done.output
+    with logstore.open(root) as store:
+        assert store.feature("metadata.version") == 33
+        store.create_topic("later", config={"max.decompressed.message.bytes": "5000", "remote.copy.lag.ms": "5"})
+        with store.producer(transactional_id="ours") as producer:
+            producer.init_transactions()
+            producer.begin_transaction()
+            producer.send("later", b"v")
+            producer.send_offsets_to_transaction({("orders", 0): 1}, "ours")
+            producer.commit_transaction()
+    assert audit_directory(str(root), 0).findings == ()
+    broker = Broker(oracle, root, {}, [], is_formatted=True)
+    with broker.running(signal.SIGTERM) as address:
+        [after, finished] = ask(oracle, address, tmp_path, "state", "finish")
+    assert after["topics"]["later"]["config"] == {"max.decompressed.message.bytes": "5000", "remote.copy.lag.ms": "5"}
+    assert {name: after["topics"][name] for name in before["topics"]} == before["topics"]
+    assert after["groups"] == before["groups"]
+    assert (finished["transaction"], finished["aborted"]) == ("Ongoing", True)
+    assert inspect(str(root)).features["metadata.version"] == 33
+
+
+@pytest.mark.by_release
+def test_what_came_with_44_is_worked_on_and_given_back(oracle: Oracle, tmp_path: Path) -> None:
+    """Share groups with dead letter queues, streams groups, an ACL of addresses, an unregistered controller."""
+    of_4_4()
+    root = unpack("newest", tmp_path / "data")
+    before = inspect(str(root))
+    with logstore.open(root) as store:
+        store.create_topic("later")
+        for topic in ("in", "dlq.in", "later"):
+            store.producer().send(topic, b"ours").result()
+    broker = Broker(oracle, root, {}, [], is_formatted=True)
+    with broker.running(signal.SIGTERM) as address:
+        [state] = ask(oracle, address, tmp_path, "state")
+    after = inspect(str(root))
+    assert state["topics"]["dlq.in"]["config"] == {"errors.deadletterqueue.group.enable": "true"}
+    assert (after.features, after.image.acls) == (before.features, before.image.acls)
+    assert before.image.configs.items() <= after.image.configs.items()
+    assert audit_directory(str(root), 0).findings == ()
 
 
 @pytest.mark.long

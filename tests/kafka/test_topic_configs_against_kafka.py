@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from logstore.config.topic import KAFKA_VERSION
 from logstore.errors import InvalidConfigurationError
 from logstore.store.metadata.topic_configs import require_valid_config
+from tests.support.judges import judged
 from tests.support.oracle import Oracle
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.by_release]
 
 DEFAULTS = {"retention.ms": "604800000", "max.compaction.lag.ms": "100000"}
 LEADER, FOLLOWER = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
@@ -20,6 +22,7 @@ VALUES = {
     "compression.gzip.level": ["-1", "0", "9", "10", "x"],
     "compression.type": ["zstd", "GZIP", "none", ""],
     "compression.zstd.level": ["-131072", "-131073", "23"],
+    "errors.deadletterqueue.group.enable": ["true", "TRUE", "maybe"],
     "file.delete.delay.ms": ["0", "-1"],
     "flush.messages": ["0", "1"],
     "flush.ms": ["-1", "0"],
@@ -29,6 +32,7 @@ VALUES = {
     LEADER: ["x", "0:1", "*", "-1:1", "1:b,x"],
     "local.retention.bytes": ["-3", "-2", "9999999999"],
     "local.retention.ms": ["-3", "9999999999"],
+    "max.decompressed.message.bytes": ["0", "1", "-1", "2147483639", "2147483640", "2147483648", "x"],
     "max.message.bytes": ["-1", "0"],
     "message.format.version": ["2.0"],
     "message.timestamp.before.max.ms": ["-1"],
@@ -37,6 +41,8 @@ VALUES = {
     "min.compaction.lag.ms": ["100000", "100001"],
     "min.insync.replicas": ["0", "2"],
     "preallocate": ["TRUE", " true", "yes"],
+    "remote.copy.lag.bytes": ["-2", "-1", "0", "9223372036854775808"],
+    "remote.copy.lag.ms": ["-2", "-1", "0", "604800000", "604800001", "x"],
     "remote.log.copy.disable": ["true", "maybe"],
     "remote.log.delete.on.disable": ["true"],
     "remote.storage.enable": ["true", "false", "TRUE", "x"],
@@ -50,6 +56,13 @@ VALUES = {
     "no.such.config": ["1"],
 }
 BOTH: list[tuple[dict[str, str], dict[str, str]]] = [
+    ({"remote.copy.lag.ms": "6", "local.retention.ms": "5"}, {}),
+    ({"remote.copy.lag.ms": "6", "retention.ms": "5"}, {}),
+    ({"remote.copy.lag.bytes": "6", "local.retention.bytes": "5"}, {}),
+    ({"remote.copy.lag.bytes": "6", "retention.bytes": "5"}, {}),
+    ({"remote.copy.lag.ms": "-1", "local.retention.ms": "5", "retention.ms": "9"}, {}),
+    ({"remote.storage.enable": "true", "remote.copy.lag.ms": "6", "local.retention.ms": "5"}, {}),
+    ({"remote.storage.enable": "true", "remote.copy.lag.bytes": "6", "local.retention.bytes": "5"}, {}),
     ({"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"}, {}),
     ({"remote.storage.enable": "true", "cleanup.policy": "compact"}, {}),
     ({"remote.storage.enable": "false"}, {"remote.storage.enable": "true"}),
@@ -64,7 +77,7 @@ CASES: list[tuple[dict[str, str], dict[str, str]]] = [
 
 def _refusal(values: dict[str, str], present: dict[str, str]) -> str | None:
     try:
-        require_valid_config("t", values, defaults=DEFAULTS, present=present)
+        require_valid_config("t", values, defaults={**DEFAULTS, KAFKA_VERSION: judged().name}, present=present)
     except InvalidConfigurationError as error:
         return error.message
     return None

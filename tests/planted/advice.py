@@ -12,6 +12,7 @@ from logstore.audit.cluster import Cluster
 from logstore.audit.finding import Finding
 from logstore.disk.mapped import MappedFile
 from logstore.kernels.scan import batches as fields
+from logstore.layout.partition_metadata import METADATA_TOPIC_ID
 from logstore.view.walk import Run, walk
 from logstore_tools.commands import logstore
 
@@ -71,8 +72,8 @@ def _moved_away(root: Path, finding: Finding) -> None:
 def _identified(root: Path, finding: Finding) -> None:
     """Write the topic's id, as `logstore topics` has it."""
     topic = Cluster(str(root)).topic(str(finding.where.topic))
-    assert topic is not None
-    (_partition(root, finding) / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic.topic_id}")
+    topic_id = METADATA_TOPIC_ID if topic is None else topic.topic_id
+    (_partition(root, finding) / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
 
 
 def _partition(root: Path, finding: Finding) -> Path:

@@ -27,7 +27,7 @@ from logstore.audit.directory_audit import audit_directory
 from logstore.audit.finding import Finding
 from logstore.config.kafka_version import V4_3, V4_4
 from tests.golden.archive import unpack
-from tests.planted import batches, coordinators, directories, internal, markers, records, side_files
+from tests.planted import batches, coordinators, directories, evidence, internal, markers, records, side_files
 from tests.planted.advice import ADVICE, COSTS_MORE, good_batches
 from tests.planted.planter import ELSEWHERE, KINDS, Kind, Planted, Planter, UnsuitableError
 from tests.support.dice import Dice
@@ -38,7 +38,7 @@ BASES_OF = {
     V4_4.release: ("newest",),
 }
 BASES = tuple(base for bases in BASES_OF.values() for base in bases)
-MODULES = (batches, coordinators, directories, internal, markers, records, side_files)
+MODULES = (batches, coordinators, directories, evidence, internal, markers, records, side_files)
 GOOD, UNSUITABLE = "good", "unsuitable"
 
 

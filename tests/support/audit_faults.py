@@ -116,14 +116,18 @@ def in_later_epochs(root: Path) -> None:
     (root / "orders-1" / "leader-epoch-checkpoint").write_text("0\n1\n9 0\n")
 
 
-def forget_level(root: Path) -> None:
-    """The metadata log names another feature than `metadata.version`."""
-    path, name = root / "__cluster_metadata-0" / f"{FIRST}.log", b"metadata.version"
-    content = path.read_bytes()
-    position = content.index(name)
-    rows = scan(content, 0, len(content)).rows
-    number = max(number for number, row in enumerate(rows) if row.position <= position)
-    change_batch(path, number, position - rows[number].position, b"another.feature_")
+def set_level(level: int) -> Plant:
+    """The metadata log has another level of `metadata.version`; 0 is none."""
+
+    def plant(root: Path) -> None:
+        path, name = root / "__cluster_metadata-0" / f"{FIRST}.log", b"metadata.version"
+        content = path.read_bytes()
+        position = content.index(name) + len(name)
+        rows = scan(content, 0, len(content)).rows
+        number = max(number for number, row in enumerate(rows) if row.position <= position)
+        change_batch(path, number, position - rows[number].position, struct.pack(">h", level))
+
+    return plant
 
 
 def lose_directory(root: Path) -> None:
@@ -207,7 +211,8 @@ FAULTS: dict[str, list[Plant]] = {
         write("meta.properties", b"version=1\ncluster.id=c\nnode.id=1\ndirectory.id=dqEnd-x7SkKckvU0_kJgLQ\n"),
     ],
     "metadata-behind": [in_later_epochs],
-    "metadata-version": [forget_level],
+    "metadata-version": [set_level(0)],
+    "newer-kafka": [set_level(99)],
     "metadata-snapshot": [write("__cluster_metadata-0/00000000000000000000-0000000000.checkpoint", b"")],
     "startup-file": [
         write("bootstrap.checkpoint", b"noise"),

@@ -107,6 +107,8 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
         except LogstoreError as error:
             error.message = None if error.message is None else options.kafka_version.words(error.message)
             raise
+    for level in sorted(options.newer):
+        findings.immediate(f"logstore: written by a newer Kafka ({level}); what is not known of it is not decoded")
     is_missing = not options.has("files") and not all(map(exists, paths))
     return UNREADABLE if is_missing or noted else 0
 

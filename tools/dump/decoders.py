@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from logstore.config.kafka_version import NEWEST, KafkaVersion
+from logstore.config.kafka_version import METADATA_VERSION, NEWEST, KafkaVersion, unknown_levels
 from logstore.errors import LogstoreError, SchemaError
 from logstore.folds.transaction_marker import control_record_type, control_record_type_id, coordinator_epoch
 from logstore.layout.utf8 import java_utf8
@@ -30,6 +30,7 @@ from logstore.topics.transaction_state import TransactionState
 MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
 
 _CAPITAL_INSIDE = re.compile("(?<=.)(?=[A-Z])")
+_METADATA_LEVEL = re.compile(r'"name":"metadata\.version","featureLevel":(\d+)\}\}$')
 _CONTROL_TITLES = {
     ControlRecordType.LEADER_CHANGE: "LeaderChange:",
     ControlRecordType.SNAPSHOT_HEADER: "SnapshotHeader",
@@ -168,17 +169,27 @@ def _expand(member: Value, name: str, message_name: str, kafka: KafkaVersion) ->
 
 @dataclass(frozen=True, slots=True)
 class ValueParser:
-    """The parser of a topic without keys; `noun` stands before the offset in the text of an error."""
+    """The parser of a topic without keys.
+
+    Attributes:
+        noun: stands before the offset in the text of an error.
+        note: is told, in words, a level of `metadata.version` that only a newer Kafka knows.
+    """
 
     noun: str
     text_of: Callable[[bytes | None, KafkaVersion], str]
     kafka: KafkaVersion
+    note: Callable[[str], object] = str
 
     def __call__(self, offset: int, key: bytes | None, value: bytes | None) -> tuple[None, str]:
         try:
-            return None, self.text_of(value, self.kafka)
+            text = self.text_of(value, self.kafka)
         except SchemaError as error:
             return None, f"Error at {self.noun}{offset}, skipping. {_reason(error)}"
+        level = _METADATA_LEVEL.search(text)
+        for newer in unknown_levels({METADATA_VERSION: int(level[1])}) if level else ():
+            self.note(newer)
+        return None, text
 
 
 def _cluster_metadata_text(value: bytes | None, kafka: KafkaVersion) -> JsonText:

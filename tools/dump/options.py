@@ -183,9 +183,17 @@ class DumpOptions:
         given = [name for option, name in _PARSERS.items() if self.has(option)]
         if not given:
             return None
-        from .decoders import parsers
+        from dataclasses import replace  # here, because a dump without decoders starts sooner without it
 
-        return parsers(self.kafka_version)[given[0]]
+        from .decoders import ValueParser, parsers
+
+        parse = parsers(self.kafka_version)[given[0]]
+        return replace(parse, note=self.newer.add) if isinstance(parse, ValueParser) else parse
+
+    @cached_property
+    def newer(self) -> set[str]:
+        """Levels of `metadata.version` in what was dumped that only a newer Kafka knows, in words."""
+        return set()
 
     @cached_property
     def value_decoder(self) -> Callable[[bytes], str]:

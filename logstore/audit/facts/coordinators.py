@@ -15,12 +15,12 @@ from ...layout.batch import NO_PRODUCER_ID
 from ...model import TopicPartition
 from ...replay.group_offsets import ReplayedCommit, ReplayedOffsets
 from ...replay.internal_topic import ReplayedRecord, replayed_rows
-from ...topics import transaction_state
+from ...topics import frames, transaction_state
 from ...topics.partition_for import partition_for
 from ...topics.transaction_state import IDLE, PREPARED, TransactionState
 from ..cluster import Known
 from ..evidence import AuditedBatches, Evidence, Follower
-from ..finding import Ask, Breach
+from ..finding import Ask, Breach, newer_kafka
 from .state_changes import COMPLETED, difference, difference_of_first
 from .states import CoordinatorEntry, StateRecords
 from .times import Times
@@ -187,6 +187,7 @@ class InternalRecords(ReplayedOffsets, Follower):
         self.states = StateRecords(partition.files.partition)
         self.commits: GroupLog = {}
         self.bad_count = 0
+        self._is_newer_told = evidence.cluster.image.newer_kafka is not None
 
     def step(self, batches: AuditedBatches) -> None:
         is_states = self._partition.files.topic == transaction_state.TOPIC
@@ -201,6 +202,8 @@ class InternalRecords(ReplayedOffsets, Follower):
                     self._take_state(item)
             except SchemaError as error:
                 self.bad_count += 1
+                if isinstance(item, ReplayedRecord) and self._is_newer(item):
+                    continue
                 expected = "a transactional id's state" if is_states else "a group's state"
                 self._ask(Breach.of("internal-record", self._partition.where(), error, expected))
             except LogstoreError:
@@ -213,6 +216,19 @@ class InternalRecords(ReplayedOffsets, Follower):
         metadata = transaction_state.decode_value(record.value, offset=record.offset)
         self._check_place(transactional_id, record.offset)
         self.states.append(transactional_id, record.offset, record.timestamp, metadata)
+
+    def _is_newer(self, record: ReplayedRecord) -> bool:
+        """Return whether a record that does not parse is of a newer Kafka; the first of the directory is told."""
+        topic = self._partition.files.topic
+        try:
+            is_newer = record.key is not None and frames.is_newer(topic.removeprefix("__"), record.key, record.value)
+        except SchemaError:
+            return False
+        if is_newer and not self._is_newer_told:
+            self._is_newer_told = True
+            where = self._partition.where(offset=record.offset)
+            self._ask(newer_kafka(where, f"written by a newer Kafka (a record of {topic} is not known here)"))
+        return is_newer
 
     def _check_place(self, key: str, offset: int) -> None:
         """Report the first record that is not where its coordinator looks for it."""

@@ -104,7 +104,7 @@ class Surrounding:
         self.metadata_path = child(path, directory_name(METADATA_TOPIC, 0))
         directory = list_data_directory(path)
         self.unreadable += [entry_breach(error, directory.path) for error in directory.errors]
-        self.unreadable += startup_breaches(directory)
+        self.unreadable += [*startup_breaches(directory), *cluster.newer]
         is_closed = clean_shutdown.FILE_NAME in directory.files
         is_brokers = isinstance(cluster.identity, MetaProperties)
         passes = list(passes)

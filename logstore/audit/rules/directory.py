@@ -125,6 +125,13 @@ def metadata_version(facts: Surrounding) -> Iterator[Broken]:
         yield Where(facts.metadata_path, METADATA_TOPIC, 0), "a record with the level of metadata.version", "none"
 
 
+newer_kafka = Rule(
+    "newer-kafka",
+    WARNING,
+    "A newer Kafka than any known here wrote the directory; what is not known of it is not judged.",
+    "read it with a logstore that knows that Kafka; this one does not open it for writing",
+)
+
 metadata_snapshot = Rule(
     "metadata-snapshot",
     ERROR,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from ...disk.names import child
+from ...layout.file_names import directory_name
 from ...topics.consumer_offsets import TOPIC
 from ..facts.coordinators import Commit, Target
 from ..finding import Broken, Where, rule
@@ -28,14 +30,18 @@ def group_behind(groups: Groups) -> Iterator[Broken]:
         view = groups.view(*target[1:])
         if view is not None and not view.is_behind and commits[-1].offset < view.oldest <= view.end:
             expected = f"{_named(target)}: an offset from {view.oldest} on, where the log starts"
-            yield _place(commits[-1]), expected, commits[-1].offset
+            yield _place(groups, commits[-1]), expected, commits[-1].offset
 
 
 @rule(WARNING, "was the topic deleted? `kafka-consumer-groups.sh --delete-offsets` forgets it")
 def group_unknown(groups: Groups) -> Iterator[Broken]:
     """A group has committed an offset of a partition that the cluster does not have."""
     for target in sorted(groups.unknown):
-        yield _place(groups.commits[target][-1]), f"{_named(target)}: a partition of the cluster", "none of this name"
+        yield (
+            _place(groups, groups.commits[target][-1]),
+            f"{_named(target)}: a partition of the cluster",
+            "none of this name",
+        )
 
 
 @rule(ERROR, "the input has lost records behind what was processed: compare with the other replicas, `logstore diff`")
@@ -55,7 +61,11 @@ def _ahead(groups: Groups, *, is_chain: bool) -> Iterator[Broken]:
         if commit.commit_timestamp > view.settled_ms:
             continue
         if commit.offset > view.end and (commit.producer_id is not None) == is_chain:
-            yield _place(commit), f"{_named(target)}: an offset up to {view.end}, where the log ends", commit.offset
+            yield (
+                _place(groups, commit),
+                f"{_named(target)}: an offset up to {view.end}, where the log ends",
+                commit.offset,
+            )
 
 
 @rule(
@@ -67,7 +77,7 @@ def chain_back(groups: Groups) -> Iterator[Broken]:
         for before, commit in pairwise(commits):
             if None not in (commit.producer_id, before.producer_id) and commit.offset < before.offset:
                 expected = f"{_named(target)}: an offset from {before.offset} on, by producer {commit.producer_id}"
-                yield _place(commit), expected, commit.offset
+                yield _place(groups, commit), expected, commit.offset
 
 
 @rule(WARNING, "exactly once needs all commits within: enable.auto.commit=false, no commitSync")
@@ -81,12 +91,13 @@ def chain_mixed(groups: Groups) -> Iterator[Broken]:
             is_further = commit.offset > before.offset
             if commit.producer_id is None and before.producer_id is not None and is_further:
                 expected = f"{_named(target)}: a commit within a transaction, as of producer {before.producer_id}"
-                yield _place(commit), expected, f"offset {commit.offset} outside of one"
+                yield _place(groups, commit), expected, f"offset {commit.offset} outside of one"
 
 
 def _named(target: Target) -> str:
     return f"group {target[0]}, {target[1]}-{target[2]}"
 
 
-def _place(commit: Commit) -> Where:
-    return Where(f"{TOPIC}-{commit.place[0]}", TOPIC, commit.place[0], offset=commit.place[1])
+def _place(groups: Groups, commit: Commit) -> Where:
+    partition, offset = commit.place
+    return Where(child(groups.root, directory_name(TOPIC, partition)), TOPIC, partition, offset=offset)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...disk.names import child
+from ...layout.file_names import directory_name
 from ...topics.transaction_state import TOPIC, TransactionState
 from ..facts.states import CoordinatorEntry
 from ..facts.transactions import NONE
@@ -117,7 +119,8 @@ def marker_unexplained(facts: Transactions) -> Iterator[Broken]:
 def coordinator_state(facts: Transactions) -> Iterator[Broken]:
     """A record of a coordinator contradicts the one before it of its transactional id."""
     for before, entry, expected, found in facts.log.misfits if not facts.log.bad_count else ():
-        where = Where(f"{TOPIC}-{entry.partition}", TOPIC, entry.partition, offset=entry.offset)
+        path = child(facts.root, directory_name(TOPIC, entry.partition))
+        where = Where(path, TOPIC, entry.partition, offset=entry.offset)
         if before not in (None, entry):
             expected += f", as {before.metadata.state.name} at offset {before.offset} is before"
         yield where, expected, found

@@ -36,10 +36,10 @@ from ...messages.schema import Value
 from ...model import TopicPartition
 from ...replay.metadata_image import MetadataImage
 from ...replay.metadata_records import MetadataRecords
-from ...replay.metadata_state import NO_OFFSET, MetadataState
+from ...replay.metadata_state import NO_OFFSET, MetadataState, read_metadata
 from ...topics.cluster_metadata import encode_value
 from .batches import control_batch, data_batch, dynamic_quorum, leader_change, snapshot_bytes
-from .suitability import require_suitable
+from .suitability import require_known_kafka, require_suitable
 from .topics import NodeDirectory
 
 DIRECTORY_NAME = f"{METADATA_TOPIC}-0"
@@ -86,8 +86,10 @@ class MetadataLog:
         self.producer_ids = ProducerIds()
         settings = load_settings(now_ms(), accepts_loss=accepts_loss)
         planned = PlannedLog(self.path, settings, seam=seam, topic_id=METADATA_TOPIC_ID)
+        known = self._planned()
         self.log, self.removals = planned.open(now_ms=now_ms), planned.removals
-        self._state = self._read()
+        is_known = known is not None and known.next_offset == self.log.log_end_offset
+        self._state = known if known is not None and is_known else self._read()
         self._is_whole = True
         self._quorum = quorum_of(self.path, self._state.kraft_version)
         snapshots = list_partition_directory(self.path).kraft_snapshots.values()
@@ -229,6 +231,19 @@ class MetadataLog:
         if state.next_offset > self.log.log_end_offset:
             self.log.truncate_fully_and_start_at(state.next_offset)
         state.read_log(self.log.view())
+        return state
+
+    def _planned(self) -> MetadataState | None:
+        """Read the log before its recovery; None if only that makes it readable.
+
+        Raises:
+            DataDirectoryError: a newer Kafka wrote it; nothing was changed.
+        """
+        try:
+            state = read_metadata(self.path)
+        except LogstoreError:
+            return None
+        require_known_kafka(state, self.path)
         return state
 
     def _write_quorum(self, epoch: int) -> None:

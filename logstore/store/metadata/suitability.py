@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...config.kafka_version import METADATA_VERSION, NEWEST, level_name
+from ...config.kafka_version import METADATA_VERSION, NEWEST, level_name, unknown_levels
 from ...errors import DataDirectoryError
 from ...replay.metadata_state import MetadataState
 from .topics import NodeDirectory
+
+_NEWER_ADVICE = "open the directory with a logstore that knows that Kafka, or read_only"
 
 
 def require_suitable(state: MetadataState, path: str, node: NodeDirectory, *, has_partitions: bool) -> None:
@@ -18,8 +20,7 @@ def require_suitable(state: MetadataState, path: str, node: NodeDirectory, *, ha
         has_partitions: it contains directories of partitions.
     """
     _require_only_voter(state, path, node)
-    if state.image.features:
-        require_known_levels(state.image.features, path)
+    require_known_kafka(state, path)
     _require_one_directory(state, path, node)
     if has_partitions and not state.image.features:
         raise DataDirectoryError(
@@ -43,6 +44,20 @@ def _require_only_voter(state: MetadataState, path: str, node: NodeDirectory) ->
         )
 
 
+def require_known_kafka(state: MetadataState, path: str) -> None:
+    """Raise DataDirectoryError if a newer Kafka than any known here wrote the metadata, or one before 3.3."""
+    if state.image.features:
+        require_known_levels(state.image.features, path)
+    if state.image.newer_offsets:
+        raise DataDirectoryError(
+            f"The directory was {state.image.newer_kafka}",
+            path=path,
+            offset=state.image.newer_offsets[0],
+            expected=f"records of Kafka {NEWEST} or older",
+            advice=_NEWER_ADVICE,
+        )
+
+
 def require_known_levels(features: Mapping[str, int], path: str) -> None:
     """Raise DataDirectoryError unless each feature has a level that is known here, `metadata.version` too.
 
@@ -57,15 +72,15 @@ def require_known_levels(features: Mapping[str, int], path: str) -> None:
         known = f"level {lowest} to {highest}" if highest else "a feature that is known here"
         if name == METADATA_VERSION:
             known = f"level {lowest} ({level_name(lowest)}) to {highest} ({level_name(highest)})"
-        is_newer = level > highest
+        newer = unknown_levels({name: level})
         raise DataDirectoryError(
-            f"The directory was written by a newer Kafka ({name} of level {level})"
-            if is_newer
+            f"The directory was written by a newer Kafka ({newer[0]})"
+            if newer
             else f"The directory's {name} is not one that Kafka {NEWEST} knows",
             path=path,
             expected=known,
             found=level or "none",
-            advice="open the directory with a logstore that knows that Kafka, or read_only",
+            advice=_NEWER_ADVICE,
         )
 
 

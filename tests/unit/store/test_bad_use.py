@@ -223,14 +223,9 @@ def test_metadata_of_a_later_kafka_is_left_as_it_is(tmp_path: Path) -> None:
     filled(tmp_path)
     append_metadata(tmp_path, encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 34}))
     before = files(tmp_path)
-    with pytest.raises(
-        DataDirectoryError, match=r"written by a newer Kafka .metadata.version of level 34.*with a logstore that knows"
-    ):
+    with pytest.raises(DataDirectoryError, match=r"written by a newer Kafka .level 34.*with a logstore that knows"):
         logstore.open(tmp_path)
-    after = files(tmp_path)  # recovery, which finds out, has put a snapshot of producers where the log ends
-    assert {name: data for name, data in after.items() if ".snapshot" not in name} == {
-        name: data for name, data in before.items() if ".snapshot" not in name
-    }
+    assert files(tmp_path) == before
     with logstore.open(tmp_path, read_only=True) as reading:
         (chunk,) = reading.log("orders", 0).records().chunks()
         assert [one.value for one in chunk.to_records()] == [b"paid"]

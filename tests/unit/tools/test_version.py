@@ -10,7 +10,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from logstore import __version__
-from logstore.config.kafka_version import NEWEST
+from logstore.config.kafka_version import NEWEST, V4_3, V4_4
 from logstore_tools.commands import logstore
 
 MAIN = "from logstore_tools.main import main; main()"
@@ -27,5 +27,6 @@ def test_it_is_said() -> None:
 
 
 def test_a_dump_behind_click_is_the_dump() -> None:
-    result = CliRunner().invoke(logstore, ["dump", "--version"])
-    assert (result.exit_code, result.output) == (0, f"{NEWEST.release}\n")
+    for words, kafka in ([], NEWEST), (["--kafka-version", "4.3"], V4_3), (["--kafka-version", "4.4"], V4_4):
+        result = CliRunner().invoke(logstore, ["dump", "--version", *words])
+        assert (result.exit_code, result.output) == (0, f"{kafka.release}\n")

@@ -131,10 +131,15 @@ def test_unknown_versions_name_version_and_offset() -> None:
         consumer_offsets.decode_value(key, bytes.fromhex("0005"), offset=77)
     assert (caught.value.offset, caught.value.found) == (77, 5)
     assert "unknown record version 5 for 1 type; at offset 77; expected OffsetCommitValue" in str(caught.value)
-    with pytest.raises(
-        SchemaError, match="unknown version 9 of PartitionRecord; at offset 78; expected version 0 to 2"
-    ):
-        cluster_metadata.decode_value(PARTITION.replace(b"\x01\x03\x01", b"\x01\x03\x09"), offset=78)
+    with pytest.raises(SchemaError, match="Unknown metadata id 40; at offset 78"):
+        cluster_metadata.decode_value(bytes.fromhex("01 28 00 00"), offset=78)
+
+
+def test_a_metadata_record_of_a_newer_version_is_read_as_the_newest_known_one() -> None:
+    topic = cluster_metadata.encode_value("TopicRecord", {"name": "t"})
+    record = cluster_metadata.decode_value(topic.replace(b"\x01\x02\x00", b"\x01\x02\x09"))
+    assert (record.version, record.fields["name"], record.is_newer) == (9, "t", True)
+    assert not cluster_metadata.decode_value(topic).is_newer
 
 
 PARTITION = bytes.fromhex("01 03 01 00000000 00112233445566778899aabbccddeeff 02 00000001 02 00000001 01 01 00000001")

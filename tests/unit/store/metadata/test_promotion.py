@@ -205,7 +205,7 @@ PARTITION = {"topicId": "dqEnd-x7SkKckvU0_kJgLQ", "partitionId": 0, "leader": 1,
         ),
         (
             [encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 34})],
-            r"written by a newer Kafka .metadata.version of level 34.*found 34",
+            r"written by a newer Kafka .level 34.*found 34",
         ),
     ],
 )

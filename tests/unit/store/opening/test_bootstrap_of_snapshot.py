@@ -67,7 +67,7 @@ def test_a_log_of_an_old_level_begins_without_a_transaction_of_metadata(tmp_path
 @pytest.mark.parametrize(
     ("records", "text"),
     [
-        ([level("metadata.version", 34)], "newer Kafka .metadata.version of level 34.*found 34"),
+        ([level("metadata.version", 34)], "newer Kafka .level 34.*found 34"),
         ([level("metadata.version", 30), level("share.version", 3)], "newer Kafka .share.version.*0 to 2, found 3"),
         (
             [level("metadata.version", 30), level("new.version", 1)],
