@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -195,15 +196,32 @@ def list_again(
 
 
 def matches(pattern: str) -> list[str]:
-    """Return the directories that a path names, or a glob pattern matches; raises DataDirectoryError for none."""
+    """Return the directories that a path names, or a glob pattern matches; raises DataDirectoryError for none.
+
+    In a pattern `{a,b}` is one or the other, as for Hadoop.
+    """
     if paths.exists(pattern):  # a name may contain characters of a pattern
         return [pattern]
-    has_wildcards = any(character in pattern for character in paths.WILDCARDS)
-    named = glob.glob(pattern) if not is_url(pattern) else paths.url_matches(pattern) if has_wildcards else []
-    found = sorted(path for path in named if paths.is_directory(path))
+    named = [path for one in _without_braces(pattern) for path in _glob(one)]
+    found = sorted({path for path in named if paths.is_directory(path)})
     if not found:
         raise DataDirectoryError("there is no such directory", path=pattern, advice="give a data directory of a broker")
     return found
+
+
+def _without_braces(pattern: str) -> list[str]:
+    choice = re.search(r"\{([^{}]*)\}", pattern)
+    if choice is None:
+        return [pattern]
+    before, behind = pattern[: choice.start()], pattern[choice.end() :]
+    return [one for name in choice[1].split(",") for one in _without_braces(f"{before}{name}{behind}")]
+
+
+def _glob(pattern: str) -> list[str]:
+    if not is_url(pattern):
+        return glob.glob(pattern)
+    has_wildcards = any(character in pattern for character in paths.WILDCARDS)
+    return paths.url_matches(pattern) if has_wildcards else [pattern]
 
 
 def _partitions_in(directory: str, choice: TopicChoice, *, is_given: bool, may_lack: bool) -> FoundPartitions:

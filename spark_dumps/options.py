@@ -7,7 +7,6 @@ bound a query would read everything.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +16,11 @@ from typing import Any
 import pyarrow as pa
 
 from logstore.disk import objects
-from logstore.disk.names import is_url, normal_path
 from logstore.errors import LogstoreError, UsageError
 from logstore.layout.file_names import METADATA_TOPIC, directory_name
 from logstore.topics import INTERNAL_TOPICS
 
+from .locations import readable_path, split_paths, without_properties
 from .network_options import IGNORE_OPTION, network_options, pass_over
 
 STORAGE = "storage."  # begins the names of obstore's options
@@ -232,6 +231,7 @@ class OptionReader:
 
     def __init__(self, given: Mapping[str, str], known: Sequence[str]) -> None:
         """Raises UsageError for a name that is not in `known`, in any case."""
+        given = without_properties(given)
         small = {name.lower() for name in known}
         pairs = [(name.lower().removeprefix(STORAGE), value) for name, value in given.items() if _is_of_storage(name)]
         self.storage = tuple(sorted(pairs))
@@ -250,10 +250,13 @@ class OptionReader:
         if "paths" in self.values:
             paths = _json("paths", self.values["paths"], list)
         else:
-            paths = [path for path in self.values.get("path", "").split(",") if path.strip()]
+            paths = [path for path in split_paths(self.values.get("path", "")) if path.strip()]
         if not paths:
-            raise UsageError("the path is missing", advice="give a data directory to load(), or .option('path', …)")
-        return tuple(_readable_path(str(path).strip()) for path in paths)
+            advice = "give a data directory to load(), or .option('path', …)"
+            if not self.values:  # Spark keeps a table's location and options, and plans its scan without them
+                advice += "; of a table in the catalog Spark tells a source in Python nothing: CREATE TEMPORARY VIEW"
+            raise UsageError("the path is missing", advice=advice)
+        return tuple(readable_path(str(path).strip()) for path in paths)
 
     def choice(self) -> TopicChoice:
         """Return the choice by `subscribe`, `subscribePattern` or `assign`, of which at most one may be given."""
@@ -363,23 +366,3 @@ def _pattern(text: str) -> str:
     except re.error as error:
         raise UsageError(f"subscribePattern is no pattern: {error}", found=text) from error
     return text
-
-
-def _readable_path(path: str) -> str:
-    is_object = is_url(path) and path.partition(":")[0].lower() in objects.SCHEMES
-    return normal_path(path) if is_object else local_path(path)
-
-
-def local_path(path: str) -> str:
-    """The absolute path; raises UsageError for a URL of something else than files."""
-    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):/", path)
-    if scheme is not None and scheme[1].lower() != "file":
-        raise UsageError(
-            "kafka_segments works on file systems that driver and executors have mounted",
-            expected="a path, or file:/…",
-            found=path,
-            advice="mount the storage, or copy the directory to where all executors see it",
-        )
-    if scheme is not None:
-        path = re.sub("^/{2,}", "/", path[len("file:") :])
-    return os.path.abspath(path)

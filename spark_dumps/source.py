@@ -15,9 +15,10 @@
 | `topics` | each partition: path, size, bounds |
 | `findings` | each finding of `logstore audit` |
 
-Paths: a data directory, the directory of one partition, several of them comma separated, or glob patterns. A directory
-that is neither is an error. Executors have to see what the driver listed: a task that misses a file, finds a shorter
-one, or finds another `meta.properties` fails the query, and names its host and the path.
+Paths: a data directory, the directory of one partition, several of them comma separated, or glob patterns with `*`,
+`?`, `[…]` and `{a,b}`; relative ones begin where the driver runs. A directory that is neither is an error. Executors
+have to see what the driver listed: a task that misses a file, finds a shorter one, or finds another `meta.properties`
+fails the query, and names its host and the path.
 
 | option | means |
 |---|---|

@@ -14,8 +14,9 @@ from pyspark.sql.types import BinaryType, DataType, IntegerType, StringType, Str
 
 from logstore.errors import InvalidTopicError, UsageError
 
+from .locations import local_path
 from .network_options import IGNORE_OPTION
-from .options import KAFKAS_TOPICS, OptionReader, local_path
+from .options import KAFKAS_TOPICS, OptionReader
 from .schemas import HEADERS
 
 ID_PREFIX = "kafka_segments-"  # of the transactional id of each job: a store may have producers that are no jobs

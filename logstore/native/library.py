@@ -5,7 +5,8 @@ the user's cache. A file beside it, the manifest, has the hashes of its sources 
 only if these are right, both files belong to this user or to root, and nobody else can write them; otherwise it is
 built again, which needs the extra `[compile]`: numba and llvmlite. A library of a wheel may be built by other versions
 of them, and is loaded whoever owns it if it has the hash that the wheel's RECORD gives: then it is as good as the
-Python code beside it, as in a container that runs under another user id than its files.
+Python code beside it, as in a container that runs under another user id than its files. So is a library beside the
+sources in a zip, such as Spark's `--py-files`: it is loaded from a temporary file.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from typing import NamedTuple
+from zipimport import zipimporter
 
 import xxhash
 
@@ -149,9 +152,24 @@ def directories() -> list[str]:
 def _library() -> tuple[str, Addresses]:
     with alone(SHORT), _loading:
         if not _loaded:
-            path = library_path()
-            _loaded.append((path, _load(path)))
+            _loaded.append(_load_from_zip() or _load(library_path()))
         return _loaded[0]
+
+
+def _load_from_zip() -> tuple[str, Addresses] | None:
+    """Load the library that lies beside these sources in a zip; return None where there is none."""
+    loader: object = getattr(cpu.__spec__, "loader", None)
+    if not isinstance(loader, zipimporter):
+        return None
+    path = os.path.join(PACKAGE, "native", "lib", f"{cpu.level().name}-{sources_hash()}{LIBRARY_SUFFIX}")
+    try:
+        content = loader.get_data(path)
+    except OSError:
+        return None
+    with tempfile.NamedTemporaryFile(suffix=LIBRARY_SUFFIX) as file:
+        file.write(content)
+        file.flush()
+        return path, _load(file.name)[1]
 
 
 def build_release(directory: str) -> list[str]:
@@ -195,15 +213,15 @@ def _built(level: cpu.Level, places: list[str], *, is_release: bool = False) -> 
     return done.stdout.strip()
 
 
-def _load(path: str) -> Addresses:
+def _load(path: str) -> tuple[str, Addresses]:
     if path.endswith(OBJECT_SUFFIX):
-        return _load_object(path)
+        return path, _load_object(path)
     library = ctypes.CDLL(path)
 
     def address(name: str) -> int:
         return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 if hasattr(library, name) else 0
 
-    return address
+    return path, address
 
 
 def _load_object(path: str) -> Addresses:

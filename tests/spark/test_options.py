@@ -362,3 +362,41 @@ def test_a_segment_is_cut_anywhere_and_read_once(
         for table in ("batches", "records"):
             whole, cut = (Planned(tmp_path, table=table, mode="DROPMALFORMED", minPartitions=n) for n in (1, count))
             assert whole.rows() == cut.rows()
+
+
+def test_a_pattern_may_have_braces(tmp_path: Path) -> None:
+    for name in ("broker-1/orders-0", "broker-2/orders-1", "broker-3/orders-2", "{a,b}/orders-3"):
+        write_partition(tmp_path, name, [1])
+    pairs = [
+        ("{broker-1,broker-2}", [0, 1]),
+        ("broker-{1,{2,3}}", [0, 1, 2]),
+        ("broker-{1,9}", [0]),
+        ("broker-[12]", [0, 1]),
+        ("{a,b}", [3]),
+    ]
+    for pattern, expected in pairs:
+        rows = Planned(tmp_path / pattern, table="topics").rows()
+        assert [row["partition"] for row in rows] == expected
+    both = Planned(f"{tmp_path}/broker-{{1,2}},file://{tmp_path}/broker-3", table="topics")
+    assert len(both.rows()) == 3
+    with pytest.raises(DataDirectoryError, match="there is no such directory"):
+        Planned(tmp_path / "broker-{7,8}")
+
+
+def test_a_path_may_be_a_file_url_or_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_partition(tmp_path / "data", "orders-0", [1])
+    monkeypatch.chdir(tmp_path)
+    path = f"{tmp_path}/data"
+    for text in ("data", "./data/", f"file:{path}", f"file://{path}", f"file://localhost{path}", f"FILE:{path}"):
+        assert Planned(text).offsets() == list(range(10))
+    with pytest.raises(UsageError, match="names no host"):
+        Planned("file://data/x")
+
+
+def test_properties_of_a_table_are_no_options(tmp_path: Path) -> None:
+    write_partition(tmp_path, "orders-0", [1])
+    properties = {"provider": "kafka_segments", "owner": "x", "location": f"file:{tmp_path}", "option.table": "topics"}
+    assert parse_options(properties).table == "topics"
+    assert parse_options({**properties, "table": "batches"}).table == "batches"
+    with pytest.raises(UsageError, match="no option 'owner'"):
+        parse_options({"owner": "x", "path": str(tmp_path)})

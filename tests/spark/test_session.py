@@ -152,6 +152,20 @@ def test_a_table_is_there_for_sql(spark: SparkSession, golden: Golden) -> None:
     assert spark.sql("SELECT sum(log_end_offset) FROM ends").first() == (69,)
 
 
+def test_a_table_of_the_catalog_is_refused_where_spark_loses_its_options(spark: SparkSession, golden: Golden) -> None:
+    from pyspark.errors import PySparkException
+
+    words = f"USING kafka_segments OPTIONS (subscribe 'orders') LOCATION '{golden('demo')}'"
+    spark.sql(f"CREATE TABLE orders {words}")
+    try:
+        with pytest.raises(PySparkException, match="Spark tells a source in Python nothing: CREATE TEMPORARY VIEW"):
+            spark.sql("SELECT count(*) FROM orders").first()
+        assert spark.read.option("path", str(golden("demo"))).table("orders").where("offset < 5").count() > 0
+    finally:
+        spark.sql("DROP TABLE orders")
+    assert (golden("demo") / "orders-0").is_dir()
+
+
 def test_a_dataframe_may_be_filtered_in_different_ways(golden: Golden, load: Load) -> None:
     frame = load(golden("demo")).where("topic = 'orders'")
     low, high = frame.where("offset < 10"), frame.where("offset >= 20")

@@ -245,7 +245,7 @@ def test_without_a_linker_the_object_file_is_kept_and_llvm_loads_it(
     assert content == (tmp_path / "answer.o").read_bytes()
     script = (
         "import ctypes, sys; from logstore.native import library;"
-        f"addresses = library._load({str(tmp_path / 'answer.o')!r});"
+        f"addresses = library._load({str(tmp_path / 'answer.o')!r})[1];"
         "print(ctypes.CFUNCTYPE(ctypes.c_long)(addresses('logstore_answer'))())"
     )
     assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout == b"42\n"
@@ -337,3 +337,25 @@ def test_without_sources_no_library_is_taken_for_theirs(tmp_path: Path, monkeypa
         with pytest.raises(RuntimeError, match=r"sources are not in .*install a wheel"):
             library.find()
         (tmp_path / "stripped").mkdir(exist_ok=True)
+
+
+def test_a_zip_brings_the_library_beside_its_sources(tmp_path: Path) -> None:
+    """As in `--py-files`, where no compiler and no home directory is."""
+    built, root = Path(library.library_path()), Path(fingerprint.PACKAGE)
+    archive = tmp_path / "logstore.zip"
+    with zipfile.ZipFile(archive, "w") as package:
+        for path in root.rglob("*"):
+            if path.suffix in (".py", ".txt"):
+                package.write(path, path.relative_to(root.parent))
+        package.write(built, f"logstore/native/lib/{built.name}")
+    script = (
+        "import sys; sys.path = [path for path in sys.path if path != sys.argv[1]]; sys.path.insert(0, sys.argv[2]);"
+        "sys.modules['numba'] = sys.modules['llvmlite'] = None;"
+        "from logstore.kernels.scan.crc32c import crc32c_range; from logstore.native import library;"
+        "print(crc32c_range(b'123456789', 0, 9), library._loaded[0][0])"
+    )
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "none"), "PYTHONSAFEPATH": "1"}
+    argv = [sys.executable, "-c", script, str(root.parent), str(archive)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    assert done.stdout.split() == [str(0xE3069283), f"{archive}/logstore/native/lib/{built.name}"], done.stderr
+    assert not (tmp_path / "none").exists()
