@@ -138,9 +138,11 @@ def is_newer_record(topic: str, value: bytes) -> bool:
 def is_newer(topic: str, key: bytes, value: bytes | None) -> bool:
     """Return whether a coordinator's record is of a type or version that only a newer Kafka knows.
 
-    Raises SchemaError for bytes that are too few for a version.
+    Raises SchemaError for bytes that are too few for a version, and for a broken key of a type that is known.
     """
     record_type = read_type(key)
+    if is_known_type(topic, record_type):
+        read_key(topic, key)
     return _is_newer(record_types(topic, "Value").get(record_type), record_type, read_version(value) if value else 0)
 
 
