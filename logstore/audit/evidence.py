@@ -219,11 +219,12 @@ class Evidence(Follower):
         """Return whether the log start may have been raised to `offset`, within a segment, and be forgotten since.
 
         A crash may lose a start that `DeleteRecords` raised. A broker that was stopped in order in its first life had
-        none, and of a topic that is only compacted nobody may raise it. In the metadata log a snapshot does (KIP-630).
+        none, and of a topic that is only compacted nobody may raise it. In the metadata log a snapshot does (KIP-630),
+        which a broker that stopped has left.
         """
         files, surroundings = self.partition.files, self.partition.surroundings
         if files.topic == METADATA_TOPIC:
-            return not surroundings.was_closed or any(offset == end for end, _ in files.kraft_snapshots)
+            return not surroundings.has_marker or any(offset == end for end, _ in files.kraft_snapshots)
         is_kept = self.cluster.is_never_deleted_from(files.topic) or self.is_of_first_life
         return not (self.is_start_known and is_kept)
 

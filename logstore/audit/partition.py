@@ -32,12 +32,14 @@ class Surroundings:
         is_known: there is a data directory around it, with checkpoints or a marker of a clean shutdown.
         was_closed: there is such a marker: no broker runs, and the next one will not read the logs (but the metadata
             log, which was closed too).
+        has_marker: there is such a marker; the metadata log is closed behind it, by 4.4.0 without cutting its indexes.
         cleaner_offset: the log is compacted up to here.
         checkpoints: names of the readable ones, whatever partitions they have.
     """
 
     is_known: bool = False
     was_closed: bool = False
+    has_marker: bool = False
     recovery_point: int | None = None
     log_start_offset: int | None = None
     cleaner_offset: int | None = None
@@ -207,6 +209,7 @@ def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) ->
         was_closed=is_closed
         and files.kind not in SET_ASIDE
         and (files.topic != METADATA_TOPIC or _has_trimmed_index(files)),
+        has_marker=is_closed,
         # a future log has a recovery point too, in a log dir of its own (`LogManager.logsByDir`)
         recovery_point=offset(offset_checkpoint.RECOVERY_POINT_FILE_NAME, files.kind not in SET_ASIDE),
         log_start_offset=offset(offset_checkpoint.LOG_START_OFFSET_FILE_NAME),
