@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tests.naive.varint import EndOfBytesError, TooLongError, read_varint, read_varlong
 
 INT_MAX = 2**31 - 1
+ARRAY_SIZE_MAX = INT_MAX - 8  # no stream has a larger record: Kafka 4.4 refuses it, 4.3 runs out of memory
 STRUCTURE = "Found invalid record structure"
 PREMATURE = "Incorrect declared batch size, premature EOF reached"
 REMAINING = "Incorrect declared batch size, records still remaining in file"
@@ -102,6 +103,10 @@ def read_stream(data: bytes, count: int, context: Context) -> Iterator[Record]:
             raise BrokenRecordError(PREMATURE) from error
         if length < 0:
             raise BrokenRecordError(f"Invalid record size: {length} is negative.")
+        if length > ARRAY_SIZE_MAX:
+            raise BrokenRecordError(
+                f"Invalid record size: {length} exceeds the configured maximum record size of {ARRAY_SIZE_MAX}."
+            )
         if length > stream.remaining:
             raise BrokenRecordError(
                 f"Invalid record size: expected {length} bytes in record payload, but the record payload reached EOF."
