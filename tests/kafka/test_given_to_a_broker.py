@@ -77,6 +77,7 @@ def of_4_4() -> None:
         pytest.skip(f"Kafka {judged()} does not know the levels of 4.4")
 
 
+@pytest.mark.long  # its sample is in test_versions_taken_over.py
 @pytest.mark.by_release
 def test_a_store_goes_to_a_broker_of_44_to_its_levels_and_back_again(oracle: Oracle, tmp_path: Path) -> None:
     of_4_4()
