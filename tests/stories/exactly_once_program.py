@@ -15,6 +15,7 @@ import random
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import logstore
@@ -125,11 +126,7 @@ class Worker:
 
     def replace(self) -> None:
         """Close both, and begin with new ones."""
-        for client in (self.producer, self.consumer):
-            try:
-                client.close()
-            except LogstoreError:
-                continue  # it cannot go on: that is why it is replaced
+        close_failed(self.producer, self.consumer)
         self.producer, self.consumer = self.new_producer(), self.new_consumer()
 
     def die_and_come_back(self, records: RecordsByPartition) -> None:
@@ -146,7 +143,14 @@ class Worker:
                 raise
         else:
             raise ZombieWroteError(zombie.config["transactional.id"])
-        zombie_consumer.close()
+        close_failed(zombie, zombie_consumer)
+
+
+def close_failed(*clients: Producer | Consumer) -> None:
+    """Close clients that cannot go on; a producer may say once more why its records were not written."""
+    for client in clients:
+        with suppress(LogstoreError):
+            client.close()
 
 
 def next_offsets(records: RecordsByPartition) -> dict[TopicPartition, int]:
