@@ -49,10 +49,10 @@ class RecordsRequest(NamedTuple):
 
     def write_to(self, request: KernelRequest, now_ms: int) -> bytes | None:
         """See `AppendRequest`."""
-        kind, codec = RECORDS, request.rules.codec
+        kind = RECORDS
         if self.codec and request.rules.limits_records(self.codec):
             return None
-        if codec or (codec is None and self.codec):  # `ValidationRules.target_codec`, without a call
+        if request.rules.target_codec(self.codec):
             kind = TO_COMPRESS
             if not self._has_plain_fields():
                 return None
