@@ -49,6 +49,5 @@ def _make(oracle: Oracle, archive: Path) -> None:
                 pass
         except (RuntimeError, subprocess.SubprocessError):
             fresh.write_bytes(b"")
-        if not fresh.exists():
-            fresh.touch()
+        fresh.touch()  # a JVM may have ended without it
         fresh.replace(archive)
