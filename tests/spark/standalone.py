@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.support.broker import free_ports
 
 START_SECONDS = 90
 STOP_SECONDS = 30
@@ -28,7 +29,7 @@ def cluster(
         hidden: a directory that is empty for the workers, who have mounts of their own.
     """
     processors = sorted(os.sched_getaffinity(0)) if is_pinned else []
-    port, web_port = _free_ports(2)
+    port, web_port = free_ports(2)
     address = f"spark://127.0.0.1:{port}"
     with contextlib.ExitStack() as stack:
         log = directory / "master.log"
@@ -68,11 +69,3 @@ def _wait_for(log: Path, text: str, count: int, process: subprocess.Popen[bytes]
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"the cluster did not start: {log.read_text(errors='replace')[-2000:]}")
         time.sleep(0.2)
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]

@@ -64,7 +64,7 @@ class Broker:
         self.directory = directory
         self.config = directory.with_suffix(".properties")
         self.log = directory.with_suffix(".log")
-        port, controller_port = _free_ports(2)
+        port, controller_port = free_ports(2)
         self.bootstrap = f"localhost:{port}"
         listeners = f"PLAINTEXT://localhost:{port}"
         is_controller = settings.get("process.roles") != "broker"
@@ -112,7 +112,8 @@ class Broker:
             time.sleep(0.2)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody listens on now."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
