@@ -33,7 +33,7 @@ GROUP = RowType.of(
     GroupRow,
     "group",
     {
-        "group": "group",
+        "group_id": "group",
         "partition": PARTITION_COLUMN,
         "offset": "committed offset",
         "lag": "lag",

@@ -74,7 +74,6 @@ def _group(lag: GroupLag) -> GroupRow:
         GroupRow,
         lag,
         lag.commit,
-        group=lag.group_id,
         record_lag_is_exact=lag.is_exact,
         producer_id=unless_missing(lag.commit.producer_id),
         commit_timestamp=unless_missing(lag.commit.commit_timestamp),

@@ -46,7 +46,7 @@ def printed(command: click.Command, *words: object) -> str:
 def test_groups_count_offsets_and_records(golden: Golden) -> None:
     rows = {(row["topic"], row["partition"]): row for row in asked(listing_commands.groups, golden("demo"))}
     orders = rows["orders", 0]
-    assert (orders["group"], orders["offset"], orders["lag"], orders["recordLag"]) == ("copiers", 3, 35, 15)
+    assert (orders["groupId"], orders["offset"], orders["lag"], orders["recordLag"]) == ("copiers", 3, 35, 15)
     assert orders["producerId"] == 3  # committed in a transaction
     text = printed(listing_commands.groups, golden("demo")).splitlines()
     assert text[0].split()[:2] == ["group", "partition"]
