@@ -12,9 +12,10 @@ from functools import partial
 
 from ..layout.file_names import METADATA_TOPIC
 from ..topics import INTERNAL_TOPICS, transaction_state
-from ..view.walk import Advance
+from ..topics.consumer_offsets import TOPIC as GROUPS_TOPIC
 from . import rules
 from .cluster import Cluster, Known
+from .directory_verify import Follow, Looks, VerifiedDirectory, found_in, places_of
 from .evidence import Evidence
 from .facts.coordinators import CoordinatorLog
 from .facts.times import Retained
@@ -23,9 +24,10 @@ from .groups import Groups
 from .lives import Lives
 from .open_transactions import RULE_OF, Moment, Transactions, Verdict
 from .partition import Partition, open_partitions
+from .processes import follow
 from .stable_reading import read_until_stable
 from .verdicts import judge
-from .verify import Asked, PartitionFacts, VerifiedDirectory, found_in, verify_partition
+from .verify import Asked, PartitionFacts, verify_partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,38 +38,45 @@ class AuditedDirectory(VerifiedDirectory):
     groups: Groups
 
 
-FollowAll = Callable[[list[Partition], Cluster], Sequence[PartitionFacts]]
+#: the facts of partitions by every rule about a partition alone; `decodes` and `advance` as of `verify_partition`
+follow_all = partial(follow, asked=Asked.EVERYTHING)
 
 
-def follow_all(
-    partitions: list[Partition], cluster: Cluster, *, decodes: bool = True, advance: Advance = lambda size: None
-) -> Sequence[PartitionFacts]:
-    """Check each partition alone against every rule; `decodes` and `advance` as of `verify_partition`."""
-    check = partial(verify_partition, cluster=cluster, asked=Asked.EVERYTHING, decodes=decodes, advance=advance)
-    return _in_reading_order(check, partitions)
-
-
-def audit_directory(path: str, now_ms: int, follow: FollowAll = follow_all) -> AuditedDirectory:
+def audit_directory(path: str, now_ms: int, follow: Follow = follow_all) -> AuditedDirectory:
     """Check the data directory at `path` against every rule; read each log once.
 
-    Read it again if something is wrong while it changes; see `stable_reading`.
+    Look again if something is wrong while it changes; see `stable_reading`.
 
     Args:
         now_ms: reference time for ages.
-        follow: collects the facts of all partitions, perhaps on other machines.
+        follow: as of `Looks`.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
 
+    looks = Looks(path, follow)
+
     def read() -> AuditedDirectory:
-        cluster = Cluster(path)
-        return join(path, follow(open_partitions(path), cluster), cluster, now_ms)
+        partitions, cluster = looks.look()
+        audited = join(path, partitions, cluster, now_ms)
+        looks.suspect(_suspects(audited))
+        return audited
 
     audited, findings = read_until_stable(path, read, lambda found: found.findings)
     confirmed = {(finding.rule, finding.where) for finding in findings}
     unconfirmed = {(finding.rule, finding.where) for finding in audited.findings} - confirmed
     return replace(audited, findings=findings, transactions=_with_recent(audited.transactions, unconfirmed))
+
+
+def _suspects(audited: AuditedDirectory) -> set[tuple[str | None, int | None]]:
+    """Return the partitions that findings are about; if it is the commit of a group, also the one that it has read."""
+    places = places_of(audited.findings)
+    commits = {(one.where.partition, one.where.offset) for one in audited.findings if one.where.topic == GROUPS_TOPIC}
+    for target, made in audited.groups.commits.items() if commits else ():
+        if not commits.isdisjoint(one.place for one in made):
+            places.add(target[1:])
+    return places
 
 
 def crossing_findings(path: str, now_ms: int) -> tuple[Finding, ...]:
