@@ -14,7 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from logstore.audit.cluster import Cluster
 from logstore.audit.listings import producer_row
+from logstore.audit.partition import directory_around, open_partition
+from logstore.audit.tails import follow_tail
 from logstore.columns.batch_table import Int64Array
 from logstore.disk.side_files import (
     leader_epochs_of,
@@ -25,7 +28,6 @@ from logstore.disk.side_files import (
 )
 from logstore.errors import DataDirectoryError, LogstoreError
 from logstore.rows.places import AbortedRow, IndexEntryRow, PartitionRow, ProducerRow
-from logstore.view.partition_reader import PartitionReader
 
 from .bounds import find_bounds
 from .directories import ListedPartition
@@ -65,11 +67,13 @@ PRODUCER_COLUMNS = {
 def _producers(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
     if any(isinstance(error, DataDirectoryError) for error in partition.files.errors):
         return  # a link among the files, which a reader refuses: the task for what cannot be listed tells of it
-    reader = PartitionReader(partition.files.path, log_start_offset=partition.log_start_offset)
-    for entry in reader.producers or ():
+    opened = open_partition(partition.files.path)
+    facts, producers = follow_tail(opened, Cluster(directory_around(partition.files.path)))
+    if facts.error is not None:
+        raise facts.error
+    for entry in producers.state:
         yield producer_row(partition.files, entry, None)._asdict()
-    if reader.problem is not None:
-        yield reader.problem
+    yield from producers.problems
 
 
 PRODUCERS = partition_table(PRODUCER_COLUMNS, _producers)

@@ -107,6 +107,9 @@ def groups(directory: str, form: str) -> int:
 
     Lag counts offsets, as other tools do: markers and aborted records let it stay above 0 for ever. Beside it stand the
     records that a read_committed consumer still gets; ≥ where the cleaner has thinned out the batch it stands in.
+
+    Read: `__consumer_offsets`, and other logs from the smallest committed offset or the newest snapshot on. Damage
+    elsewhere is not seen; see `logstore verify`.
     """
     from logstore.audit import listings
 
@@ -132,6 +135,9 @@ def producers(paths: list[tuple[str, bool]], form: str) -> int:
 
     They are those of the newest snapshot and of what follows, as `kafka-transactions.sh describe-producers` has them. A
     running broker also forgets one that has not written for `producer.id.expiration.ms`, a day by default.
+
+    Read: `__transaction_state`, and other logs from the newest snapshot on. Damage elsewhere is not seen; see `logstore
+    verify`.
     """
     from logstore.audit import listings
 

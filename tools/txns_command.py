@@ -60,7 +60,11 @@ _paths = paths_argument(place_of)
 @_paths
 @now_option
 def list_(paths: list[tuple[str, str | None]], now: int, form: str) -> int:
-    """List the open transactions of data directories or partitions, and what becomes of each."""
+    """List the open transactions of data directories or partitions, and what becomes of each.
+
+    Read: `__transaction_state`, and other logs from the newest snapshot on, or from the first record of an open
+    transaction; all of a log if nobody is going to end one. Damage elsewhere is not seen; see `logstore verify`.
+    """
     _print_open(_read_open(paths, now), form)
     return 0
 

@@ -6,6 +6,7 @@
 |---------------------|-------------------------------------------------------------------------------------------|
 | `partition`         | a partition: its files, and what the data directory around it says                        |
 | `evidence`          | what can be known of a partition: YES, NO or UNKNOWN; no rule is asked of the unknown     |
+| `tails`             | the end of a log, from the newest producer snapshot on                                    |
 | `log_pass`, `facts` | one pass over all segments, around damage (`view.walk`), and the facts that it leaves     |
 | `lives`             | which markers answer which decisions of coordinators: the one matcher                     |
 | `open_transactions` | verdicts on open transactions, and why readers wait                                       |

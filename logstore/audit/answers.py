@@ -82,36 +82,40 @@ def verify(path: Path, *, checksums_only: bool = False, advance: Advance = lambd
     return AuditedFindings(found.findings, verified_rows(found.partitions, found.findings))
 
 
-def transactions(path: Path, *, now_ms: int | None = None) -> Rows[OpenTransactionRow]:
+def transactions(
+    path: Path, *, now_ms: int | None = None, advance: Advance = lambda size: None
+) -> Rows[OpenTransactionRow]:
     """List the open transactions of a data directory or a partition, and what becomes of each.
 
-    What hangs or is late is told only if a second reading confirms it. Table `transactions` of the Spark data source
-    has the decided ones too.
+    What hangs or is late is told only if a second reading confirms it. Reads `__transaction_state`, and other logs from
+    the newest snapshot or the first open transaction on; all of a log if nobody is going to end one. Table
+    `transactions` of the Spark data source has the decided ones too.
 
     Args:
         now_ms: reference time for ages, ms since 1970; None for now.
+        advance: told of the bytes that are read.
 
     Raises:
         UsageError: `path` is neither a data directory nor a partition.
         DataDirectoryError: it cannot be listed, or the partition cannot be read.
     """
     root, only = place_at(path)
-    found, findings = read_transactions(root, current_ms() if now_ms is None else now_ms, only)
+    found, findings = read_transactions(root, current_ms() if now_ms is None else now_ms, only, advance)
     return Rows(OpenTransactionRow, list(map(open_transaction_row, found.open)), [*findings, *unlisted(root)])
 
 
-def explain(path: Path, *, now_ms: int | None = None) -> Rows[ExplanationRow]:
+def explain(path: Path, *, now_ms: int | None = None, advance: Advance = lambda size: None) -> Rows[ExplanationRow]:
     """Say why read_committed consumers get no further: of a partition, or of each one in which they wait.
 
     Args:
-        now_ms: as of `transactions`.
+        now_ms, advance: as of `transactions`.
 
     Raises:
         UsageError: `path` is neither a data directory nor a partition.
         DataDirectoryError: it cannot be listed, or the partition cannot be read.
     """
     root, only = place_at(path)
-    found, findings = read_transactions(root, current_ms() if now_ms is None else now_ms, only)
+    found, findings = read_transactions(root, current_ms() if now_ms is None else now_ms, only, advance)
     explanations = [
         Explanation(history, [one for one in found.open if one.history is history])
         for history in found.histories.values()

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from ..clock import now_ms
 from ..disk import paths
-from ..disk.loaded import open_log
+from ..disk.loaded import LoadedFile
 from ..disk.names import child
 from ..disk.side_files import read_meta_properties
 from ..errors import DataDirectoryError, LogstoreError, SchemaError
@@ -92,7 +92,7 @@ class Cluster:
     ) -> Iterator[ReplayedRecord]:
         """Yield the records of one file of batches; none if it is gone. Behind damage the image is partial."""
         try:
-            log = unless_gone(open_log, path)
+            log = unless_gone(LoadedFile, path)
         except DataDirectoryError:
             image.is_partial = True  # `verify_partition` tells of it
             return

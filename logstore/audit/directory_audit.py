@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ..layout.file_names import METADATA_TOPIC
-from ..topics import INTERNAL_TOPICS, transaction_state
-from ..topics.consumer_offsets import TOPIC as GROUPS_TOPIC
+from ..topics import INTERNAL_TOPICS, consumer_offsets, transaction_state
+from ..view.walk import Advance
 from . import rules
 from .cluster import Cluster, Known
 from .directory_verify import Follow, Looks, VerifiedDirectory, found_in, places_of
@@ -26,6 +26,7 @@ from .open_transactions import RULE_OF, Moment, Transactions, Verdict
 from .partition import Partition, open_partitions
 from .processes import follow
 from .stable_reading import read_until_stable
+from .tails import follow_tail, with_open
 from .verdicts import judge
 from .verify import Asked, PartitionFacts, verify_partition
 
@@ -40,6 +41,8 @@ class AuditedDirectory(VerifiedDirectory):
 
 #: the facts of partitions by every rule about a partition alone; `decodes` and `advance` as of `verify_partition`
 follow_all = partial(follow, asked=Asked.EVERYTHING)
+#: verdicts that count markers of the whole log
+_OF_WHOLE_LOG = (Verdict.HANGING, Verdict.MARKER_MISSING, Verdict.RECENT)
 
 
 def audit_directory(path: str, now_ms: int, follow: Follow = follow_all) -> AuditedDirectory:
@@ -72,7 +75,9 @@ def audit_directory(path: str, now_ms: int, follow: Follow = follow_all) -> Audi
 def _suspects(audited: AuditedDirectory) -> set[tuple[str | None, int | None]]:
     """Return the partitions that findings are about; if it is the commit of a group, also the one that it has read."""
     places = places_of(audited.findings)
-    commits = {(one.where.partition, one.where.offset) for one in audited.findings if one.where.topic == GROUPS_TOPIC}
+    commits = {
+        (one.where.partition, one.where.offset) for one in audited.findings if one.where.topic == consumer_offsets.TOPIC
+    }
     for target, made in audited.groups.commits.items() if commits else ():
         if not commits.isdisjoint(one.place for one in made):
             places.add(target[1:])
@@ -109,8 +114,13 @@ def join(path: str, partitions: Sequence[PartitionFacts], cluster: Cluster, now_
     return AuditedDirectory(tuple(partitions), findings, transactions, groups)
 
 
-def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[Transactions, list[Finding]]:
-    """Read the transactions of the data directory at `path`, and find damage and records that do not parse.
+def read_transactions(
+    path: str, now_ms: int, only: str | None = None, advance: Advance = lambda size: None
+) -> tuple[Transactions, list[Finding]]:
+    """Read the open transactions of the data directory at `path`, and find damage and records that do not parse.
+
+    Each log is read from its newest snapshot on, and from the earliest open transaction on if that is before; a whole
+    log only where no coordinator is going to end one.
 
     What hangs or is late is told only if a second reading confirms it, see `stable_reading`; till then it is RECENT.
 
@@ -121,11 +131,21 @@ def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[
         DataDirectoryError: `path` is missing, unreadable, or no directory; partition `only` cannot be read.
     """
 
+    is_coordinator = _is_of(transaction_state.TOPIC)
+
     def read() -> tuple[Transactions, list[Finding], list[Finding]]:
-        cluster = Cluster(path)
-        partitions = _live(path, cluster, {transaction_state.TOPIC}, only)
-        found = _transactions(partitions, cluster, now_ms, only)
-        return found, _told(partitions, cluster), rules.ask(found)
+        read_whole = set[str]()
+        while True:
+            cluster = Cluster(path)
+            follow = partial(_with_open, cluster, read_whole, advance)
+            partitions = _live(path, cluster, follow, lambda one: only in (None, one.name) or is_coordinator(one))
+            for error in [one.error for one in partitions if one.error is not None and one.partition.name == only]:
+                raise error
+            found = _transactions(partitions, cluster, now_ms, only)
+            doubted = {one.name for one in found.open if one.verdict in _OF_WHOLE_LOG} - read_whole
+            if not doubted:
+                return found, _told(partitions, cluster), rules.ask(found)
+            read_whole |= doubted
 
     (transactions, told, judged), confirmed = read_until_stable(path, read, lambda found: found[1] + found[2])
     places = {(finding.rule, finding.where) for finding in confirmed}
@@ -148,36 +168,58 @@ def _with_recent(transactions: Transactions, unconfirmed: Collection[tuple[str |
     return replace(transactions, open=tuple(judged))
 
 
-def read_groups(path: str) -> tuple[Groups, list[Finding]]:
+def _with_open(cluster: Cluster, read_whole: Collection[str], advance: Advance, partition: Partition) -> PartitionFacts:
+    """Follow a partition as far back as transactions of it are open; a coordinator's whole log."""
+    if partition.files.topic == transaction_state.TOPIC or partition.name in read_whole:
+        return verify_partition(partition, cluster, Asked.NOTHING, advance=advance)
+    return with_open(follow_tail(partition, cluster, advance=advance), cluster, advance)
+
+
+def read_groups(path: str, advance: Advance = lambda size: None) -> tuple[Groups, list[Finding]]:
     """Read the groups of the data directory at `path`, and find damage and records that do not parse.
+
+    Of other logs than the groups' own, what groups have not read yet is read, and the end.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
 
+    is_groups = _is_of(consumer_offsets.TOPIC)
+
     def read() -> tuple[Groups, list[Finding]]:
         cluster = Cluster(path)
-        partitions = _live(path, cluster)
+        whole = partial(verify_partition, cluster=cluster, asked=Asked.NOTHING, advance=advance)
+        partitions = _live(path, cluster, whole, is_groups)
+        since = dict[tuple[str, int], int]()
+        for (_, topic, number), commits in (each for one in partitions for each in one.commits.items()):
+            key, offset = (topic, number), commits[-1].offset
+            since[key] = min(since.get(key, offset), offset)
+
+        def end(partition: Partition) -> PartitionFacts:
+            return follow_tail(partition, cluster, since[partition.key], advance).facts
+
+        partitions += _live(path, cluster, end, lambda one: one.key in since and not is_groups(one))
         return _groups(partitions, cluster), _told(partitions, cluster)
 
     (groups, _), told = read_until_stable(path, read, lambda found: found[1])
     return groups, list(told)
 
 
-def read_coordinators(path: str) -> tuple[CoordinatorLog, list[Finding]]:
+def read_coordinators(path: str, advance: Advance = lambda size: None) -> tuple[CoordinatorLog, Cluster, list[Finding]]:
     """Read `__transaction_state` of the data directory at `path`, and find damage and records that do not parse.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
 
-    def read() -> tuple[CoordinatorLog, list[Finding]]:
+    def read() -> tuple[CoordinatorLog, Cluster, list[Finding]]:
         cluster = Cluster(path)
-        partitions = _live(path, cluster, {transaction_state.TOPIC}, "")
-        return CoordinatorLog([one.states for one in partitions]), _told(partitions, cluster)
+        whole = partial(verify_partition, cluster=cluster, asked=Asked.NOTHING, advance=advance)
+        partitions = _live(path, cluster, whole, _is_of(transaction_state.TOPIC))
+        return CoordinatorLog([one.states for one in partitions]), cluster, _told(partitions, cluster)
 
-    (log, _), told = read_until_stable(path, read, lambda found: found[1])
-    return log, list(told)
+    (log, cluster, _), told = read_until_stable(path, read, lambda found: found[2])
+    return log, cluster, list(told)
 
 
 def _in_reading_order(
@@ -194,20 +236,19 @@ def _counts(partition: Partition, cluster: Cluster) -> bool:
     return partition.is_live and cluster.has_partition(*partition.key) is not Known.NO
 
 
-def _live(path: str, cluster: Cluster, topics: Collection[str] = (), only: str | None = None) -> list[PartitionFacts]:
-    """Follow the live partitions of `topics` and partition `only`; None follows all.
+def _live(
+    path: str,
+    cluster: Cluster,
+    check: Callable[[Partition], PartitionFacts],
+    is_wanted: Callable[[Partition], bool] = lambda partition: True,
+) -> list[PartitionFacts]:
+    """Check the wanted ones of the live partitions; one that cannot be read is a finding."""
+    wanted = [one for one in open_partitions(path) if _counts(one, cluster) and is_wanted(one)]
+    return _in_reading_order(check, wanted)
 
-    A partition that cannot be read is a finding; if it is `only`, its error is raised.
-    """
-    wanted = [
-        one
-        for one in open_partitions(path)
-        if _counts(one, cluster) and (only in (None, one.name) or one.files.topic in topics)
-    ]
-    found = _in_reading_order(partial(verify_partition, cluster=cluster, asked=Asked.NOTHING), wanted)
-    for error in [one.error for one in found if one.error is not None and one.partition.name == only]:
-        raise error
-    return found
+
+def _is_of(topic: str) -> Callable[[Partition], bool]:
+    return lambda partition: partition.files.topic == topic
 
 
 def _transactions(

@@ -72,6 +72,7 @@ class Evidence(Follower):
         hole_end: behind the last missing offsets, 0 without any; damage does not count.
         segment_has_damage: the same of the current segment, with its tail.
         segment_size: bytes of the current segment when it was opened.
+        is_tail: the pass began behind the start of the log.
         is_growing: a writer has appended since, so that what was cut off may have been whole a moment later.
         snapshot_ids: the producers in each snapshot that can be read, by its offset; see `facts.producers`.
         unasked: rules that were not asked somewhere, with the reason.
@@ -80,7 +81,7 @@ class Evidence(Follower):
     def __init__(self, partition: Partition, cluster: Cluster | None = None) -> None:
         self.partition = partition
         self.cluster = Cluster(directory_around(partition.files.path)) if cluster is None else cluster
-        self.has_damage = self.segment_has_damage = self.is_growing = False
+        self.has_damage = self.segment_has_damage = self.is_growing = self.is_tail = False
         self.segment_size = 0
         self.unasked: set[Unasked] = set()
         self.end_offset = 0
@@ -101,6 +102,10 @@ class Evidence(Follower):
             self.hole_end = segment.base_offset
         self.end_offset = max(self.end_offset, segment.base_offset)
         self._is_first = False
+
+    def begin_inside(self, offset: int) -> None:
+        """Take it that the pass begins at the batch with this offset, within the segment."""
+        self.end_offset = self.batch_end_offset = offset
 
     def step(self, batches: AuditedBatches) -> None:
         """Look for the last hole, before a batch or in one."""
@@ -207,7 +212,7 @@ class Evidence(Follower):
     def is_whole(self) -> bool:
         """Whether the partition has every batch that was ever written to it, after the pass."""
         has_holes = self.hole_end > 0 or self.cleaned_up_to > 0
-        return not (self.partition.first_offset or has_holes or self.has_damage)
+        return not (self.is_tail or self.partition.first_offset or has_holes or self.has_damage)
 
     @property
     def is_start_known(self) -> bool:

@@ -16,7 +16,7 @@ from ..rows.groups import GroupRow
 from ..rows.listing import Rows
 from ..rows.places import ProducerRow, SegmentRow, TopicRow
 from ..rows.schema import row_of, unless_missing
-from ..view.partition_reader import PartitionReader
+from ..view.walk import Advance
 from . import rules
 from .cluster import Cluster
 from .directory_audit import read_coordinators, read_groups
@@ -26,6 +26,7 @@ from .groups import GroupLag, group_lags
 from .log_pass import follow
 from .partition import Partition, open_partition, open_partitions, unless_gone
 from .segment_table import SegmentTable
+from .tails import follow_tail
 
 Path = str | PathLike[str]
 
@@ -49,15 +50,20 @@ def place_at(path: Path) -> tuple[str, str | None]:
     return (parent(absolute), file_name(absolute)) if names_partition(fspath(path)) else (absolute, None)
 
 
-def groups(path: Path) -> Rows[GroupRow]:
+def groups(path: Path, *, advance: Advance = lambda size: None) -> Rows[GroupRow]:
     """List the committed offsets of all groups in a data directory, and how far each is behind.
+
+    Reads `__consumer_offsets`, and other logs from the smallest committed offset or the newest snapshot on.
+
+    Args:
+        advance: told of the bytes that are read.
 
     Raises:
         UsageError: `path` is no data directory.
         DataDirectoryError: it cannot be read.
     """
     root = data_directory_at(path)
-    found, findings = read_groups(root)
+    found, findings = read_groups(root, advance)
     return Rows(GroupRow, list(map(_group, group_lags(found))), [*findings, *unlisted(root)])
 
 
@@ -107,34 +113,41 @@ def _topic(name: str, partitions: Sequence[Partition], cluster: Cluster) -> Topi
     )
 
 
-def producers(path: Path) -> Rows[ProducerRow]:
+def producers(path: Path, *, advance: Advance = lambda size: None) -> Rows[ProducerRow]:
     """List the producers of a data directory or partition that a broker would know now, as it starts.
 
     They are those of the newest snapshot and of what follows, as `kafka-transactions.sh describe-producers` has them. A
-    running broker also forgets one that has not written for `producer.id.expiration.ms`, a day by default.
+    running broker also forgets one that has not written for `producer.id.expiration.ms`, a day by default. Reads
+    `__transaction_state`, and other logs from the newest snapshot on.
+
+    Args:
+        advance: told of the bytes that are read.
 
     Raises:
         UsageError: `path` is neither a data directory nor a partition.
         DataDirectoryError: it cannot be read.
     """
     root, only = place_at(path)
-    log, findings = read_coordinators(root)
+    log, cluster, findings = read_coordinators(root, advance)
     rows, problems = list[ProducerRow](), list[LogstoreError]()
     for partition in open_partitions(root):
         if only in (None, file_name(partition.files.path)):
             try:
-                rows += _producers(partition, log, problems)
+                rows += _producers(partition, cluster, log, problems, advance)
             except LogstoreError as error:
                 problems.append(error)
     return Rows(ProducerRow, rows, [*problems, *findings, *unlisted(root)])
 
 
-def _producers(partition: Partition, log: CoordinatorLog, problems: list[LogstoreError]) -> Iterator[ProducerRow]:
-    """Yield the producers of a partition; add to `problems` why its log ends before its file does, if it does."""
-    reader = PartitionReader(partition.files.path, log_start_offset=partition.surroundings.log_start_offset or 0)
-    if reader.problem is not None:
-        problems.append(reader.problem)
-    for producer in sorted(reader.producers or (), key=lambda producer: producer.producer_id):
+def _producers(
+    partition: Partition, cluster: Cluster, log: CoordinatorLog, problems: list[LogstoreError], advance: Advance
+) -> Iterator[ProducerRow]:
+    """Yield the producers of a partition; add to `problems` what keeps its log from being followed to its end."""
+    facts, producers = follow_tail(partition, cluster, advance=advance)
+    if facts.error is not None:
+        raise facts.error
+    problems += producers.problems
+    for producer in sorted(producers.state, key=lambda producer: producer.producer_id):
         yield producer_row(partition.files, producer, log.owners.get(producer.producer_id))
 
 

@@ -7,15 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import NamedTuple
 
 from ..disk.directory import SegmentFiles
-from ..disk.loaded import LoadedFile, open_log
-from ..disk.mapped import MappedFile, segment_size
+from ..disk.loaded import LoadedFile
+from ..disk.mapped import segment_size
 from ..view.walk import Advance, Run, walk
 from .evidence import AuditedBatches, BadBytes, Evidence, Follower
 from .finding import Ask
 from .partition import unless_gone
+
+
+class LogStart(NamedTuple):
+    """A batch where a pass begins.
+
+    Attributes:
+        base_offset: of its segment.
+        position: its first byte there.
+        offset: its base offset.
+    """
+
+    base_offset: int = 0
+    position: int = 0
+    offset: int = 0
+
+
+LOG_START = LogStart()
 
 
 @dataclass(slots=True)
@@ -40,23 +57,25 @@ def follow(
     followers: Sequence[Follower],
     ask: Ask = lambda facts: None,
     advance: Advance = lambda size: None,
+    start: LogStart = LOG_START,
 ) -> PassSize:
-    """Read the log once for all followers, the evidence first; ask rules of batches and of damage.
+    """Read the log once for all followers, the evidence first, from `start` on; ask rules of batches and of damage.
 
     Raises:
         DataDirectoryError: a segment cannot be read.
     """
     size = PassSize()
-    # a broker that runs may cut its logs, which kills a process that has mapped them
-    opened = partial(open_log, may_be_cut=not evidence.partition.surroundings.was_closed)
-    for segment in evidence.partition.files.segments:
-        log = unless_gone(opened, segment.log)
+    evidence.is_tail = start != LOG_START
+    segments = [one for one in evidence.partition.files.segments if one.base_offset >= start.base_offset]
+    for segment in segments:
+        log = unless_gone(LoadedFile, segment.log)
         if log is None:
             continue
         with log:
             size.segment_count += 1
             size.size += log.size
-            size.batch_count += _segment(log, segment, evidence, [evidence, *followers], ask, advance)
+            inside = start if start.position and segment.base_offset == start.base_offset else None
+            size.batch_count += _segment(log, segment, evidence, [evidence, *followers], ask, advance, inside)
     for follower in followers:
         follower.finish()
     size.log_end_offset, size.is_end_known = evidence.log_end_offset, evidence.is_end_known
@@ -65,19 +84,23 @@ def follow(
 
 
 def _segment(
-    log: MappedFile | LoadedFile,
+    log: LoadedFile,
     segment: SegmentFiles,
     evidence: Evidence,
     followers: Sequence[Follower],
     ask: Ask,
     advance: Advance,
+    start: LogStart | None,
 ) -> int:
-    """Read one segment; return how many good batches it has."""
+    """Read one segment, perhaps from a batch in it on; return how many good batches are there."""
     evidence.segment_size, evidence.is_growing = log.size, False
     for follower in followers:
         follower.begin(segment)
     count, position, tail = 0, 0, list[BadBytes]()
-    for piece in walk(log, segment.base_offset):
+    if start is not None:
+        position = start.position
+        evidence.begin_inside(start.offset)
+    for piece in walk(log, segment.base_offset, position):
         advance(piece.end - position)
         position = piece.end
         if isinstance(piece, Run):

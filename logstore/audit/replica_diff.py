@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..columns.batch_table import FIELD_NAMES, Int64Array
-from ..disk.loaded import open_log
+from ..disk.loaded import LoadedFile
 from ..view.walk import Run, walk
 from .evidence import Evidence
 from .partition import Partition, open_partition, unless_gone
@@ -112,7 +112,7 @@ def compare(path: str, other_path: str) -> Difference:
 
 def _blocks(partition: Partition, start: int) -> Iterator[_Block]:
     for segment in partition.files.segments:
-        log = unless_gone(open_log, segment.log)
+        log = unless_gone(LoadedFile, segment.log)
         if log is None:
             continue
         with log:

@@ -8,6 +8,7 @@ Nothing is written, and a broker may be running.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -30,7 +31,7 @@ from .facts.states import StateRecords
 from .facts.swaps import BESIDE_MERGED, CopiedSwap
 from .facts.transactions import PartitionTransactions
 from .finding import Ask, Breach, Finding
-from .log_pass import PassSize, follow
+from .log_pass import LOG_START, LogStart, PassSize, follow
 from .partition import Partition, open_partition
 from .stable_reading import read_until_stable
 
@@ -71,8 +72,10 @@ def verify_partition(
     *,
     decodes: bool = True,
     advance: Advance = lambda size: None,
+    start: LogStart = LOG_START,
+    beside: Sequence[Follower] = (),
 ) -> PartitionFacts:
-    """Read the whole log of one partition once, and check everything beside it.
+    """Read the log of one partition once, and check everything beside it.
 
     Damage is a finding, and so is a file that cannot be read.
 
@@ -80,8 +83,36 @@ def verify_partition(
         cluster: that of the data directory around it, if it is at hand.
         decodes: decode records; otherwise trust a batch with the right checksum.
         advance: told of the bytes that are read.
+        start: where to begin; the whole log by default.
+        beside: more that follows the pass; not where it has to be made again for the whole log.
     """
     evidence, findings = Evidence(partition, cluster), list[Finding]()
+    ask = _asking(evidence, asked, findings)
+    transactions = PartitionTransactions(evidence)
+    ranges = OffsetRanges(transactions)
+    records = InternalRecords(evidence, ask)
+    swap = CopiedSwap(evidence)
+    followers: list[Follower] = [transactions, ranges, swap, *beside]
+    if partition.files.topic in (transaction_state.TOPIC, consumer_offsets.TOPIC):
+        followers.append(records)
+    if asked:
+        _ask_of_files(partition, ask)
+        followers += _followers(evidence, asked, ask, decodes=decodes)
+    unreadable: DataDirectoryError | None = None
+    try:
+        size = follow(evidence, followers, ask, advance, start)
+    except DataDirectoryError as error:
+        unreadable, size = error, _given_up(evidence, error, ask)
+    if (cleaned := swap.without_copies()) is not None:
+        read_again = verify_partition(cleaned, cluster, asked, decodes=decodes, advance=advance)
+        read_again.transactions.evidence.unasked.add(BESIDE_MERGED)
+        return read_again
+    facts = partition, size, tuple(findings), transactions, ranges
+    return PartitionFacts(*facts, records.states, records.commits, records.bad_count, unreadable)
+
+
+def _asking(evidence: Evidence, asked: Asked, findings: list[Finding]) -> Ask:
+    """Return what asks the rules that are asked of facts, and adds to `findings`; damage is always one."""
 
     def ask(facts: object) -> None:
         if (
@@ -93,27 +124,7 @@ def verify_partition(
         if asked is Asked.EVERYTHING and isinstance(facts, AuditedBatches):
             findings.extend(rules.ask(Holes(facts)))
 
-    transactions = PartitionTransactions(evidence)
-    ranges = OffsetRanges(transactions)
-    records = InternalRecords(evidence, ask)
-    swap = CopiedSwap(evidence)
-    followers: list[Follower] = [transactions, ranges, swap]
-    if partition.files.topic in (transaction_state.TOPIC, consumer_offsets.TOPIC):
-        followers.append(records)
-    if asked:
-        _ask_of_files(partition, ask)
-        followers += _followers(evidence, asked, ask, decodes=decodes)
-    unreadable: DataDirectoryError | None = None
-    try:
-        size = follow(evidence, followers, ask, advance)
-    except DataDirectoryError as error:
-        unreadable, size = error, _given_up(evidence, error, ask)
-    if (cleaned := swap.without_copies()) is not None:
-        read_again = verify_partition(cleaned, cluster, asked, decodes=decodes, advance=advance)
-        read_again.transactions.evidence.unasked.add(BESIDE_MERGED)
-        return read_again
-    facts = partition, size, tuple(findings), transactions, ranges
-    return PartitionFacts(*facts, records.states, records.commits, records.bad_count, unreadable)
+    return ask
 
 
 def _given_up(evidence: Evidence, error: DataDirectoryError, ask: Ask) -> PassSize:

@@ -109,10 +109,12 @@ class LoadedFile:
         self._memory = None
 
 
-def open_log(path: str, *, may_be_cut: bool = False) -> MappedFile | LoadedFile:
-    """Open a file to read window by window: mapped, or loaded if it is an object or another process may cut it.
+def open_log(path: str) -> MappedFile | LoadedFile:
+    """Open a file to read window by window: mapped, or loaded if it is an object.
+
+    For a store's own files, and for commands, which end in one line where a mapped file is cut.
 
     Raises:
         DataDirectoryError: as the two classes.
     """
-    return LoadedFile(path) if may_be_cut or is_url(path) else MappedFile(path)
+    return LoadedFile(path) if is_url(path) else MappedFile(path)

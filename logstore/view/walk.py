@@ -91,9 +91,9 @@ class Damage(NamedTuple):
         return self.is_batch or not self.is_tail
 
 
-def walk(log: LogBytes, base_offset: int) -> Iterator[Run | Damage]:
-    """Yield the pieces of the file, which cover all its bytes; pages are released behind each."""
-    data, position = log.data, 0
+def walk(log: LogBytes, base_offset: int, position: int = 0) -> Iterator[Run | Damage]:
+    """Yield the pieces of the file, which cover its bytes from `position` on; pages are released behind each."""
+    data = log.data
     while position < data.size:
         for table in scan_windows(data, position, data.size, load=log.load):
             position = table.next_position

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...columns.batch_fields import NO_EPOCH
-from ...disk.loaded import open_log
+from ...disk.loaded import LoadedFile
 from ...disk.side_files import read_quorum_state
 from ...errors import DataDirectoryError, LogstoreError
 from ...folds.transaction_marker import control_record_type
@@ -136,7 +136,7 @@ def check_snapshot(partition: Partition, path: str, epoch: int, ask: Ask) -> Non
     The first one has the header, the last one the footer.
     """
     try:
-        snapshot = unless_gone(open_log, path)
+        snapshot = unless_gone(LoadedFile, path)
     except DataDirectoryError as error:
         ask(Breach.unreadable(partition.where(path), error))
         return

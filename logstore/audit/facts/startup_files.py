@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...config.kafka_version import METADATA_VERSION
 from ...disk.directory import DataDirectoryFiles
-from ...disk.loaded import open_log
+from ...disk.loaded import LoadedFile
 from ...errors import LogstoreError
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, METADATA_TOPIC, DirectoryKind
 from ...replay.internal_topic import ReplayedRecord, replayed_rows
@@ -37,7 +37,7 @@ def startup_breaches(directory: DataDirectoryFiles) -> Iterator[Breach]:
 def _of_bootstrap(path: str, *, is_snapshot: bool) -> Iterator[Breach]:
     """Yield what is wrong with bootstrap records; a snapshot need not have any, and its damage is told elsewhere."""
     image, count = MetadataImage(), 0
-    with open_log(path) as log:
+    with LoadedFile(path) as log:
         for piece in walk(log, 0):
             if isinstance(piece, Damage):
                 if not is_snapshot:

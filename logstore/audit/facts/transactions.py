@@ -86,12 +86,14 @@ class PartitionTransactions(Follower):
         evidence, partition: those of the pass.
         empty_markers: of producers that had no data open, by offset; columns of TRANSACTIONS, first_offset -1.
         times: those of the log.
+        open_before: first offset of the earliest open transaction that began before the pass; None without one.
     """
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence, self.partition = evidence, evidence.partition
         self.empty_markers: Table = np.empty(0, TRANSACTIONS)
         self.times = Times(evidence.partition)
+        self.open_before: int | None = None
         self._damage_offset = -1
         self._count = 0
         self._rows: Table = np.empty(16, TRANSACTIONS)
@@ -123,9 +125,9 @@ class PartitionTransactions(Follower):
     @property
     def last_stable_offset(self) -> int:
         """The end of read_committed when all is replicated; exclusive (`UnifiedLog.lastStableOffset`)."""
-        if not self._open:
-            return self.log_end_offset
-        return max(self.open_transactions[0].first_offset, self.partition.first_offset)
+        begun = [one.first_offset for one in self.open_transactions[:1]]
+        begun += [] if self.open_before is None else [self.open_before]
+        return max(min(begun), self.partition.first_offset) if begun else self.log_end_offset
 
     @property
     def born_ms(self) -> int:

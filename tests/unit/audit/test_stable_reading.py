@@ -19,7 +19,7 @@ from logstore.audit.finding import Finding, Severity, Where
 from logstore.audit.partition import Partition, open_partition, open_partitions
 from logstore.audit.stable_reading import READING_COUNT_MAX, read_until_stable
 from logstore.audit.verify import PartitionFacts, verify_partition, verify_partition_directory
-from logstore.disk.mapped import MappedFile
+from logstore.disk.loaded import LoadedFile
 from logstore.topics.transaction_state import TOPIC
 from logstore.view.walk import Damage, Run, walk
 from tests.support.audit_faults import FAULTS, ROLLED
@@ -111,8 +111,8 @@ def test_an_append_while_the_log_is_read_is_no_torn_tail(
     last.write_bytes(whole[:-10])
     assert "log-tail" in {one.rule for one in verify_partition(open_partition(str(directory))).findings}
 
-    def walk_while_it_grows(log: MappedFile, base_offset: int) -> Iterator[Run | Damage]:
-        yield from walk(log, base_offset)
+    def walk_while_it_grows(log: LoadedFile, *where: int) -> Iterator[Run | Damage]:
+        yield from walk(log, *where)
         last.write_bytes(whole)
 
     monkeypatch.setattr(log_pass, "walk", walk_while_it_grows)

@@ -18,7 +18,6 @@ from logstore.audit.directory_audit import (
     AuditedDirectory,
     audit_directory,
     follow_all,
-    read_groups,
     read_transactions,
 )
 from logstore.audit.facts.coordinators import CoordinatorLog
@@ -176,7 +175,8 @@ def test_offsets_are_labelled_by_what_became_of_them(golden: Golden, tmp_path: P
     assert [one.start for one in ranges] == [0, *(one.end for one in ranges)][:-1]
     assert ranges[-1].label is Label.OPEN
     assert {one.label for one in ranges} == {Label.COMMITTED, Label.CONTROL, Label.ABORTED, Label.OPEN}
-    labels = {one.label for one in read_groups(str(golden("compacted")))[0].view("tombstones-kept", 0).ranges}
+    compacted = audit_directory(str(golden("compacted")), SOME_TIME).groups.view("tombstones-kept", 0)
+    labels = {one.label for one in compacted.ranges}
     assert Label.COMPACTED in labels
     assert Label.LOST not in labels
 
@@ -192,7 +192,7 @@ def test_lag_counts_records_that_a_consumer_gets(tmp_path: Path) -> None:
 
 
 def test_lag_in_a_thinned_batch_is_the_least_it_can_be(golden: Golden) -> None:
-    view = read_groups(str(golden("compacted")))[0].view("tombstones-kept", 0)
+    view = audit_directory(str(golden("compacted")), SOME_TIME).groups.view("tombstones-kept", 0)
     thin = next(one for one in view.ranges if 0 < one.record_count < one.end - one.start)
     assert visible_count(view.ranges, thin.start, thin.end) == (thin.record_count, True)
     assert visible_count(view.ranges, thin.start + 1, thin.end)[1] is False

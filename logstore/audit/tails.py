@@ -1,0 +1,185 @@
+"""The end of a partition's log, where the newest producer snapshot leaves little to read.
+
+facts, producers = follow_tail(partition, cluster)                       as far back as a transaction is open
+facts, producers = follow_tail(partition, cluster, since=17)             and back to an offset
+end = segment_end(partition, segment)
+
+A broker that starts knows its producers by the newest snapshot and by what follows, and so does this; what lies before
+is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+from ..disk.directory import SegmentFiles
+from ..disk.file_range import FileRange
+from ..disk.index_slots import IndexSlots
+from ..disk.side_files import read_producer_snapshot
+from ..errors import CorruptRecordError, CorruptSnapshotError, DataDirectoryError, LogstoreError
+from ..folds import producer_update
+from ..folds.producer_state import ProducerState
+from ..layout.batch import HEADER_SIZE
+from ..layout.offset_index import ENTRY_DTYPE
+from ..layout.producer_snapshot import ProducerSnapshot
+from ..view.batch_search import last_offset_in
+from ..view.walk import Advance, Damage
+from .cluster import Cluster
+from .evidence import AuditedBatches, Follower
+from .log_pass import LOG_START, LogStart
+from .partition import Partition, unless_gone
+from .verify import Asked, PartitionFacts, verify_partition
+
+_BASE_OFFSET = Struct(">q")
+
+
+class KnownProducers(Follower):
+    """Steps the producers of a snapshot by what follows, as a broker that starts (`ProducerStateManager`).
+
+    Attributes:
+        state: at the end of the log.
+        end_offset: up to here it is known: to the first damage, behind which a broker that recovers the log cuts it.
+        problems: why it does not go on to the end, and snapshots that cannot be read.
+    """
+
+    def __init__(self, partition: Partition, offset: int, snapshot: ProducerSnapshot | None) -> None:
+        self.state = ProducerState(partition.name)
+        self.state.start_at(offset)
+        if snapshot is not None:
+            self.state.load(snapshot, offset, None)  # expired ones have no open transaction
+        self.problems = list[LogstoreError]()
+        self._partition = partition
+        self._segment: SegmentFiles | None = None
+        self._is_over = False
+
+    def begin(self, segment: SegmentFiles) -> None:
+        self._segment = segment
+
+    def step(self, batches: AuditedBatches) -> None:
+        data, table, first_row, row_end = batches.run
+        first_row += int((batches.last < self.state.map_end_offset).sum())
+        if self._is_over or first_row >= row_end:
+            return
+        try:
+            producer_update.step(self.state, data, table, first_row, row_end)
+        except LogstoreError as error:
+            error.path = batches.segment.log
+            self._stop(error)
+        else:
+            self.state.map_end_offset = int(batches.last[-1]) + 1
+
+    def skip(self, piece: Damage) -> None:
+        """Stop at damage; a batch that is being written is none."""
+        is_last = self._segment is self._partition.last_segment
+        if self._segment is not None and (piece.may_hide_batches or not is_last):
+            self._stop(
+                CorruptRecordError(
+                    "A segment cannot be read to its end, and is taken to end before",
+                    path=self._segment.log,
+                    position=piece.start,
+                    expected=piece.expected,
+                    found=piece.found,
+                    advice="if it stays, it is damage and no write on its way: look with `logstore verify`",
+                )
+            )
+
+    def _stop(self, problem: LogstoreError) -> None:
+        self.problems += [] if self._is_over else [problem]
+        self._is_over = True
+
+
+class Tail(NamedTuple):
+    """What a pass over the end of a log leaves."""
+
+    facts: PartitionFacts
+    producers: KnownProducers
+
+
+def follow_tail(
+    partition: Partition, cluster: Cluster, since: int | None = None, advance: Advance = lambda size: None
+) -> Tail:
+    """Follow a log from its newest usable snapshot on, and from `since` if that is before.
+
+    Transactions that began before and are open still hold back the last stable offset of the facts, but are not among
+    their open ones; see `with_open`.
+    """
+    bad = list[LogstoreError]()
+    for offset, snapshot in _snapshots(partition, bad):
+        producers = KnownProducers(partition, offset, snapshot)
+        start = start_at(partition, offset if since is None else min(since, offset))
+        facts = verify_partition(partition, cluster, Asked.NOTHING, advance=advance, start=start, beside=[producers])
+        if snapshot is None or facts.size.log_end_offset >= offset:
+            break  # else the log was cut since, and a broker that starts removes the snapshot
+    producers.problems[:0] = bad
+    begun = _begun(producers)
+    if begun is not None and begun < start.offset:
+        facts.transactions.open_before = begun
+    return Tail(facts, producers)
+
+
+def with_open(tail: Tail, cluster: Cluster, advance: Advance = lambda size: None) -> PartitionFacts:
+    """Return the facts of the log from the first record of its earliest open transaction on."""
+    facts, begun = tail.facts, tail.facts.transactions.open_before
+    if begun is None:
+        return facts
+    start = start_at(facts.partition, begun)
+    return verify_partition(facts.partition, cluster, Asked.NOTHING, advance=advance, start=start)
+
+
+def _begun(producers: KnownProducers) -> int | None:
+    entries = producers.state.transactions.ongoing_entries()
+    return int(entries[:, 0].min()) if len(entries) else None
+
+
+def _snapshots(partition: Partition, bad: list[LogstoreError]) -> Iterator[tuple[int, ProducerSnapshot | None]]:
+    """Yield the snapshots behind the log start, newest first, and in the end none; add those that are damaged to `bad`.
+
+    A broker takes an older one in the place of one that is damaged, and more of the log.
+    """
+    for offset, path in reversed(partition.files.producer_snapshots.items()):
+        if offset > partition.first_offset:
+            try:
+                snapshot = unless_gone(read_producer_snapshot, path)
+            except CorruptSnapshotError as error:
+                error.path = error.path or path
+                bad.append(error)
+                continue
+            if snapshot is not None:
+                yield offset, snapshot
+    yield partition.first_offset, None
+
+
+def start_at(partition: Partition, offset: int) -> LogStart:
+    """Return a batch from which on a pass sees all records at `offset` and behind it.
+
+    An index leads to it if the batch that an entry names is there; else it is the first one of a segment.
+    """
+    segments = [one for one in partition.files.segments if one.base_offset <= offset]
+    if not segments:
+        return LOG_START
+    segment = segments[-1]
+    inside = _near(segment, offset)
+    if inside is not None:
+        return inside
+    return LogStart(segment.base_offset, 0, segment.base_offset) if len(segments) > 1 else LOG_START
+
+
+def _near(segment: SegmentFiles, offset: int) -> LogStart | None:
+    """Return the last batch of a segment that its index names and that ends at or below `offset`."""
+    try:
+        slots = None if segment.offset_index is None else IndexSlots(segment.offset_index, ENTRY_DTYPE)
+        if slots is None:
+            return None
+        with slots, FileRange(segment.log) as log:
+            entry = slots.floor(0, offset - segment.base_offset)
+            if entry is None or not 0 < entry[1] < log.size:
+                return None
+            header = log.read(entry[1], HEADER_SIZE)
+    except (DataDirectoryError, IndexError):
+        return None  # the pass tells of a log that cannot be read, and `verify` of an index
+    if last_offset_in(header) != segment.base_offset + entry[0]:
+        return None
+    (base_offset,) = _BASE_OFFSET.unpack_from(header.data)
+    return LogStart(segment.base_offset, entry[1], base_offset)
