@@ -17,6 +17,7 @@ one step of C each: an exception from a signal leaves none behind.
 from __future__ import annotations
 
 import threading
+from operator import call
 from typing import Final
 
 from .errors import ReentrantCallError
@@ -54,7 +55,9 @@ class _Marks(threading.local):
 
     def __init__(self) -> None:
         by_level = tuple(threading.Lock() for _ in _NAMES)
-        self.from_level = tuple(by_level[level:] for level in range(len(_NAMES)))
+        checks = tuple(mark.locked for mark in by_level)
+        # the mark, and the checks of this level and those below it
+        self.from_level = tuple((mark, checks[level:]) for level, mark in enumerate(by_level))
         self.log = by_level[LOG]
 
 
@@ -67,11 +70,10 @@ def alone(level: int) -> threading.Lock:
     Raises:
         ReentrantCallError: this thread is in a call of the same level or of a lower one.
     """
-    marks = _marks.from_level[level]
-    for mark in marks:
-        if mark.locked():
-            raise _refusal(level, level + marks.index(mark))
-    return marks[0]
+    mark, checks = _marks.from_level[level]
+    if any(map(call, checks)):
+        raise _refusal(level, level + [check() for check in checks].index(True))
+    return mark
 
 
 def alone_in_log() -> threading.Lock:
@@ -84,7 +86,7 @@ def alone_in_log() -> threading.Lock:
 
 def is_inside(level: int) -> bool:
     """Return whether this thread is in a call of the level or of a lower one."""
-    return any(mark.locked() for mark in _marks.from_level[level])
+    return any(map(call, _marks.from_level[level][1]))
 
 
 def require_outside() -> None:

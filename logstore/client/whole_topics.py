@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
-from ..columns.decoded_records import Records
+from ..columns.decoded_records import Records, TailRecords
 from ..errors import OffsetOutOfRangeError
 from ..log.partition_log import PartitionLog
 from ..model import FetchIsolation, TopicPartition
@@ -47,7 +48,7 @@ def read_topic(
 
 def _pieces(
     directory: DataDirectory | ReadOnlyDirectory, partition: TopicPartition, end_offset: int, isolation: FetchIsolation
-) -> Iterator[Records]:
+) -> Iterator[TailRecords | Records]:
     """Yield the records of a partition up to an offset, from where its log starts now."""
     position = 0
     while position < end_offset:
@@ -69,11 +70,11 @@ def _pieces(
 
 def _chunks(
     log: PartitionLog | PartitionReader, position: int, end_offset: int, isolation: FetchIsolation
-) -> Iterator[Records]:
+) -> Iterator[TailRecords | Records]:
     tail = log.tail(position, isolation, check_crc=True, size_max=_FETCH_SIZE)
     if tail is None:
         yield from log.records(position, end_offset=end_offset, isolation=isolation, fetch_size=_FETCH_SIZE).chunks()
     elif len(tail) and tail.offset[-1] >= end_offset:  # appended since the end was noted
-        yield tail.select(tail.offset < end_offset)
+        yield tail.part(0, bisect_left(tail.offset, end_offset))
     else:
         yield tail

@@ -147,15 +147,46 @@ class Records(RecordTable):
         else:
             kinds = matrix[_KIND_FIELDS].take(rows, axis=1).T.tolist()
         if kinds and kinds.count(kinds[0]) == len(kinds):  # as in most logs
-            types, epochs = ([item] * count for item in _kind_of(*kinds[0]))
+            types, epochs = ([item] * count for item in kind_of(*kinds[0]))
         else:
-            made = [_kind_of(*kind) for kind in kinds]
+            made = [kind_of(*kind) for kind in kinds]
             of_batch = np.repeat(np.arange(len(kinds)), self.batch_counts).tolist()
             types, epochs = [made[row][0] for row in of_batch], [made[row][1] for row in of_batch]
         return offsets, timestamps, types, keys, values, headers, epochs
 
 
-def _kind_of(magic: int, attributes: int, epoch: int) -> tuple[TimestampType, int | None]:
+class TailRecords:
+    """Few consecutive records as Python objects, used as `Records` are; arrays would cost more than the records.
+
+    Attributes:
+        next_offset: where a reader goes on behind them.
+        size: bytes of their batches.
+    """
+
+    __slots__ = ("_lists", "next_offset", "size")
+
+    def __init__(self, lists: tuple[list[Any], ...], next_offset: int, size: int) -> None:
+        self._lists, self.next_offset, self.size = lists, next_offset, size
+
+    def __len__(self) -> int:
+        return len(self._lists[0])
+
+    @property
+    def offset(self) -> list[int]:
+        """Offset of each record."""
+        return self._lists[0]
+
+    def to_lists(self) -> tuple[list[Any], ...]:
+        """See `Records.to_lists`."""
+        return self._lists
+
+    def part(self, start: int, end: int) -> TailRecords:
+        """Return the records from row `start` to row `end`, exclusive."""
+        next_offset = self.offset[end] if end < len(self) else self.next_offset
+        return TailRecords(tuple(column[start:end] for column in self._lists), next_offset, self.size)
+
+
+def kind_of(magic: int, attributes: int, epoch: int) -> tuple[TimestampType, int | None]:
     """Return timestamp type and leader epoch of a batch's records."""
     return timestamp_type(magic, attributes & LOG_APPEND_TIME_FLAG), None if epoch == NO_LEADER_EPOCH else epoch
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Concatenate
 
 from ..calls import LOG, alone
-from ..columns.decoded_records import Records
+from ..columns.decoded_records import Records, TailRecords
 from ..config.topic import DEDUPE_BUFFER_SIZE, LogConfig, is_tiered
 from ..disk.lock import invalidate_when_forked
 from ..errors import KafkaStorageError
@@ -131,7 +131,9 @@ class PartitionLog(LogAppends, ReadableLog):
         """Return the log as it is now, for readers."""
         return self._use(_view)
 
-    def tail(self, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int) -> Records | None:
+    def tail(
+        self, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int
+    ) -> TailRecords | Records | None:
         """Return the records up to the end if there are few, see `read_tail`; else None."""
         return read_tail(self.state, start_offset, isolation, check_crc=check_crc, size_max=size_max)
 

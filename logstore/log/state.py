@@ -62,6 +62,7 @@ class LogState:
         host: clock, random numbers and background of the owner.
         last_flush_ms: time of the last flush.
         deleted_files: files that are to be removed later.
+        tail: active segment, next offset and position where the last tail was read to, see `read_tail`.
         cleaning_lock: held by a pass of the cleaner, so that only one runs.
         is_cleaning_stopped: a running pass of the cleaner aborts.
     """
@@ -89,6 +90,7 @@ class LogState:
         self.failure = Failure(directory.path, topic_partition, self.lock, self.struct, self.fast)
         self.host = LogHost()
         self.deleted_files = DeletedFiles()
+        self.tail: tuple[ActiveSegment, int, int] | None = None
         self._is_viewed, self._known_end = False, -1  # for `was_used`
         self.set_config(config)
 

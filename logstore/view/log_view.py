@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from ..columns.decoded_records import Records
+from ..columns.decoded_records import Records, TailRecords
 from ..folds.leader_epochs import LeaderEpochs
 from ..model import FetchIsolation
 from .offset_for_timestamp import TimestampAndOffset, fetchable_offset_for_timestamp
@@ -58,7 +58,9 @@ class ReadableLog(ABC):
             min_one_message=min_one_message,
         )
 
-    def tail(self, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int) -> Records | None:
+    def tail(
+        self, start_offset: int, isolation: FetchIsolation, *, check_crc: bool, size_max: int
+    ) -> TailRecords | Records | None:
         """Return all records from an offset on if that is less work than `records`; else None."""
         return None
 

@@ -24,17 +24,9 @@ class ForgetfulWorld(LogWorld):
         self.acknowledged.tell(self.values(1), PLACE, self.log.log_end_offset)
 
 
-class Entered:
-    """Has a method to call on each entry."""
-
-    def note(self) -> None:
-        """Do nothing."""
-
-
 def use() -> None:
     """A call with lines of product code, before and behind a `with`."""
-    entered = Entered()
-    with OneThread(entered.note):
+    with OneThread():
         pass
 
 
@@ -54,8 +46,7 @@ def test_each_line_is_interrupted_once_and_an_exit_is_not_kept_from() -> None:
 
 
 def test_a_signal_interrupts_product_code_only() -> None:
-    entered = Entered()
-    log_is_busy = OneThread(entered.note)
+    log_is_busy = OneThread()
 
     def busy() -> None:
         while True:

@@ -76,6 +76,7 @@ class Consumer(PartitionQueries, ClosedInWith):
             weakref.finalize(self, self._member.abandon).atexit = False
         fetcher = Fetcher(store, self._positions, config, to_key=key_deserializer, to_value=value_deserializer)
         self._polling = Polling(
+            store,
             config,
             self._positions,
             fetcher,
@@ -83,7 +84,7 @@ class Consumer(PartitionQueries, ClosedInWith):
             iteration_timeout_ms=consumer_timeout_ms,
             close=weakref.WeakMethod(self.close),
         )
-        self._use = self._polling.use
+        self._use = self._polling
 
     # -- topics and partitions --------------------------------------------------------------------------------------
 
@@ -233,10 +234,8 @@ class Consumer(PartitionQueries, ClosedInWith):
         self._use.owner = 0
 
     def __repr__(self) -> str:
-        current = self._positions.current
-        where = ", ".join(
-            f"{partition} at {'?' if offset is None else offset}" for partition, offset in current.items()
-        )
+        offsets = [(partition, self._positions.get(partition)) for partition in self._positions]
+        where = ", ".join(f"{partition} at {'?' if offset is None else offset}" for partition, offset in offsets)
         return f"<Consumer {self.config['client.id']}: {'closed' if self._use.is_closed else where or 'no partitions'}>"
 
     # -- offsets ----------------------------------------------------------------------------------------------------

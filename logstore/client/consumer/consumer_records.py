@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
-from ...columns.decoded_records import Records
+from ...columns.decoded_records import Records, TailRecords
 from ...log.partition_log import PartitionLog
 from ...model import FetchIsolation, TimestampType, TopicPartition
 from ..serializers import Deserializer, deserialized
@@ -40,7 +40,10 @@ NextOffsets = dict[TopicPartition, int]
 
 
 def consumer_records(
-    partition: TopicPartition, records: Records, to_key: Deserializer | None, to_value: Deserializer | None
+    partition: TopicPartition,
+    records: TailRecords | Records,
+    to_key: Deserializer | None,
+    to_value: Deserializer | None,
 ) -> Iterator[ConsumerRecord]:
     """Return the records as Python objects; the iterator raises SerializationError where a deserializer fails."""
     topic, number = partition

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import clock
 from ...columns.arrow_batches import record_schema
-from ...columns.decoded_records import Records
+from ...columns.decoded_records import Records, TailRecords
 from ...errors import LogstoreError, OffsetOutOfRangeError, SerializationError
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
@@ -21,29 +21,28 @@ from .positions import Positions
 
 
 class _Fetch:
-    """Records records of one partition, which are handed out piece by piece; each piece becomes Python objects then.
+    """Records of one partition, which are handed out piece by piece; each piece becomes Python objects then.
 
     Attributes:
         position: offset before which all were handed out.
+        row: number of records that were handed out.
         count: number of records that are left.
-        made: next records as Python objects, in reverse order.
+        made, made_row: the next records as Python objects, and the row of the first of them.
     """
 
-    __slots__ = ("_chunks", "chunk", "count", "made", "partition", "position", "row")
+    __slots__ = ("_chunks", "chunk", "count", "made", "made_row", "partition", "position", "row")
 
     def __init__(
-        self, partition: TopicPartition, position: int, chunk: Records, chunks: Iterator[Records] | None
+        self,
+        partition: TopicPartition,
+        position: int,
+        chunk: TailRecords | Records,
+        chunks: Iterator[Records] | None,
     ) -> None:
         self.partition, self.position, self.chunk = partition, position, chunk
-        self.row, self.count = 0, len(chunk)
+        self.row, self.count, self.made_row = 0, len(chunk), 0
         self.made: list[ConsumerRecord] = []
         self._chunks = chunks  # keeps the reader alive: once dropped, the arrays of its chunk may be used for another
-
-    def pass_on(self, count: int) -> None:
-        """Move the position behind the next `count` records."""
-        self.row += count
-        self.count -= count
-        self.position = int(self.chunk.offset[self.row]) if self.count else self.chunk.next_offset
 
 
 class Fetcher:
@@ -60,6 +59,9 @@ class Fetcher:
     ) -> None:
         self._store, self._positions, self._config = store, positions, config
         self._to_key, self._to_value = to_key, to_value
+        self._size_max, self._size_min = max(config["fetch.max.bytes"], 1), config["fetch.min.bytes"]
+        self._partition_size_max, self._check_crc = config["max.partition.fetch.bytes"], config["check.crcs"]
+        self._count_max = config["max.poll.records"]
         self._fetch: _Fetch | None = None
         self._arrivals = AppendWaiter()
         # partitions that may have records, the next one first; an append to any other brings that back
@@ -103,17 +105,20 @@ class Fetcher:
         fetch, self._fetch = self._fetch, None  # an interrupt drops it, as it would be ahead of the positions
         if fetch is not None and not self._is_wanted(fetch):
             fetch = None
-        ready, size_max = self._ready(moved), max(self._config["fetch.max.bytes"], 1)
+        ready = self._ready(moved)
         count = size = 0
         try:
-            while count < count_max and size < size_max:
+            while count < count_max and size < self._size_max:
                 if fetch is None:
                     if (following := next(ready, None)) is None:
                         break
                     fetch = self._read(*following, moved)
                     continue
                 records = self._taken(fetch, count_max - count)
-                found.setdefault(fetch.partition, []).extend(records)
+                if fetch.partition in found:
+                    found[fetch.partition] += records
+                else:
+                    found[fetch.partition] = records
                 moved[fetch.partition] = fetch.position
                 count += len(records)
                 if not fetch.count:
@@ -123,8 +128,9 @@ class Fetcher:
             if not found:
                 raise
         self._fetch = fetch
-        for partition in self._positions.sought & moved.keys():
-            del moved[partition]
+        if self._positions.sought:
+            for partition in self._positions.sought & moved.keys():
+                del moved[partition]
         return found, moved
 
     def collect_table(self) -> tuple[Any, NextOffsets]:
@@ -151,7 +157,7 @@ class Fetcher:
                 columns = [topics, pa.repeat(number, len(batch)), *batch.columns]
                 batches.append(pa.record_batch(columns, schema=schema))
                 size += batch.nbytes
-                if size >= self._config["fetch.max.bytes"]:
+                if size >= self._size_max:
                     break
         except LogstoreError:
             if not batches:
@@ -169,7 +175,7 @@ class Fetcher:
         """
         positions = self._positions
         positions.reset_recreated_topics()
-        if not self._is_enough():
+        if self._size_min > 1 and not self._is_enough():
             return
         if not self._arrivals.is_idle:
             self.wait(0)
@@ -179,46 +185,44 @@ class Fetcher:
             self._turn, self._next_look_s = deque(positions), now_s + LOOK_AGAIN_S
             self._arrivals.keep(self._turn)
         self._turn_is_for, self._collected_for = None, positions.look_count
-        turn = self._turn
+        turn, end_offset = self._turn, positions.isolation.end_offset
         left_count = len(turn)
         while left_count:
             partition = turn[0]
             position = moved[partition] if partition in moved else positions.get(partition)
             log = None if position is None else positions.log(partition)
+            left_count -= 1
             if position is None or log is None:
                 turn.popleft()
-                left_count -= 1
-            elif positions.has_more(log, position):
+            elif position != (end := end_offset(log)) or position < log.log_start_offset:
                 turn.rotate(-1)
                 yield partition, position, log
-                has_moved = moved.get(partition, position) != position
-                left_count = len(turn) if has_moved else left_count - 1  # a whole round without progress ends it
+                reached = moved.get(partition, position)
+                # a whole round without progress ends it; whoever is at the end is looked at by the next call
+                left_count = left_count if reached in (position, end) else len(turn)
             elif partition in moved:  # read to its end just now: the next call looks whether it is idle
                 turn.rotate(-1)
-                left_count -= 1
             else:
                 self._arrivals.expect(partition, log)
-                if not positions.has_more(log, position):  # again: an append before `expect` told nobody
+                if position == end_offset(log):  # again: an append before `expect` told nobody
                     turn.popleft()
-                    left_count -= 1
+                else:
+                    left_count = len(turn)
 
     def _is_enough(self) -> bool:
         """Return whether `fetch.min.bytes` can be read, or `fetch.max.wait.ms` have passed."""
-        size_min = self._config["fetch.min.bytes"]
-        if size_min <= 1:
-            return True
         isolation = self._positions.isolation
         size = available_count = 0
         for _, position, log in self._positions.readable():
             available_count += 1
             # a position out of range is available too: the read resets it
             if log.log_start_offset <= position < isolation.end_offset(log):
-                size += log.read(position, self._config["max.partition.fetch.bytes"], isolation).data.size
-            if size >= size_min:
+                size += log.read(position, self._partition_size_max, isolation).data.size
+            if size >= self._size_min:
                 break
         if not available_count:
             return True
-        if size < size_min:
+        if size < self._size_min:
             now_s = clock.monotonic_s()
             self._fetch_wait_s = now_s if self._fetch_wait_s is None else self._fetch_wait_s
             if now_s - self._fetch_wait_s < self._config["fetch.max.wait.ms"] / 1000:
@@ -237,7 +241,7 @@ class Fetcher:
         """Read Arrow record batches, each partition's in order; `moved` gets the position behind each."""
         positions = self._positions
         for partition, position, log in self._ready(moved):
-            reader = log.records(position, isolation=positions.isolation, check_crc=self._config["check.crcs"])
+            reader = log.records(position, isolation=positions.isolation, check_crc=self._check_crc)
             try:
                 for chunk in reader.chunks():
                     batch = chunk.to_arrow()
@@ -264,8 +268,7 @@ class Fetcher:
     def _fetched(
         self, partition: TopicPartition, log: PartitionLog, position: int, moved: NextOffsets
     ) -> _Fetch | None:
-        isolation, check_crc = self._positions.isolation, self._config["check.crcs"]
-        size_max = self._config["max.partition.fetch.bytes"]
+        isolation, check_crc, size_max = self._positions.isolation, self._check_crc, self._partition_size_max
         chunk, chunks = log.tail(position, isolation, check_crc=check_crc, size_max=size_max), None
         next_offset = position
         if chunk is None:
@@ -280,29 +283,28 @@ class Fetcher:
 
     def _taken(self, fetch: _Fetch, count_max: int) -> list[ConsumerRecord]:
         """Return the next records of a fetch and move it behind them."""
-        if not fetch.made:
+        start = fetch.row - fetch.made_row
+        if start >= len(fetch.made):
             # more than the call takes, so that small polls do not convert a few rows at a time
-            fetch.made = self._made(fetch, max(count_max, self._config["max.poll.records"]))
-        if count_max >= len(fetch.made):
-            taken, fetch.made = fetch.made, []
-            taken.reverse()
-        else:
-            taken = fetch.made[: -count_max - 1 : -1]  # `made` is in reverse order: its end is cheap to remove
-            del fetch.made[-count_max:]
-        fetch.pass_on(len(taken))
+            fetch.made, fetch.made_row = self._made(fetch, max(count_max, self._count_max)), fetch.row
+            start = 0
+        taken = fetch.made[start : start + count_max]
+        count = len(taken)
+        fetch.row += count
+        fetch.count -= count
+        fetch.position = int(fetch.chunk.offset[fetch.row]) if fetch.count else fetch.chunk.next_offset
         return taken
 
     def _made(self, fetch: _Fetch, count_max: int) -> list[ConsumerRecord]:
-        """Make Python records in reverse order; stops before one that cannot be deserialized."""
-        partition, chunk = fetch.partition, fetch.chunk
+        """Make Python records; stops before one that cannot be deserialized."""
+        chunk = fetch.chunk
         if fetch.row or count_max < len(chunk):
             chunk = chunk.part(fetch.row, min(fetch.row + count_max, len(chunk)))
         made: list[ConsumerRecord] = []
         try:
-            for record in consumer_records(partition, chunk, self._to_key, self._to_value):
+            for record in consumer_records(fetch.partition, chunk, self._to_key, self._to_value):
                 made.append(record)
         except SerializationError:
             if not made:
                 raise
-        made.reverse()
         return made

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from ... import clock
 from ...errors import IllegalStateError, ReentrantCallError, RequestTimedOutError, WakeupError
 from ...model import TopicPartition
+from ...store.data_directory import DataDirectory
 from ...store.fetch import LOOK_AGAIN_S
 from .config import ConsumerConfig
 from .consumer_records import ConsumerRecord, Iteration, NextOffsets, RecordsByPartition
@@ -33,12 +35,13 @@ class OneThread:
         owner: ident of the thread that entered last.
     """
 
-    def __init__(self, entered: Callable[[], None]) -> None:
-        """`entered`: method to call on each entry; only a weak reference to its object is kept."""
+    def __init__(self) -> None:
         self.is_closed = False
         self.owner = 0
         self._lock = threading.RLock()
-        self._entered = weakref.WeakMethod(entered)
+
+    def _entered(self) -> None:
+        """Hook for each entry; an exception refuses it."""
 
     def __enter__(self) -> None:
         if not self._lock.acquire(blocking=False):
@@ -51,9 +54,7 @@ class OneThread:
         try:
             if self.is_closed:
                 raise closed()
-            entered = self._entered()
-            assert entered is not None
-            entered()
+            self._entered()
             self.owner = threading.get_ident()  # last: a call that is refused lets no iteration take a record
         except BaseException:
             self._lock.release()
@@ -68,17 +69,17 @@ def closed() -> IllegalStateError:
     return IllegalStateError("This consumer has already been closed.")
 
 
-class Polling:
-    """Polling of one consumer.
+class Polling(OneThread):
+    """Polling of one consumer; entered by each of its calls.
 
     Attributes:
-        use: entered by every call of the consumer; moves the positions behind what an iteration has handed out.
         is_closing: a signal handler has asked for the close, which the call that it interrupted does at its end.
         listener: hears of partitions that the consumer gets and loses.
     """
 
     def __init__(
         self,
+        store: DataDirectory,
         config: ConsumerConfig,
         positions: Positions,
         fetcher: Fetcher,
@@ -93,8 +94,8 @@ class Polling:
             iteration_timeout_ms: how long an iteration waits for a record before it ends; None: for ever.
             close: of the consumer, for `ask_to_close`.
         """
-        self._close = close
-        self.use = OneThread(self._settle)
+        super().__init__()
+        self._store, self._close = store, close
         self.listener: RebalanceListener | None = None
         self._config, self._positions, self._fetcher, self._member = config, positions, fetcher, member
         self._timeout_ms = float("inf") if iteration_timeout_ms is None else iteration_timeout_ms
@@ -105,11 +106,11 @@ class Polling:
 
     def poll(self, timeout_ms: float, count_max: int) -> RecordsByPartition:
         """See `Consumer.poll`."""
-        return self._handed_out(timeout_ms, lambda: self._fetcher.collect(count_max), len)
+        return self._handed_out(timeout_ms, partial(self._fetcher.collect, count_max))
 
     def to_arrow(self, timeout_ms: float) -> Any:
         """See `Consumer.to_arrow`."""
-        return self._handed_out(timeout_ms, self._fetcher.collect_table, lambda table: table.num_rows)
+        return self._handed_out(timeout_ms, self._fetcher.collect_table)
 
     def next_record(self) -> ConsumerRecord:
         """Return the next record of an iteration; raises as `poll`; StopIteration at the timeout and if closed."""
@@ -119,12 +120,12 @@ class Polling:
             iteration.row >= len(iteration.records)
             or clock.monotonic_s() >= self._next_poll_s
             or iteration.change_count != self._positions.change_count
-            or threading.get_ident() != self.use.owner
+            or threading.get_ident() != self.owner
             # last, and without a call: a signal handler may have read or closed
             or iteration is not self._iteration
         ):
             iteration = self._next_iteration()
-            if self.use.is_closed:
+            if self.is_closed:
                 raise StopIteration
         row = iteration.row
         try:
@@ -142,13 +143,13 @@ class Polling:
     @property
     def is_interrupted(self) -> bool:
         """True in code that interrupts a call which reads or waits: a signal handler, a listener, a deserializer."""
-        return self._waiting.locked() and self.use.owner == threading.get_ident()
+        return self._waiting.locked() and self.owner == threading.get_ident()
 
     def ask_to_close(self) -> None:
         """Make the interrupted call, or the next that reads, hand out nothing and close."""
         self.is_closing = True
         if not self.is_interrupted:
-            self.use.owner = 0  # an iteration looks at this before it takes a record that is at hand
+            self.owner = 0  # an iteration looks at this before it takes a record that is at hand
         self._fetcher.wake()
 
     def _close_if_asked(self) -> None:
@@ -176,17 +177,16 @@ class Polling:
             WakeupError: see `raise_if_woken`.
         """
         timeout_ms = self._config["default.api.timeout.ms"]
-
-        def attempt() -> tuple[T | None, bool]:
-            self.raise_if_woken()
-            given = ask()
-            return given, given is not None
-
+        end_s = clock.monotonic_s() + timeout_ms / 1000
         with self._marked():
-            answer = self._wait(timeout_ms, attempt)
-        if answer is None:
-            raise RequestTimedOutError(f"Timeout of {timeout_ms}ms expired before the {text}")
-        return answer
+            while True:
+                self.raise_if_closing()
+                self.raise_if_woken()
+                answer = ask()
+                if answer is not None:
+                    return answer
+                if not self._has_waited(end_s):
+                    raise RequestTimedOutError(f"Timeout of {timeout_ms}ms expired before the {text}")
 
     def find_positions(self, partitions: list[TopicPartition]) -> None:
         """Set positions to the group's committed offsets, else by `auto.offset.reset`; raises as `Positions.reset`."""
@@ -197,20 +197,20 @@ class Polling:
         """Hand out nothing more; the caller is inside `use`."""
         self._iteration = _NOTHING
         self._fetcher.close()
-        self.use.is_closed = True
-        self.use.owner = 0  # an iteration that is interrupted before it takes a record looks at this last
+        self.is_closed = True
+        self.owner = 0  # an iteration that is interrupted before it takes a record looks at this last
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
-    def _handed_out(self, timeout_ms: float, read: Callable[[], tuple[T, NextOffsets]], count: Callable[[T], int]) -> T:
-        """Return the first value of `_awaited`, and move the positions behind it; an interrupt moves them back."""
+    def _handed_out(self, timeout_ms: float, read: Callable[[], tuple[T, NextOffsets]]) -> T:
+        """Return what `_awaited` returns, and move the positions behind it; an interrupt moves them back."""
         before = None
         try:
             with self._reading():
-                with self.use:
+                with self:
                     self._iteration = _NOTHING
-                    found, moved = self._awaited(timeout_ms, read, count)
-                    before = self._positions.current
+                    found, moved = self._awaited(timeout_ms, read)
+                    before = {partition: self._positions.get(partition) for partition in moved}
                     self._positions.advance_all(moved)
                     self._fetcher.confirm()
                 self.raise_if_closing()  # last: nothing is handed out after a close
@@ -221,39 +221,32 @@ class Polling:
             self._close_if_asked()
             raise
 
-    def _awaited(
-        self, timeout_ms: float, read: Callable[[], tuple[T, NextOffsets]], count: Callable[[T], int]
-    ) -> tuple[T, NextOffsets]:
+    def _awaited(self, timeout_ms: float, read: Callable[[], tuple[T, NextOffsets]]) -> tuple[T, NextOffsets]:
         """Call `read` until it gives records or the time is up; return them and the positions behind them."""
-
-        def attempt() -> tuple[tuple[T, NextOffsets], bool]:
-            self._keep_up()
-            found, moved = read()
-            is_something = count(found) > 0
-            if not is_something:  # moves the positions over data without records for the consumer
-                self._positions.advance_all(moved)
-                self._fetcher.confirm()
-            return (found, moved), is_something
-
-        return self._wait(timeout_ms, attempt)
-
-    def _wait(self, timeout_ms: float, attempt: Callable[[], tuple[T, bool]]) -> T:
-        """Return the first final answer of `attempt`, or the last one when the time is up.
-
-        An append to an assigned partition and a wakeup end a pause between two attempts.
-        """
         end_s = clock.monotonic_s() + timeout_ms / 1000
         while True:
-            self.raise_if_closing()
-            answer, is_final = attempt()
-            left_s = end_s - clock.monotonic_s()
+            if self.is_closing:
+                raise closed()
+            self._keep_up()
+            found, moved = read()
+            if found:
+                return found, moved
+            # behind data without records for the consumer
+            self._positions.advance_all(moved)
+            self._fetcher.confirm()
+            if not self._has_waited(end_s):
+                return found, moved
 
-            if is_final or left_s <= 0:
-                return answer
-            is_all_told = not self._positions.subscription.is_shared and self._config["fetch.min.bytes"] <= 1
-            # without a group, a minimum and an unknown position only appends matter, and those end the pause
-            pause_s = LOOK_AGAIN_S if is_all_told and not self._positions.unknown() else _PAUSE_S
-            self._fetcher.wait(min(pause_s, left_s))
+    def _has_waited(self, end_s: float) -> bool:
+        """Pause before another attempt, until an append to an assigned partition or a wakeup; False at the end."""
+        left_s = end_s - clock.monotonic_s()
+        if left_s <= 0:
+            return False
+        is_all_told = not self._positions.subscription.is_shared and self._config["fetch.min.bytes"] <= 1
+        # without a group, a minimum and an unknown position only appends matter, and those end the pause
+        pause_s = LOOK_AGAIN_S if is_all_told and not self._positions.unknown() else _PAUSE_S
+        self._fetcher.wait(min(pause_s, left_s))
+        return True
 
     def _next_iteration(self) -> Iteration:
         """Return the records at hand if one is left and still valid, else read the next ones."""
@@ -261,19 +254,19 @@ class Polling:
             return self._read_iteration()
         except IllegalStateError:
             self._close_if_asked()
-            if self.use.is_closed:  # as by a signal handler, in the middle of a loop
+            if self.is_closed:  # as by a signal handler, in the middle of a loop
                 raise StopIteration from None
             raise
 
     def _read_iteration(self) -> Iteration:
         with self._reading():
-            with self.use:
+            with self:
                 iteration = self._iteration
                 if iteration.row < len(iteration.records):
                     self._keep_up()
                 if iteration.row >= len(iteration.records) or iteration.change_count != self._positions.change_count:
                     count_max = self._config["max.poll.records"]
-                    found, moved = self._awaited(self._timeout_ms, lambda: self._fetcher.collect(count_max), len)
+                    found, moved = self._awaited(self._timeout_ms, partial(self._fetcher.collect, count_max))
                     if not found:
                         raise StopIteration
                     iteration = self._iteration = Iteration(found, moved, self._positions.change_count)
@@ -283,6 +276,8 @@ class Polling:
 
     def _reading(self) -> threading.Lock:
         """Return `_marked` for a call that hands out records; raise ReentrantCallError inside of another call."""
+        if not self._waiting.locked():
+            return self._waiting
         if self.is_interrupted:
             raise ReentrantCallError(
                 "The consumer is read in the middle of another call of it in the same thread, as from a signal handler",
@@ -294,13 +289,13 @@ class Polling:
         """Return the lock that marks a call which reads or waits; inside of such a call one that nobody looks at."""
         return threading.Lock() if self._waiting.locked() else self._waiting
 
-    def _settle(self) -> None:
+    def _entered(self) -> None:
         """Move the positions behind what the iteration has handed out, unless a change such as `seek` came since.
 
         Raises:
             DataDirectoryError: in the child of a fork.
         """
-        self._positions.require_same_process()
+        self._store.require_same_process()
         iteration = self._iteration
         if iteration.settled_row != iteration.row and iteration.change_count == self._positions.change_count:
             self._positions.advance_all(iteration.positions())
@@ -310,14 +305,15 @@ class Polling:
 
     def _keep_up(self) -> None:
         """Do what precedes a read: raise a wakeup, take part in the group, commit, find positions."""
-        self.raise_if_woken()
-        state = self._positions.subscription
-        if self._member is not None and state.is_shared:
-            self._member.poll(self.listener)
-        elif not state.is_assigned:
+        if self._is_woken:
+            self.raise_if_woken()
+        state, member = self._positions.subscription, self._member
+        if not state.is_assigned and (member is None or not state.is_shared):
             raise IllegalStateError("Consumer is not subscribed to any topics or assigned any partitions")
-        if self._member is not None:
-            self._member.commit_automatically()
+        if member is not None:
+            if state.is_shared:
+                member.poll(self.listener)
+            member.commit_automatically()
         unknown = self._positions.unknown()
         if unknown:
             self.find_positions(unknown)

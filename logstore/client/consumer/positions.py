@@ -64,10 +64,6 @@ class Positions:
         self.paused &= self._positions.keys()
         self._begun = {partition: offset for partition, offset in self._begun.items() if partition in self._positions}
 
-    def require_same_process(self) -> None:
-        """Raise DataDirectoryError in the child of a fork."""
-        self._store.require_same_process()
-
     def get(self, partition: TopicPartition) -> int | None:
         """Return the next offset to read; None if it is not known yet, or the partition is not read."""
         return self._positions.get(partition)
@@ -188,20 +184,16 @@ class Positions:
         """Return whether there is data from `position` on, or the position is out of range, which a read resets."""
         return position != self.isolation.end_offset(log) or position < log.log_start_offset
 
-    @property
-    def current(self) -> dict[TopicPartition, int | None]:
-        """All positions; `take_back` takes them."""
-        return self._positions
-
     def advance_all(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Move behind what was handed out or skipped; replaces the mapping, so that `current` keeps the old one."""
-        if offsets:
-            known = self._positions
-            self._positions = known | {partition: offset for partition, offset in offsets.items() if partition in known}
+        """Move behind what was handed out or skipped."""
+        known = self._positions
+        if not offsets.keys() <= known.keys():
+            offsets = {partition: offset for partition, offset in offsets.items() if partition in known}
+        known.update(offsets)
 
     def take_back(self, before: dict[TopicPartition, int | None]) -> None:
         """Return to the positions `before`, as an interrupt kept records from being handed out."""
-        self._positions = before
+        self._positions.update(before)
         self.look_count += 1
 
     def reset(self, partitions: Iterable[TopicPartition]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...calls import require_outside
@@ -42,6 +42,13 @@ class Batch:
         is_reported: the program has seen an error of it.
     """
 
+    retry_s = 0.0
+    attempt_count = 0
+    retried_error: LogstoreError | None = None
+    is_done = is_reported = False
+    _timestamps: Sequence[int] = ()
+    _attempt: tuple[object, int] = (None, 0)
+
     def __init__(
         self,
         topic_partition: TopicPartition,
@@ -57,14 +64,8 @@ class Batch:
         self.items: list[Any] = []
         self.room, self.reserved_size = room, reserved_size
         self.due_s, self.expiry_s = due_s, expiry_s
-        self.retry_s = 0.0
-        self.attempt_count = 0
-        self.retried_error: LogstoreError | None = None
-        self.is_done = self.is_reported = False
         self._post = post
-        self._timestamps: list[int] = []
         self._outcomes: list[tuple[int, int, Outcome]] = []  # first record, end, outcome
-        self._attempt: tuple[object, int] = (None, 0)
         self._actions: deque[Callable[[], object]] = deque()
         self._latches: list[threading.Lock] = []
 
@@ -79,10 +80,11 @@ class Batch:
         self.items += record
         return future
 
-    def columns(self, start: int, count: int) -> Iterator[list[Any]]:
+    def columns(self, start: int, count: int) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
         """Return the keys, values, timestamps and headers of `count` records."""
-        begin, end = ITEM_COUNT * start, ITEM_COUNT * (start + count)
-        return (self.items[begin + item : end : ITEM_COUNT] for item in range(ITEM_COUNT))
+        items, begin, end = self.items, ITEM_COUNT * start, ITEM_COUNT * (start + count)
+        keys, values = items[begin:end:ITEM_COUNT], items[begin + 1 : end : ITEM_COUNT]
+        return keys, values, items[begin + 2 : end : ITEM_COUNT], items[begin + 3 : end : ITEM_COUNT]
 
     # -- what the sender tells ----------------------------------------------------------------------------------------
 

@@ -90,7 +90,8 @@ class Buffer:
             UsageError: the name is no text.
             DataDirectoryError: this is the child of a fork.
         """
-        topic = topic_name(topic)
+        if type(topic) is not str or topic not in self._topics:
+            topic = topic_name(topic)
         self._store.require_same_process()
         queues = self._topics.get(topic)
         if queues is None or is_counted:
@@ -127,19 +128,24 @@ class Buffer:
         end_s = None
         while True:
             with alone(SENDING), self.mutex:
+                now_s = clock.monotonic_s()
+                if now_s - queues.known_s > PARTITION_COUNT_AGE_MAX_S:
+                    queues.count(now_s)
                 queue = queues.queue(record[0], partition)
                 if self.transactions is not None:
                     self.transactions.require_sendable(queue.topic_partition)
-                batch = queue.open
-                if batch is None or batch.room < size:
-                    queue, batch = self._find_room(queues, record[0], partition, size)
+                while (batch := queue.open) is not None and batch.room < size:
+                    self._seal(queue)
+                    self._write(queue, now_s)
+                    queue = queues.queue(record[0], partition)
+                batch = batch or self._begin_batch(queue, size, now_s)
                 if batch is not None:
                     future = batch.append(record, size)
                     if not self._linger_s:
                         self._seal(queue)
-                        self._write(queue, clock.monotonic_s())
+                        self._write(queue, now_s)
                     return future
-                end_s = end_s or clock.monotonic_s() + self._config["max.block.ms"] / 1000
+                end_s = end_s or now_s + self._config["max.block.ms"] / 1000
                 pause_s = self._make_room(max(self._batch_size, size + HEADER_SIZE), end_s)
             pause(pause_s)
 
@@ -234,26 +240,13 @@ class Buffer:
 
     # -- steps, with the mutex held -----------------------------------------------------------------------------------
 
-    def _find_room(
-        self, queues: TopicQueues, key: bytes | None, partition: int | None, size: int
-    ) -> tuple[PartitionQueue, Batch | None]:
-        """Return the queue of the record, and an open batch with room for it; None if memory is short."""
-        now_s = clock.monotonic_s()
-        if now_s - queues.known_s > PARTITION_COUNT_AGE_MAX_S:
-            queues.count(now_s)
-        while True:
-            queue = queues.queue(key, partition)
-            batch = queue.open
-            if batch is None:
-                break
-            if batch.room >= size:
-                return queue, batch
-            self._seal(queue)
-            self._write(queue, now_s)
-        self.require_open()
+    def _begin_batch(self, queue: PartitionQueue, size: int, now_s: float) -> Batch | None:
+        """Open a batch with room for `size` bytes; return None if memory is short."""
+        if self.is_closed:
+            raise IllegalStateError(CLOSED)
         reserved_size = max(self._batch_size, size + HEADER_SIZE)
         if self._free_size < reserved_size:
-            return queue, None
+            return None
         if self._linger_s:
             self.background.ensure()
         self._free_size -= reserved_size  # first: `_make_room` recomputes what an interrupt leaves reserved
@@ -268,7 +261,7 @@ class Buffer:
         )
         queue.batches.append(batch)
         queue.open = batch
-        return queue, batch
+        return batch
 
     def _make_room(self, size: int, end_s: float) -> float:
         """Write all that can be written; return seconds to wait before trying again (`BufferPool.allocate`)."""
@@ -327,13 +320,11 @@ class Buffer:
         try:
             while queue.batches and queue.batches[0] is not queue.open:
                 batch = queue.batches[0]
-                if batch.left_count and batch.retry_s <= now_s:
-                    self._sender.append(queue, batch, now_s)
-                if not batch.left_count:
-                    self._finish(queue, batch)
-                elif batch.retry_s > now_s:
+                if batch.retry_s > now_s and batch.left_count:
                     self.background.ensure()
                     break
+                if self._sender.append(queue, batch, now_s):
+                    self._finish(queue, batch)
         except BaseException:
             self.background.wake()  # it writes what was interrupted
             raise

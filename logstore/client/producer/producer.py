@@ -327,10 +327,12 @@ class Producer(ClosedInWith):
             timestamp_ms = not_negative("timestamp", timestamp_ms, MS_MAX)
         if partition is not None:
             partition = not_negative("partition", partition, PARTITION_MAX)
-        value = serialized(self._value_serializer, "value", topic, value)
-        key = serialized(self._key_serializer, "key", topic, key)
+        if type(value) is not bytes or self._value_serializer is not None:
+            value = serialized(self._value_serializer, "value", topic, value)
+        if key is not None:
+            key = serialized(self._key_serializer, "key", topic, key)
         encoded = encode_headers(headers) if headers else b""
-        key_size, value_size = (-1 if part is None else len(part) for part in (key, value))
+        key_size, value_size = -1 if key is None else len(key), -1 if value is None else len(value)
         size = RECORD_OVERHEAD_SIZE + max(key_size, 0) + max(value_size, 0) + len(encoded)
         if size + HEADER_SIZE + SIZES_OF_SIZES > self._size_max:
             require_record_size(self.config, key_size, value_size, len(encoded or NO_HEADERS))

@@ -79,31 +79,32 @@ class Sender:
 
     # -- a batch ------------------------------------------------------------------------------------------------------
 
-    def append(self, queue: PartitionQueue, batch: Batch, now_s: float) -> None:
-        """Append the rest of a batch, halved while it is too large; what is left then waits until `batch.retry_s`."""
+    def append(self, queue: PartitionQueue, batch: Batch, now_s: float) -> bool:
+        """Append the rest of a batch, halved while it is too large; False if a rest waits until `batch.retry_s`."""
         failure = None if self._transactions is None else self._transactions.error
-        if failure is not None:
+        if failure is not None and batch.left_count:
             batch.set_outcome(batch.left_count, failure)
-        ends = [batch.done_count + batch.left_count]  # of the pieces, the next one last
-        while batch.left_count:
-            count = ends[-1] - batch.done_count
-            if not count:
+        ends: list[int] = []  # of the halves, the next one last
+        while left_count := batch.left_count:
+            start = batch.done_count
+            while ends and ends[-1] <= start:
                 ends.pop()
-                continue
+            count = ends[-1] - start if ends else left_count
             try:
-                self._append(queue, batch, count)
+                self._append(queue, batch, start, count)
             except RecordTooLargeError as error:
                 if count > 1:
-                    ends.append(batch.done_count + count // 2)
+                    ends.append(start + count // 2)
                 else:
                     self._refuse(batch, count, error)
             except LogstoreError as error:
                 if self._must_wait(queue, batch, count, error, now_s):
-                    return
+                    return False
             except Exception as error:
                 unexpected = ProducerFailedError("Unexpected error while records were written", found=repr(error))
                 unexpected.__cause__ = error
                 self._refuse(batch, count, unexpected)
+        return True
 
     def append_columns(self, queue: PartitionQueue, columns: RecordColumns) -> AppendInfo:
         """Append columns, in one attempt.
@@ -137,8 +138,7 @@ class Sender:
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
-    def _append(self, queue: PartitionQueue, batch: Batch, count: int) -> None:
-        start = batch.done_count
+    def _append(self, queue: PartitionQueue, batch: Batch, start: int, count: int) -> None:
         identity = self._current_identity()
         sequence = NO_SEQUENCE
         if self._is_idempotent:
@@ -150,11 +150,14 @@ class Sender:
             keys if any(keys) or keys.count(None) < count else None,  # `any` first: counting None is slow with keys
             timestamps,
             None if headers.count(b"") == count else EncodedHeaders(headers),
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
+            base_sequence=sequence,
+            is_transactional=self._transactions is not None,
             codec=self._codec,
             level=self._level,
             leader_epoch=queue.leader_epoch,
             guard=guard,
-            **self._producer_fields(identity, sequence),
         )
         self._written(queue, identity, sequence + count)  # the batch's own sequence: an interrupt may repeat this
         batch.set_outcome(count, info)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ...layout import batch as layout
-from ...layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, LOG_OVERHEAD_SIZE, MAGIC_V2
+from ...layout.batch import (
+    CODEC_MASK,
+    CONTROL_FLAG,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_FLAG,
+    LOG_OVERHEAD_SIZE,
+    MAGIC_V2,
+)
 from ...native.device import device
 from ...native.kernel import kernel
 from ...native.structs import Struct, Words, struct, words_at
@@ -35,6 +42,10 @@ class TailStruct(Struct):
     first_record: int  # of the first batch, which may begin before `start_offset`
     record_count: int
     next_offset: int  # behind the last batch
+    end: int  # its position
+    leader_epoch: int  # of the first batch
+    attributes: int  # of it
+    is_uniform: int  # 1 if all batches have this epoch and type of timestamp, and no record has headers
     # and arrays.
     columns: Words  # int64[scan.COLUMN_COUNT, BATCH_CAPACITY], out
     state: Words  # int64[decode.STATE_COUNT], out
@@ -69,6 +80,12 @@ def _decode_row(tail: Any, data: Any, row: int) -> int:
         if decode_rows(data, state, records, RECORD_CAPACITY, first, RECORD_CAPACITY) != OK:
             return NOT_PLAIN
         tail.record_count = first + count
+    epoch = columns[scan.PARTITION_LEADER_EPOCH * BATCH_CAPACITY + row]
+    if row == 0:
+        tail.leader_epoch = epoch
+        tail.attributes = attributes
+    elif epoch != tail.leader_epoch or (attributes ^ tail.attributes) & LOG_APPEND_TIME_FLAG != 0:
+        tail.is_uniform = 0
     previous = columns[scan.BASE_OFFSET * BATCH_CAPACITY + row] - 1
     for record in range(first, tail.record_count):
         offset = records[decode.OFFSET * RECORD_CAPACITY + record]
@@ -76,6 +93,8 @@ def _decode_row(tail: Any, data: Any, row: int) -> int:
             return NOT_PLAIN
         if offset < tail.start_offset:
             tail.first_record = record + 1
+        if records[decode.HEADER_COUNT * RECORD_CAPACITY + record] != 0:
+            tail.is_uniform = 0
         previous = offset
     if previous >= tail.next_offset:
         return NOT_PLAIN
@@ -95,6 +114,10 @@ def decode_tail(tail: Any, data: Any) -> int:
     tail.first_record = 0
     tail.record_count = 0
     tail.next_offset = 0
+    tail.end = 0
+    tail.leader_epoch = 0
+    tail.attributes = 0
+    tail.is_uniform = 1
     position = 0
     row = 0
     while position < tail.size:
@@ -113,6 +136,7 @@ def decode_tail(tail: Any, data: Any) -> int:
             return NOT_PLAIN
         tail.next_offset = base_offset + delta + 1
         position += size
+        tail.end = position
         if tail.next_offset > tail.start_offset:
             if _decode_row(tail, data, row) != OK:
                 return NOT_PLAIN

@@ -33,7 +33,7 @@ def tail_of(log: PartitionLog, start: int, isolation: FetchIsolation, size_max: 
     if found is None:
         return None
     assert found.next_offset == isolation.end_offset(log)
-    return found.to_records() if len(found) else []
+    return list(map(Record._make, zip(*found.to_lists(), strict=True)))
 
 
 def sent(producer_id: int, sequence: int, *, count: int = 2, codec: int = 0) -> Batch:
