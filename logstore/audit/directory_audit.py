@@ -6,7 +6,7 @@ audited.findings
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -58,15 +58,7 @@ def audit_directory(path: str, now_ms: int, follow: Follow = follow_all) -> Audi
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
 
-    looks = Looks(path, follow)
-
-    def read() -> AuditedDirectory:
-        partitions, cluster = looks.look()
-        audited = join(path, partitions, cluster, now_ms)
-        looks.suspect(_suspects(audited))
-        return audited
-
-    audited, findings = read_until_stable(path, read, lambda found: found.findings)
+    audited, findings = _looked_at(path, now_ms, Looks(path, follow))
     confirmed = {(finding.rule, finding.where) for finding in findings}
     unconfirmed = {(finding.rule, finding.where) for finding in audited.findings} - confirmed
     return replace(audited, findings=findings, transactions=_with_recent(audited.transactions, unconfirmed))
@@ -84,22 +76,38 @@ def _suspects(audited: AuditedDirectory) -> set[tuple[str | None, int | None]]:
     return places
 
 
-def crossing_findings(path: str, now_ms: int) -> tuple[Finding, ...]:
+def crossing_findings(path: str, now_ms: int, known: Mapping[str, PartitionFacts]) -> tuple[Finding, ...]:
     """Check what partitions of the data directory at `path` say of each other, and what lies around them.
 
     These and the findings of `verify_partition_directory` for each partition are those of `audit_directory`.
 
+    Args:
+        known: facts of partitions, by path, whose logs are read again for a second look only.
+
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
+    left = dict(known)
 
-    def read() -> tuple[Finding, ...]:
-        cluster = Cluster(path)
-        check = partial(verify_partition, cluster=cluster, asked=Asked.NOTHING)
-        partitions = _in_reading_order(check, open_partitions(path))
-        return join(path, [replace(one, findings=()) for one in partitions], cluster, now_ms).findings
+    def facts_of(partition: Partition, cluster: Cluster) -> PartitionFacts:
+        facts = left.pop(partition.files.path, None) or verify_partition(partition, cluster, Asked.NOTHING)
+        facts.transactions.evidence.cluster = cluster
+        return replace(facts, findings=())
 
-    return read_until_stable(path, read, lambda found: found)[1]
+    looks = Looks(path, lambda partitions, cluster: [facts_of(one, cluster) for one in partitions])
+    return _looked_at(path, now_ms, looks)[1]
+
+
+def _looked_at(path: str, now_ms: int, looks: Looks) -> tuple[AuditedDirectory, tuple[Finding, ...]]:
+    """Return what the last look found, and the findings that last."""
+
+    def read() -> AuditedDirectory:
+        partitions, cluster = looks.look()
+        audited = join(path, partitions, cluster, now_ms)
+        looks.suspect(_suspects(audited))
+        return audited
+
+    return read_until_stable(path, read, lambda found: found.findings)
 
 
 def join(path: str, partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> AuditedDirectory:

@@ -21,7 +21,7 @@ from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from ..disk.files import file_size
+from ..disk.files import FILE_COST, file_size
 from ..disk.names import file_name, is_url
 from ..errors import DataDirectoryError
 from ..view.parallel_scan import processor_count
@@ -33,7 +33,6 @@ from .verify import Asked, PartitionFacts, verify_partition
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-FILE_COST = 256 * 1024  # bytes that an audit reads in the time that opening a file and looking at it takes
 FORK_COST, START_COST = 128 * 2**20, 512 * 2**20  # what a fork, or a new Python, has to read to be worth its start
 _GROUP_COUNT = 4  # a process takes its share in so many groups and more, so that none waits long for the last
 _ADVANCE_SIZE = 2**20  # bytes that a process reads before it tells of them
@@ -49,11 +48,11 @@ class Task(NamedTuple):
     asked: Asked
     decodes: bool
 
-    def facts(self, partition: Partition, advance: Advance) -> PartitionFacts:
+    def facts(self, partition: Partition, advance: Advance = lambda size: None) -> PartitionFacts:
         """Read a partition."""
         return verify_partition(partition, self.cluster, self.asked, decodes=self.decodes, advance=advance)
 
-    def facts_without_cluster(self, partition: Partition, advance: Advance) -> PartitionFacts:
+    def facts_without_cluster(self, partition: Partition, advance: Advance = lambda size: None) -> PartitionFacts:
         """Read a partition for another process, which has the cluster and need not be sent it."""
         facts = self.facts(partition, advance)
         facts.transactions.evidence.cluster = Cluster(self.cluster.root)

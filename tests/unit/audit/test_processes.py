@@ -24,19 +24,33 @@ from tests.support.audit_twenty_faults import twenty_faults
 from tests.support.golden import Golden
 
 BOUND_S = 60.0
-Started = list[str]
+
+
+class Started(list[str]):
+    """How each process was started."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.process_ids: list[int] = []
+
+    def assert_all_ended(self) -> None:
+        assert self.process_ids
+        for process_id in self.process_ids:
+            with pytest.raises(ProcessLookupError):
+                os.kill(process_id, 0)
 
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Started:
-    """How each process was started, where there are three processors and any start is worth while."""
-    found: Started = []
+    """Three processors, and any start is worth while."""
+    found = Started()
     for name in ("fork", "start"):
         real = getattr(processes._Process, name)
 
         def start(*args: Any, name: str = name, real: Callable[..., Any] = real) -> Any:
             process = real(*args)
             found.append(name)
+            found.process_ids.append(process._process_id)
             return process
 
         monkeypatch.setattr(processes._Process, name, start)
@@ -63,11 +77,6 @@ def in_one(monkeypatch: pytest.MonkeyPatch, read: Callable[[], AuditedFindings])
     with monkeypatch.context() as patched:
         patched.setattr(processes, "processor_count", lambda: 1)
         return read()
-
-
-def assert_no_children() -> None:
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -103,7 +112,7 @@ def test_several_processes_find_what_one_finds(
         assert len(together) > 0
         assert list(together) == list(alone)
         assert (together.partitions, together.audited) == (alone.partitions, alone.audited)
-    assert_no_children()
+    started.assert_all_ended()
 
 
 def test_callers_are_told_of_all_bytes_in_their_own_thread(way: str, started: Started, golden: Golden) -> None:
@@ -157,7 +166,7 @@ def test_a_python_that_cannot_start_is_not_missed(
     monkeypatch.setattr(threading, "active_count", lambda: 2)
     assert len(audit(golden("demo"), now_ms=0).partitions) > 1
     assert set(started) == {"start"}
-    assert_no_children()
+    started.assert_all_ended()
 
 
 def reading(monkeypatch: pytest.MonkeyPatch, elsewhere: Callable[[], None], here: Callable[[], None]) -> None:
@@ -198,7 +207,7 @@ def test_a_process_that_is_killed_ends_in_one_error(
     with pytest.raises(DataDirectoryError, match="a process that read partitions was killed by signal SIGKILL") as told:
         audit(golden("transactions"), now_ms=0)
     assert str(told.value.path).startswith(str(golden("transactions")))
-    assert_no_children()
+    started.assert_all_ended()
 
 
 def test_an_error_of_another_process_is_raised_here(
@@ -210,7 +219,7 @@ def test_an_error_of_another_process_is_raised_here(
     reading(monkeypatch, fail, until_another_is_asked(monkeypatch))
     with pytest.raises(MemoryError, match="too much"):
         audit(golden("transactions"), now_ms=0)
-    assert_no_children()
+    started.assert_all_ended()
 
 
 def test_an_interrupt_ends_all_processes(started: Started, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +232,7 @@ def test_an_interrupt_ends_all_processes(started: Started, golden: Golden, monke
     reading(monkeypatch, lambda: time.sleep(BOUND_S), interrupt)
     with pytest.raises(KeyboardInterrupt):
         audit(golden("transactions"), now_ms=0)
-    assert_no_children()
+    started.assert_all_ended()
 
 
 def test_signals_of_a_terminal_are_for_the_first_process(
