@@ -12,6 +12,7 @@ from logstore.rows.listing import Rows
 from logstore.rows.places import ProducerRow, SegmentRow, TopicRow
 
 from .paths import data_directory
+from .progress import Progress, log_size
 from .rows import DIRECTORY_COLUMN, PARTITION_COLUMN, Column, Row, RowType, print_rows
 from .verbs import Verb, note_problems, path_argument, paths_argument
 
@@ -32,7 +33,7 @@ GROUP = RowType.of(
     GroupRow,
     "group",
     {
-        "group": "group",
+        "group_id": "group",
         "partition": PARTITION_COLUMN,
         "offset": "committed offset",
         "lag": "lag",
@@ -87,7 +88,7 @@ SEGMENT = RowType.of(
         "offset_entries": _minor(".index"),
         "time_entries": _minor(".timeindex"),
         "aborted_entries": _minor(".txnindex"),
-        "codecs": _minor("codecs", lambda row: " ".join(row["codecs"])),
+        "codecs": _minor("codecs", lambda row: " ".join(row["codecs"] or ()) or None),
     },
 )
 
@@ -145,9 +146,16 @@ def producers(paths: list[tuple[str, bool]], form: str) -> int:
 
 
 @click.command("segments", cls=Verb, prints=[SEGMENT], example="logstore segments '/var/lib/kafka/data/orders-*'")
+@click.option("--contents", is_flag=True, help="Read all batches, and count them, their records, and damage.")
 @paths_argument()
-def segments(paths: list[tuple[str, bool]], form: str) -> int:
-    """List the segments of data directories or partitions: offsets, sizes, times, index entries."""
+def segments(paths: list[tuple[str, bool]], contents: bool, form: str) -> int:
+    """List the segments of data directories or partitions: offsets, sizes, times, index entries.
+
+    Read: the first batch of each segment, and the last ones. Damage elsewhere is not seen; see --contents, and
+    `logstore verify`.
+    """
     from logstore.audit import listings
 
-    return _print(SEGMENT, [listings.segments(path) for path, _ in paths], form)
+    with Progress("segments", lambda: sum(log_size(path, is_partition=one) for path, one in paths)) as progress:
+        listed = [listings.segments(path, contents=contents, advance=progress.advance) for path, _ in paths]
+    return _print(SEGMENT, listed, form)
