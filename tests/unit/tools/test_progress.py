@@ -18,7 +18,8 @@ import pytest
 
 import logstore
 from logstore.audit.directory_audit import audit_directory, follow_all
-from logstore.audit.verify import verify_directory, verify_partition_directory
+from logstore.audit.directory_verify import verify_directory
+from logstore.audit.verify import verify_partition_directory
 from logstore.disk.directory import list_data_directory
 from logstore_tools import progress
 from logstore_tools.dump import command, run
