@@ -22,7 +22,9 @@ Written by `python -m docs.generators` from the schemas that the commands print 
 in their order. `--format csv` has the same members as columns, with their names in the first line, lists and objects as
 JSON, and escapes for what a terminal would obey; where a command prints rows of several types, those of the last one.
 Times are ISO 8601 in UTC to the millisecond; one beyond the years 1 to 9999 is its number of milliseconds. `?` is a
-member that may be missing: null in JSON, empty in CSV. `logstore dump` has the types at the end, and other formats, see
+member that may be missing: null in JSON, empty in CSV. Rows in Python,
+their `to_arrow()` and Spark's tables have the same members in snake_case: `baseOffset` is `base_offset`; the table
+`records` has the columns of Spark's own Kafka source. `logstore dump` has the types at the end, and other formats, see
 [Dump](../how-to/dump.md#for-programs); members that its options leave out are not there.
 """
 

@@ -29,7 +29,7 @@ class GroupRow(NamedTuple):
     the records that a read_committed consumer still gets.
     """
 
-    group: Annotated[str, "id of the group, as `kafka-consumer-groups` names it"]
+    group_id: Annotated[str, "id of the group, as `kafka-consumer-groups` names it"]
     topic: Annotated[str, "name of the topic"]
     partition: Annotated[Int32, "number of the partition"]
     offset: Annotated[int, "the committed offset: the next one to read"]

@@ -145,7 +145,7 @@ class Observers:
         assert result.exit_code == 0, result.output
         told: dict[str, dict[str, int]] = {}
         for row in map(json.loads, result.output.splitlines()):
-            told.setdefault(row["group"], {})[f"{row['topic']}-{row['partition']}"] = row["offset"]
+            told.setdefault(row["groupId"], {})[f"{row['topic']}-{row['partition']}"] = row["offset"]
         return told
 
 

@@ -12,12 +12,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, NoReturn, TextIO
 
 from logstore.disk.files import file_size
-from logstore.disk.names import file_name, java_file
+from logstore.disk.names import java_file
 from logstore.disk.paths import exists, stat
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 from logstore.layout.file_names import KRAFT_SNAPSHOT_SUFFIX, LOG_SUFFIX
 
-from .options import DumpOptions
+from .options import FILTER_OPTIONS, DumpOptions
 from .output import Output
 
 if TYPE_CHECKING:
@@ -92,12 +92,16 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
 
     def list_paths() -> list[str]:
         if options.has("files"):
-            return options.files
-        from ..paths import dump_files
+            paths = options.files
+        else:
+            from ..paths import dump_files
 
-        return dump_files(options.words, note)
+            paths = dump_files(options.words, note)
+        return paths if options.shows_batches else list(filter(_is_log, paths))
 
     paths = list_paths()
+    if not paths and not options.shows_batches and not options.has("follow"):
+        findings.immediate("logstore: there are records in logs alone, and none is named")
     out = Output.to_stream(stdout)
     with _table(options, stdout, out):
         if options.has("follow"):
@@ -107,6 +111,9 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
         except LogstoreError as error:
             error.message = None if error.message is None else options.kafka_version.words(error.message)
             raise
+    if options.filter is not None and options.filter.matches.is_asked and not options.filter.matches.is_any:
+        asked = " ".join(f"--{name} {value}" for name in FILTER_OPTIONS for value in options.values.get(name, ()))
+        findings.immediate(f"logstore: nothing passes {asked}")
     for level in sorted(options.newer):
         findings.immediate(f"logstore: written by a newer Kafka ({level}); what is not known of it is not decoded")
     is_missing = not options.has("files") and not all(map(exists, paths))
@@ -245,6 +252,10 @@ def _is_file(stdout: BinaryIO) -> bool:
         return False  # no descriptor
 
 
+def _is_log(path: str) -> bool:
+    return path.endswith((LOG_SUFFIX, KRAFT_SNAPSHOT_SUFFIX))
+
+
 def _dump_file(options: DumpOptions, path: str, out: Output, findings: Findings) -> None:
     """Print the file at `path`, which `java_file` has normalised.
 
@@ -252,7 +263,7 @@ def _dump_file(options: DumpOptions, path: str, out: Output, findings: Findings)
     """
     if options.format == "text":
         out.print(f"Dumping {path}")
-    if file_name(path).endswith((LOG_SUFFIX, KRAFT_SNAPSHOT_SUFFIX)):
+    if _is_log(path):
         from .log_dump import dump_log
 
         dump_log(path, options, out, findings)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,15 +13,17 @@ import numpy.typing as npt
 from logstore.columns.batch_table import BatchTable, Int64Array
 from logstore.columns.legacy import LegacyRecord
 from logstore.columns.record_table import RecordTable
-from logstore.disk.names import absolute_path, file_name, parent
-from logstore.disk.paths import exists
+from logstore.disk import paths
+from logstore.disk.loaded import open_log
+from logstore.disk.names import absolute_path, file_name, parent, sibling
 from logstore.disk.side_files import read_offset_index
 from logstore.errors import UsageError
 from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, MAGIC_V2, NO_PRODUCER_ID
 from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, LOG_SUFFIX, OFFSET_INDEX_SUFFIX, base_offset_of
-from logstore.layout.java_integer import parse_long
 from logstore.view.walk import scan_loaded
+
+from .bounds import INT64_MAX, INT64_MIN, offset_bounds, time_bounds, whole_number
 
 if TYPE_CHECKING:
     from logstore.disk.loaded import LoadedFile
@@ -31,13 +31,17 @@ if TYPE_CHECKING:
 
     from .partition_filters import ConsumedBatches
 
-INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 ISOLATION_LEVELS = ("read_committed", "read_uncommitted")
 BoolArray = npt.NDArray[np.bool_]
 
-_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
-_MILLISECONDS_RANGE = re.compile(r"[+-]?[0-9]*:[+-]?[0-9]*")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SEGMENT = re.compile(rf"[0-9]{{20}}{re.escape(LOG_SUFFIX)}")
+
+
+class Matches:
+    """Whether any log was filtered, and whether anything in the logs passed."""
+
+    is_asked = False
+    is_any = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class RecordFilter:
     """The conditions of a record, all of which must hold; bounds are inclusive.
 
     Attributes:
-        offsets: first and last offset.
+        offsets: first and last offset; one below 0 is counted from the end of the partition, until `of_file`.
         timestamps_ms: first and last timestamp.
         producer_id: that of the batch; None for any.
         key: the exact bytes; None for any.
@@ -53,6 +57,8 @@ class RecordFilter:
         follows: the logs grow, and the filter is made anew for each look at one of them.
         producer_ids: those of the transactional id; None for any.
         consumed: the batches that a consumer gets; None for all.
+        matches: what the filters of all files found.
+        ends: offsets behind the last batch by directory, as they were when first asked for.
     """
 
     offsets: tuple[int, int] = (INT64_MIN, INT64_MAX)
@@ -64,6 +70,8 @@ class RecordFilter:
     follows: bool = False
     producer_ids: frozenset[int] | None = None
     consumed: ConsumedBatches | None = None
+    matches: Matches = field(default_factory=Matches, compare=False)
+    ends: dict[str, int] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of_texts(
@@ -83,11 +91,9 @@ class RecordFilter:
                 "--isolation-level takes one of two", expected=" or ".join(ISOLATION_LEVELS), found=isolation_level
             )
         return cls(
-            offsets=_bounds("offset", offset, ":", partial(_number, "offset")),
-            timestamps_ms=_bounds(
-                "time", time, ":" if _MILLISECONDS_RANGE.fullmatch(time or "") else "/", _timestamp_ms
-            ),
-            producer_id=None if producer_id is None else _number("producer-id", producer_id),
+            offsets=offset_bounds(offset),
+            timestamps_ms=time_bounds(time),
+            producer_id=None if producer_id is None else whole_number("producer-id", producer_id),
             key=None if key is None else key.encode("utf-8", "surrogateescape"),
             transactional_id=transactional_id,
             isolation_level=isolation_level,
@@ -95,14 +101,20 @@ class RecordFilter:
         )
 
     def of_file(self, path: str) -> RecordFilter:
-        """Return the filter of the log at `path`: with the producer ids and the end of its partition.
+        """Return the filter of the log at `path`: with its offsets, the producer ids and the end of its partition.
 
         Raises:
             UsageError: no partition or data directory around it knows them.
             DataDirectoryError: a file around it cannot be read.
         """
+        self.matches.is_asked = True
+        offsets = self.offsets
+        if any(INT64_MIN < bound < 0 for bound in offsets):
+            first, last = (self._from_end(bound, path) if INT64_MIN < bound < 0 else bound for bound in offsets)
+            offsets = first, last
+        own = replace(self, offsets=offsets)
         if self.transactional_id is None and self.isolation_level is None:
-            return self
+            return own
         from .partition_filters import (
             OF_NO_PARTITION,
             batches_consumed_now,
@@ -113,16 +125,21 @@ class RecordFilter:
 
         if file_name(path) == BOOTSTRAP_SNAPSHOT_NAME:  # it lies beside the partitions, and no producer wrote it
             nobody = None if self.transactional_id is None else frozenset[int]()
-            return replace(
-                self, producer_ids=nobody, consumed=None if self.isolation_level is None else OF_NO_PARTITION
-            )
+            return replace(own, producer_ids=nobody, consumed=None if self.isolation_level is None else OF_NO_PARTITION)
         producers, batches = (
             (producer_ids_now, batches_consumed_now) if self.follows else (producer_ids_of, consumed_batches)
         )
         directory = parent(absolute_path(path))
         ids = None if self.transactional_id is None else producers(parent(directory), self.transactional_id)
         consumed = None if self.isolation_level is None else batches(directory, self.isolation_level)
-        return replace(self, producer_ids=ids, consumed=consumed)
+        return replace(own, producer_ids=ids, consumed=consumed)
+
+    def _from_end(self, bound: int, path: str) -> int:
+        """Return the offset that a bound below 0 means: -1 is the last offset of the partition."""
+        directory = parent(absolute_path(path)) if path.endswith(LOG_SUFFIX) else path
+        if directory not in self.ends:
+            self.ends[directory] = _end_offset(path)
+        return self.ends[directory] + bound
 
     def decided(self, tables: Iterable[BatchTable]) -> Iterator[BatchTable]:
         """Yield the tables up to the first batch that consumers may get later."""
@@ -201,7 +218,7 @@ def part_with(offsets: tuple[int, int], log: MappedFile | LoadedFile, path: str,
     index_path = path.removesuffix(LOG_SUFFIX) + OFFSET_INDEX_SUFFIX
     if last < base_offset:
         return 0, 0
-    if not exists(index_path):
+    if not paths.exists(index_path):
         return 0, end
     index = read_offset_index(index_path)
     known, positions = index.offsets[: index.written_count], index.positions[: index.written_count]
@@ -219,38 +236,20 @@ def part_with(offsets: tuple[int, int], log: MappedFile | LoadedFile, path: str,
     return position_at(int(np.searchsorted(known, first, side="right")) - 1, 0), stop
 
 
-def _bounds(option: str, text: str | None, separator: str, parse: Callable[[str], int]) -> tuple[int, int]:
-    """Return the bounds of `A:B`, `A:` or `:B`; `A` alone means exactly A."""
-    if text is None:
-        return INT64_MIN, INT64_MAX
-    first_text, found, last_text = text.partition(separator)
-    if not first_text and not last_text:
-        raise UsageError(
-            f"--{option} needs a bound", expected=f"A{separator}B, A{separator} or {separator}B", found=text
-        )
-    first = parse(first_text) if first_text else INT64_MIN
-    last = first if not found else parse(last_text) if last_text else INT64_MAX
-    if first > last:
-        raise UsageError(f"--{option} is an empty range", expected="the smaller bound first", found=text)
-    return first, last
-
-
-def _number(option: str, text: str) -> int:
-    number = parse_long(text) if _WHOLE_NUMBER.fullmatch(text) else None  # Java takes digits of any script
-    if number is None:
-        raise UsageError(f"--{option} takes whole numbers of 64 bits", expected="a whole number", found=text)
-    return number
-
-
-def _timestamp_ms(text: str) -> int:
-    if _WHOLE_NUMBER.fullmatch(text):
-        return _number("time", text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(
-            "--time takes milliseconds or ISO 8601",
-            expected="1700000000000:1700000060000 or 2023-11-14T22:13:20Z/2023-11-14T22:14:20Z",
-            found=text,
-        ) from error
-    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)
+def _end_offset(path: str) -> int:
+    """Return the offset behind the last batch of the partition, or of the file, if it is no segment."""
+    logs = [path]
+    if path.endswith(LOG_SUFFIX):
+        names = [entry.name for entry in paths.scan(parent(absolute_path(path)))]
+        logs = [sibling(path, name) for name in names if _SEGMENT.fullmatch(name)] or logs
+    end_offset = 0
+    with open_log(logs[-1]) as log:
+        if logs[-1].endswith(LOG_SUFFIX):
+            end_offset = base_offset_of(file_name(logs[-1]))
+        # the last entry of the index leads near the end
+        position = part_with((INT64_MAX, INT64_MAX), log, logs[-1], log.size)[0] if end_offset else 0
+        while len(table := scan_loaded(log, position, log.size)):
+            end_offset = int(table.last_offset[-1]) + 1
+            log.release(position, table.next_position)
+            position = table.next_position
+    return end_offset

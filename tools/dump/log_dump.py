@@ -63,7 +63,7 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
         out.print(header)
     place, is_held = after or _first_place(path, options), False
     printer: LogPrinter | SlowRows
-    if options.format == "text" and options.filter is None and not place.position and _is_small(path):
+    if options.prints_by_kernel and not place.position and _is_small(path):
         content = read_file(path)
         end = options.end_of(len(content), path)
         printer = LogPrinter(path, content, options, out, findings, _other_rows)
@@ -75,12 +75,12 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
         with open_log(path) as file:
             end = options.end_of(file.size, path)
             start, end_wanted = place.position, end
-            if options.filter is not None and is_url(path) and not start:
-                from .filters import part_with
-
-                start, end_wanted = part_with(options.filter.offsets, file, path, end)
             # behind the size: what these batches need was written before them
             record_filter = None if options.filter is None else options.filter.of_file(path)
+            if record_filter is not None and is_url(path) and not start:
+                from .filters import part_with
+
+                start, end_wanted = part_with(record_filter.offsets, file, path, end)
             printer = _printer(path, file.data, options, record_filter, out, findings)
             printer.previous_offset = place.previous_offset
             tables = _mapped_tables(file, start, end_wanted)
@@ -108,7 +108,7 @@ def _printer(
     path: str, data: Any, options: DumpOptions, record_filter: RecordFilter | None, out: Output, findings: Findings
 ) -> LogPrinter | SlowRows:
     """Return the printer of a mapped log."""
-    if options.format == "text" and record_filter is None:
+    if options.prints_by_kernel:
         return LogPrinter(path, data, options, out, findings, _other_rows)
     from .slow_rows import SlowRows
 

@@ -43,8 +43,9 @@ KAFKA_OPTIONS = {
     "help": NONE,
     "version": NONE,
 }
+RECORD_OPTIONS = ("records", "key", "time")  # show records alone
 FILTER_OPTIONS = ("offset", "time", "producer-id", "key", "transactional-id", "isolation-level")
-OWN_OPTIONS = {"follow": NONE, **dict.fromkeys(("format", "kafka-version", *FILTER_OPTIONS), REQUIRED)}
+OWN_OPTIONS = {"follow": NONE, "records": NONE, **dict.fromkeys(("format", "kafka-version", *FILTER_OPTIONS), REQUIRED)}
 
 # decoders of whole records; the first that is given wins
 _PARSERS = {
@@ -144,7 +145,17 @@ class DumpOptions:
     @cached_property
     def is_deep(self) -> bool:
         """Whether records are printed."""
-        return self.prints_contents or self.has("deep-iteration")
+        return self.prints_contents or not self.shows_batches or self.has("deep-iteration")
+
+    @cached_property
+    def shows_batches(self) -> bool:
+        """Whether batches are printed; a filter on records shows records alone."""
+        return not self.has(*RECORD_OPTIONS)
+
+    @cached_property
+    def prints_by_kernel(self) -> bool:
+        """Whether batches are printed one after another as text, which kernels do."""
+        return self.format == "text" and self.shows_batches and self.filter is None
 
     @cached_property
     def skips_metadata(self) -> bool:

@@ -59,9 +59,9 @@ class SlowRows:
     ) -> None:
         self.data = data
         self._options = options
-        self._is_deep = options.is_deep
+        self._is_deep = options.is_deep  # also where records are filtered, so that headers alone decide nothing
         self._filter = record_filter
-        self._is_asking_records = options.is_deep or (record_filter is not None and record_filter.key is not None)
+        self._has_batches = options.shows_batches
         self._writer = writer
         self.out = writer.out
 
@@ -78,21 +78,26 @@ class SlowRows:
     def print_table(self, table: Any) -> None:
         """Write the batches of a table that pass the filter, and in a deep dump the records that pass.
 
-        A shallow dump without a key looks only at the headers of v2 batches.
+        A shallow dump looks only at the headers of v2 batches.
         """
         rows = np.arange(table.count)
         if self._filter is not None:
-            rows = self._filter.rows(table, self._is_asking_records)
+            rows = self._filter.rows(table, self._is_deep)
         is_unknown = table.attributes[rows] & CODEC_MASK > max(Codec)
         kinds = np.where(table.magic[rows] < MAGIC_V2, _LEGACY, is_unknown)
         for run in np.split(np.arange(rows.size), np.flatnonzero(np.diff(kinds)) + 1) if rows.size else ():
             if kinds[run[0]] == _LEGACY:
                 for row in rows[run].tolist():
                     self.print_entry(table, row)
-            elif self._is_asking_records and (self._filter is not None or not is_unknown[run[0]]):
+            elif self._is_deep and not (is_unknown[run[0]] and self._has_batches and self._filter is None):
                 self.print_records(table, rows[run])
             else:
+                self._note_match()
                 self._writer.write_batches(table, rows[run])
+
+    def _note_match(self) -> None:
+        if self._filter is not None:
+            self._filter.matches.is_any = True
 
     def print_records(self, table: BatchTable, rows: Int64Array, last_row: int = -1) -> None:
         """Write v2 batches with their records, or with those that pass the filter.
@@ -102,7 +107,7 @@ class SlowRows:
         """
         for window in record_windows(self.data, table, rows):
             if window.error is not None:
-                if self._filter is None:
+                if self._filter is None and self._has_batches:
                     self._writer.write_batches(table, rows[(rows > last_row) & (rows <= window.batch_rows[-1])])
                 raise window.error
             if self._filter is None:
@@ -110,18 +115,20 @@ class SlowRows:
             else:
                 records = np.flatnonzero(self._filter.records(window))
                 batches = np.unique(window.rows[records])
-            batches = batches[batches > last_row]
-            self._writer.write_records(table, batches, window, records if self._is_deep else records[:0])
+            if batches.size:
+                self._note_match()
+            batches = batches[batches > last_row] if self._has_batches else batches[:0]
+            self._writer.write_records(table, batches, window, records)
             last_row = int(batches[-1]) if batches.size else last_row
-        if self._filter is None:
+        if self._filter is None and self._has_batches:
             self._writer.write_batches(table, rows[rows > last_row])
 
     def print_entry(self, table: BatchTable, row: int) -> None:
         """Write a v0/v1 entry if one of its records passes, and in a deep dump the records that pass."""
         position, size = int(table.position[row]), int(table.size[row])
         entry = legacy_entry(self.data, table, row)
-        is_due = self._filter is not None  # the header waits for a record that passes
-        if not is_due:
+        is_due = self._filter is not None and self._has_batches  # the header waits for a record that passes
+        if self._filter is None and self._has_batches:
             self._print_header(entry, position, size)
             if not self._is_deep:
                 return
@@ -131,6 +138,7 @@ class SlowRows:
             for record in read_legacy_records(entry):
                 if self._filter is not None and not self._filter.passes(record):
                     continue
+                self._note_match()
                 if is_due:
                     self._print_header(entry, position, size)
                     is_due = False

@@ -104,7 +104,7 @@ def test_it_is_audited_and_listed_with_one_finding(tmp_path: Path, case: str) ->
         (problem,) = rows.problems  # type: ignore[attr-defined]
         assert problem.rule == "newer-kafka"
     assert {row.topic for row in logstore.topics(root)} == {*topics, "__consumer_offsets", "__cluster_metadata"}
-    assert [row.group for row in logstore.groups(root)] == ["g"]
+    assert [row.group_id for row in logstore.groups(root)] == ["g"]
     for verb in ("audit", "topics", "groups"):
         said = CliRunner().invoke(command, [verb, str(root)])
         assert (said.exit_code, said.output.count("written by a newer Kafka")) == (1, 1), said.output

@@ -19,7 +19,8 @@ from tests.support.golden import Golden
 LOG = "00000000000000000000.log"
 INDEX = "00000000000000000000.index"
 MANY = 10_000
-MINUTE_MS = 60_000
+MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
+MIDNIGHT = 1_699_920_000_000  # at which 2023-11-14 begins
 
 
 def filter_of(*argv: str) -> RecordFilter:
@@ -54,15 +55,23 @@ def test_offsets_are_a_range_with_both_ends(text: str, bounds: tuple[int, int]) 
     ("text", "bounds"),
     [
         ("-1:-1", (-1, -1)),
-        ("2023-11-14T22:13:20Z/2023-11-14T22:14:20Z", (SOME_TIME, SOME_TIME + MINUTE_MS)),
-        ("2023-11-14T22:13:20/2023-11-14 22:14:20", (SOME_TIME, SOME_TIME + MINUTE_MS)),
+        ("2023-11-14T22:13:20Z/2023-11-14T22:14:20Z", (SOME_TIME, SOME_TIME + MINUTE_MS + 999)),
+        ("2023-11-14T22:13:20/2023-11-14 22:14:20.000", (SOME_TIME, SOME_TIME + MINUTE_MS)),
         ("2023-11-14T23:13:20+01:00/", (SOME_TIME, INT64_MAX)),
         ("/2023-11-14T22:13:20.123", (INT64_MIN, SOME_TIME + 123)),
         ("2023-11-14T22:13:20.999999Z", (SOME_TIME + 999, SOME_TIME + 999)),
-        ("2023-11-14/2023-11-15", (1_699_920_000_000, 1_700_006_400_000)),
+        ("2023-11-14", (MIDNIGHT, MIDNIGHT + DAY_MS - 1)),
+        ("2023-11-14/2023-11-15", (MIDNIGHT, MIDNIGHT + 2 * DAY_MS - 1)),
+        ("/2023-11-14", (INT64_MIN, MIDNIGHT + DAY_MS - 1)),
+        ("2023-11-15/", (MIDNIGHT + DAY_MS, INT64_MAX)),
+        ("2023-W46-2", (MIDNIGHT, MIDNIGHT + DAY_MS - 1)),
+        ("2023-11-14T22", (MIDNIGHT + 22 * HOUR_MS, MIDNIGHT + 23 * HOUR_MS - 1)),
+        ("2023-11-14T22+01:00", (MIDNIGHT + 21 * HOUR_MS, MIDNIGHT + 22 * HOUR_MS - 1)),
+        ("2023-11-14T00:01Z", (MIDNIGHT + MINUTE_MS, MIDNIGHT + 2 * MINUTE_MS - 1)),
+        ("20231114T000102", (MIDNIGHT + MINUTE_MS + 2000, MIDNIGHT + MINUTE_MS + 2999)),
         ("1969-12-31T23:59:59.999Z", (-1, -1)),
-        ("1700000000000/2023-11-14T22:14:20Z", (SOME_TIME, SOME_TIME + MINUTE_MS)),
-        ("0001-01-01T00:00+14:00/9999-12-31T23:59-14:00", (-62_135_647_200_000, 253_402_351_140_000)),
+        ("1700000000000/2023-11-14T22:14:20,5Z", (SOME_TIME, SOME_TIME + MINUTE_MS + 500)),
+        ("0001-01-01T00:00+14:00/9999-12-31T23:59-14:00", (-62_135_647_200_000, 253_402_351_199_999)),
     ],
 )
 def test_times_are_milliseconds_or_iso(text: str, bounds: tuple[int, int]) -> None:
@@ -104,8 +113,68 @@ def test_a_missing_or_second_value_is_told_in_the_words_of_kafkas_parser(option:
 
 def offsets_of(*argv: str) -> list[int]:
     rc, stdout, stderr = answer(["--files", LOG, "--print-data-log", *argv])
-    assert (rc, stderr) == (0, "")
-    return [int(offset) for offset in re.findall(r"^\| offset: (\d+)", stdout, re.MULTILINE)]
+    found = [int(offset) for offset in re.findall(r"^\| offset: (\d+)", stdout, re.MULTILINE)]
+    assert rc == 0
+    assert stderr == "" or found == []
+    return found
+
+
+def test_offsets_below_zero_count_from_the_end_of_the_partition() -> None:
+    for base in (30, 36, 42):
+        batches = [
+            Batch(offset, [Rec(), Rec(offset_delta=1)], 1, LZ4).to_bytes() for offset in range(base, base + 6, 2)
+        ]
+        Path(f"{base:020}.log").write_bytes(b"".join(batches))
+    offsets = list(range(30, 48))
+    for text, wanted in (
+        ("-5:", offsets[-5:]),
+        ("-1", offsets[-1:]),
+        ("-5:-2", offsets[-5:-1]),
+        (":-13", offsets[:-12]),
+        ("-900:", offsets),
+        ("36:-1", offsets[6:]),
+        ("-3:5", []),
+        ("-900:-800", []),
+    ):
+        rc, stdout, _ = answer([".", "--deep-iteration", "--offset", text])
+        assert (rc, [int(found) for found in re.findall(r"^\| offset: (\d+)", stdout, re.MULTILINE)]) == (0, wanted), (
+            text
+        )
+
+
+def test_the_last_offsets_are_of_the_segment_before_when_the_last_one_is_empty_or_cut() -> None:
+    Path(LOG).write_bytes(b"".join(Batch(offset, [Rec()]).to_bytes() for offset in range(4)))
+    Path(f"{4:020}.log").touch()
+    assert offsets_of("--offset", "-2:") == [2, 3]
+    content = Batch(4, [Rec()]).to_bytes()
+    Path(f"{4:020}.log").write_bytes(content + content[:70])
+    assert offsets_of("--offset", "-2:") == [3]
+
+
+@pytest.mark.parametrize("option", ["--key=4", f"--time={SOME_TIME + 4}", "--records"])
+def test_a_filter_on_records_shows_records_alone(option: str) -> None:
+    """Of plain, compressed and old batches, with as much of each record as is asked for."""
+    records = [Rec(b"%d" % i, b"v", offset_delta=i, timestamp_delta=i) for i in range(6)]
+    messages = [Message(offset, SOME_TIME + offset - 12, b"%d" % (offset - 12), b"v") for offset in range(12, 18)]
+    Path(LOG).write_bytes(
+        Batch(0, records, 5).to_bytes() + Batch(6, records, 5, ZSTD).to_bytes() + wrapped(1, messages)
+    )
+    found = [4, 10, 16] if option != "--records" else list(range(18))
+    bare = answer(["--files", LOG, option])[1].splitlines()
+    assert [int(line.split(" ")[2]) for line in bare[2:]] == found
+    assert all(line.startswith("| offset: ") and "payload" not in line for line in bare[2:])
+    whole = answer(["--files", LOG, "--print-data-log"])[1].splitlines()
+    assert answer(["--files", LOG, "--print-data-log", option])[1].splitlines()[2:] == [
+        line for line in whole if line.startswith("| ") and int(line.split(" ")[2]) in found
+    ]
+    objects = [json.loads(line) for line in answer(["--files", LOG, option, "--format", "json"])[1].splitlines()]
+    assert [(row["type"], row["offset"]) for row in objects] == [("record", offset) for offset in found]
+    Path(INDEX).write_bytes(struct.pack(">ii", 5, 0))
+    assert [line.partition(" ")[0] for line in answer([".", option])[1].splitlines()[:3]] == ["Dumping", "Log", "|"]
+    assert answer([".", option])[1].splitlines()[2:] == bare[2:], "an index has no records"
+    rc, stdout, stderr = answer(["--files", INDEX, option])
+    assert (rc, stdout) == (0, "")
+    assert "records in logs alone" in stderr
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP, LZ4, ZSTD])
@@ -129,11 +198,20 @@ def test_batches_of_many_chunks_are_filtered_as_a_whole(codec: int) -> None:
 
 def test_nothing_is_left_when_nothing_passes() -> None:
     Path(LOG).write_bytes(Batch(0, [Rec(b"k")]).to_bytes() + message_set(1, [Message(1, 5, None, None)]))
-    nothing = (0, f"Dumping {LOG}\nLog starting offset: 0\n", "")
     for options in (["--offset", "7:"], ["--key", "nowhere"], ["--producer-id=5"], ["--time", ":-2"]):
+        told = f"logstore: nothing passes {' '.join(options).replace('=', ' ')}\n"
+        nothing = (0, f"Dumping {LOG}\nLog starting offset: 0\n", told)
         assert answer(["--files", LOG, *options]) == nothing
         assert answer(["--files", LOG, "--print-data-log", *options]) == nothing
-        assert answer(["--files", LOG, "--print-data-log", "--format", "json", *options]) == (0, "", "")
+        assert answer(["--files", LOG, "--print-data-log", "--format", "json", *options]) == (0, "", told)
+
+
+def test_something_that_passes_in_any_log_is_enough() -> None:
+    for offset in (0, 1):
+        Path(f"{offset:020}.log").write_bytes(Batch(offset, [Rec()]).to_bytes())
+    assert answer([".", "--offset", "1"])[2] == ""
+    Path("0.snapshot").touch()
+    assert "nothing" not in answer(["--files", "0.snapshot", "--offset", "1"])[2], "no log was filtered"
 
 
 def test_a_gap_that_the_filter_makes_is_no_finding() -> None:
@@ -232,7 +310,7 @@ def test_damaged_old_entries_are_no_matter_unless_they_may_pass(output_format: s
     argv = ["--files", LOG, "--print-data-log", "--format", output_format]
     for options in (["--offset", "4"], ["--producer-id", "7"], ["--time", "0"]):
         rc, stdout, stderr = answer([*argv, *options])
-        assert (rc, stdout.count("magic"), stderr) == (0, 0, "")
+        assert (rc, stdout.count("magic"), stderr) == (0, 0, f"logstore: nothing passes {' '.join(options)}\n")
     rc, _, stderr = answer([*argv, "--offset", "3"])
     assert rc == 1
     assert stderr.endswith("IllegalArgumentException: Invalid magic used in LegacyRecord: -128\n")

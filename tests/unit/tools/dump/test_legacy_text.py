@@ -33,6 +33,7 @@ class Options:
     skips_metadata: bool = False
     parser: object = None
     is_deep: bool = True
+    shows_batches: bool = True
     needs_python: bool = False
     format: str = "text"
 
