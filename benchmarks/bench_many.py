@@ -16,6 +16,7 @@ import logstore
 from benchmarks.support.data import steps, values
 from benchmarks.support.measure import Growth, Measured
 from logstore.client.store import Store
+from logstore.model import TopicPartition
 
 TOPIC = "many"
 NO_FLOOR = "not a transfer of bytes: nothing to measure against"
@@ -154,13 +155,17 @@ def test_transaction_over_all(partition_count: int, measured: Measured, tmp_path
                     producer.send(TOPIC, value, partition=number)
             return partition_count
 
-        measured(
+        sent = measured(
             transact,
             title=f"a transaction of a record in each of {partition_count:,} partitions",
             count=partition_count,
             floor=NO_FLOOR,
             growth=growth("transaction over all", partition_count),
         )
+        assert (
+            store.log(TOPIC, partition_count - 1).last_stable_offset % 2 == 1
+        )  # a record, then pairs of a record and a marker
+    assert sent == partition_count
 
 
 @pytest.mark.parametrize("group_count", steps(100, 1_000, 10_000))
@@ -175,7 +180,7 @@ def test_commit_beside_groups(group_count: int, measured: Measured, tmp_path: Pa
             consumer.commit({(TOPIC, 0): 1})
             return 1
 
-        measured(
+        committed = measured(
             commit,
             title=f"commit of an offset beside {group_count:,} groups",
             count=1,
@@ -183,6 +188,8 @@ def test_commit_beside_groups(group_count: int, measured: Measured, tmp_path: Pa
             floor=NO_FLOOR,
             growth=Growth("groups, transactional ids", "commit beside groups", group_count),
         )
+        assert consumer.committed((TOPIC, 0))[TopicPartition(TOPIC, 0)] is not None
+    assert committed == 1
 
 
 @pytest.mark.parametrize("id_count", steps(100, 1_000, 10_000, 100_000))
@@ -199,7 +206,7 @@ def test_transaction_beside_ids(id_count: int, measured: Measured, tmp_path: Pat
                 producer.send(TOPIC, value)
             return 1
 
-        measured(
+        sent = measured(
             transact,
             title=f"transaction of one record beside {id_count:,} transactional ids",
             count=1,
@@ -207,3 +214,5 @@ def test_transaction_beside_ids(id_count: int, measured: Measured, tmp_path: Pat
             floor=NO_FLOOR,
             growth=Growth("groups, transactional ids", "transaction beside ids", id_count),
         )
+        assert store.log(TOPIC, 0).last_stable_offset % 2 == 1  # a record, then pairs of a record and a marker
+    assert sent == 1
