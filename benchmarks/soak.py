@@ -28,23 +28,23 @@ from benchmarks.support.soak_picture import drawn
 from logstore.client.store import Store
 
 CONFIG = {
-    "log.segment.bytes": 1 << 18,  # small, so that the first minute has all that later ones have
-    "log.retention.bytes": 1 << 18,
+    "log.segment.bytes": 1 << 20,  # the least; with values of a KB the first minute has all that later ones have
+    "log.retention.bytes": 1 << 20,
     "log.retention.check.interval.ms": 2000,
     "log.segment.delete.delay.ms": 1000,
     "log.initial.task.delay.ms": 1000,
     "log.cleaner.backoff.ms": 2000,
     "offsets.topic.num.partitions": 4,
-    "offsets.topic.segment.bytes": 1 << 18,
+    "offsets.topic.segment.bytes": 1 << 20,
     "offsets.retention.minutes": 1,
     "offsets.retention.check.interval.ms": 5000,
     "transaction.state.log.num.partitions": 4,
-    "transaction.state.log.segment.bytes": 1 << 18,
+    "transaction.state.log.segment.bytes": 1 << 20,
     "transactional.id.expiration.ms": 60_000,
     "producer.id.expiration.ms": 60_000,
 }
 SAMPLE_COUNT = 60
-VALUE = bytes(100)
+VALUE = bytes(1000)
 MIB = 1 << 20
 #: by how much the last quarter may be above the first sample: a factor, and an amount that is noise
 BOUNDS = {
@@ -52,7 +52,7 @@ BOUNDS = {
     "files": (1.1, 16.0),
     "threads": (1.0, 3.0),
     "objects": (1.1, 5_000.0),
-    "disk": (1.5, 16 * MIB),
+    "disk": (1.5, 32 * MIB),
 }
 LATENCY_BOUND = 1.5, 100e-6  # of a median
 
