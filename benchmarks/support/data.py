@@ -49,7 +49,9 @@ def scaled(tiny: int, real: int, scale_max: float = 1000) -> int:
 
 
 def steps(*sizes: int) -> list[int]:
-    """Return sizes to show growth over: those that fit the scale, and always the first two."""
+    """Return sizes to show growth over: those that fit the scale, and always the first two; tiny is the first alone."""
+    if scale() == 0:
+        return [sizes[0]]
     largest = max(sizes[1], round(sizes[-1] * scale()))
     kept = [size for size in sizes if size <= largest]
     return kept if kept[-1] == largest or largest > sizes[-1] else [*kept, largest]

@@ -24,15 +24,19 @@ def _release(item: pytest.Item) -> str | None:
     return None if call is None else call.params.get("oracle")
 
 
+def _is_of_sample(item: pytest.Item) -> bool:
+    """Whether a sample asks this release: the oldest one, for what Kafka changed each one, or the newest alone."""
+    release = _release(item)
+    if item.get_closest_marker("by_newest") is not None:
+        return release == RELEASES[-1]
+    return release in (None, RELEASES[0]) or item.get_closest_marker("by_release") is not None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In a sample the other releases judge only what Kafka changed, which is marked so."""
+    """Leave out what only the whole asks each release."""
     if IS_WHOLE:
         return
-    others = [
-        item
-        for item in items
-        if _release(item) not in (None, RELEASES[0]) and item.get_closest_marker("by_release") is None
-    ]
+    others = [item for item in items if not _is_of_sample(item)]
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in set(others)]
 

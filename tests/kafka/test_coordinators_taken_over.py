@@ -87,7 +87,7 @@ def _record(topic: str, one: ReplayedRecord) -> list[Any]:
     return [str(key), one.value[:2].hex(), is_transactional, *fields, has_topic_id]
 
 
-@pytest.mark.by_release
+@pytest.mark.by_newest
 def test_a_broker_goes_on_with_what_the_coordinators_wrote(oracle: Oracle, tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     kafka = judged().name

@@ -25,11 +25,12 @@ from tests.support.dice import Dice
 from tests.support.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
 from tests.support.judges import told
 from tests.support.oracle import Oracle
+from tests.support.sampling import case_count
 from tests.support.snapshots import comparable, sorted_snapshot
 
 pytestmark = pytest.mark.kafka
 
-STORY_COUNT = 75
+STORY_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=25, whole=75)
 INTERVAL = 200
 NOW = 1000
 

@@ -18,14 +18,15 @@ from tests.crash.interrupted_calls import CALLS
 from tests.kafka.judge import Asked
 from tests.support.dice import Dice
 from tests.support.encoder import SOME_TIME
-from tests.support.sampling import case_count, seed_of
+from tests.support.sampling import IS_LONG, case_count, seed_of
 
 pytestmark = pytest.mark.kafka
 
 CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=1, whole=3)
 SEED = seed_of("ORACLE")
 LINE_COUNT_MAX = 150  # lines that even a short call has, some of them
-CHOSEN = [name for name in CALLS if not name.startswith(("log read", "log open", "log flush"))]
+CHANGING = [name for name in CALLS if not name.startswith(("log read", "log open", "log flush"))]
+CHOSEN = CHANGING if IS_LONG else CHANGING[::4]
 
 
 def test_kafka_opens_what_interrupts_have_left(asked: Callable[..., Asked], tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.kafka
 
 SETTINGS = {"log.cleaner.backoff.ms": "100"}
 LEDGER = (("ledger", 0), ("ledger", 1))
-PAUSE_S = 0 if IS_LONG else 0.2  # between two looks, so that the broker gets on
+PAUSE_S = 0 if IS_LONG else 0.6  # between two looks, so that the broker gets on
 
 
 class Follower:

@@ -27,7 +27,7 @@ from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
 
-CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=3, whole=24)
+CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=1, whole=24)
 SEED = seed_of("ORACLE")
 STEP_COUNT = 14
 TIMEOUT_TOO_LONG_MS = 900_001  # over transaction.max.timeout.ms

@@ -14,6 +14,7 @@ from tests.kafka.record_side_file_dumps import real_answers
 from tests.support.dice import Dice
 from tests.support.judges import judged
 from tests.support.oracle import Oracle
+from tests.support.sampling import case_count
 from tests.support.side_file_cases import (
     CASES,
     EMPTY_BATCH,
@@ -31,7 +32,7 @@ from tests.support.side_file_cases import (
 
 pytestmark = [pytest.mark.kafka, pytest.mark.by_release]
 
-CASE_COUNT = 600
+CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=150, whole=600)
 BLOCKS = [FIRST, SECOND, THIRD, EMPTY_BATCH, MESSAGE_V1, SHORT_V2]
 NUMBERS = [0, 1, -1, 12, 14, 61, 400, 2**31 - 1, -(2**31)]
 OPTIONS = [[], [], [], [], ["--index-sanity-check"], ["--verify-index-only"], ["--max-message-size", "80"]]

@@ -16,7 +16,7 @@ from tests.support.sampling import IS_LONG, seed_of
 
 pytestmark = pytest.mark.kafka
 
-LOG_DIRECTORIES = 300 if IS_LONG else 10
+LOG_DIRECTORIES = 300 if IS_LONG else 5
 SEED = seed_of("SILENCE")
 
 

@@ -84,6 +84,7 @@ def failure(store: Store, group: str, *, in_transaction: bool) -> CoordinatorErr
     return None
 
 
+@pytest.mark.long
 def test_a_store_with_open_transactions_is_finished_at_a_broker_and_imported_again(
     oracle: Oracle, tmp_path: Path
 ) -> None:

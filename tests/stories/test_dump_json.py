@@ -22,6 +22,7 @@ from tests.conformance.damaged_cases import ANSWERS, Case
 from tests.conformance.dumping import answer, ms_of
 from tests.golden.archive import NAMES, answers, read_rows
 from tests.support.golden import Golden
+from tests.support.sampling import sampled
 
 CONTROL_TITLES = {
     "LEADER_CHANGE": "LeaderChange:",
@@ -197,7 +198,7 @@ def problem(row: Item) -> str | None:
     return None if rc != 0 and is_same_death else f"{argv}\n{expected[same:][:400]!r}\n{found[same:][:400]!r}"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES, ("demo", "legacy", "random", "newest")))
 def test_objects_tell_what_the_real_tools_text_tells(
     name: str, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:

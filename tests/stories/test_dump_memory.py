@@ -52,6 +52,7 @@ def test_a_large_segment_takes_no_memory_of_its_own(options: list[str], segment:
     assert peak_of("--files", str(segment), *options) < 250 * MIB
 
 
+@pytest.mark.long
 def test_a_log_with_a_gap_at_every_record(tmp_path: Path) -> None:
     stream = b"".join(record_bytes(Rec(offset_delta=2 * i)) for i in range(GAPS_A_BATCH))
     batch = Batch(0, range(GAPS_A_BATCH), 2 * GAPS_A_BATCH - 2, stream=stream).to_bytes()

@@ -19,11 +19,11 @@ from tests.stories.browser import Browser, browser
 from tests.support.audit_story import EMPTY, Story
 from tests.support.audit_twenty_faults import plant_in_coordinators, plant_in_files, plant_in_logs
 from tests.support.golden import AFTER_GOLDEN_MS, Golden
-from tests.support.sampling import IS_LONG
+from tests.support.sampling import sampled
 
 __all__ = ["browser"]
 
-MANY = 2000 if IS_LONG else 300  # partitions
+MANY = 2000  # partitions
 WIDTHS = [340, 720, 1300]
 LONG_TOPIC = "a-topic-name-that-is-as-long-as-kafka-lets-it-be." * 5
 HOSTILE = [
@@ -150,7 +150,7 @@ def test_axes_are_read_with_their_units(golden: Golden, browser: Browser, tmp_pa
     assert len(wide[5:]) > 3
 
 
-@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("is_dark", sampled([False, True], [True]), ids=["light", "dark"])
 def test_findings_are_seen_first_and_read_by_day_and_by_night(is_dark: bool, browser: Browser, tmp_path: Path) -> None:
     root, now_ms = twenty_faults(tmp_path / "data")
     path, audited = written(root, now_ms, tmp_path)
@@ -172,7 +172,9 @@ def test_findings_are_seen_first_and_read_by_day_and_by_night(is_dark: bool, bro
         assert (paper < 60 and ink > 200) if is_dark else (paper > 200 and ink < 60)
 
 
-@pytest.mark.parametrize(("count", "topic"), [(1, "orders"), (30, LONG_TOPIC), (MANY, "orders")])
+@pytest.mark.parametrize(
+    ("count", "topic"), [(1, "orders"), (30, LONG_TOPIC), pytest.param(MANY, "orders", marks=pytest.mark.long)]
+)
 def test_one_partition_or_many_with_names_as_long_as_can_be(
     count: int, topic: str, browser: Browser, tmp_path: Path
 ) -> None:
@@ -221,6 +223,7 @@ def test_tables_are_searched_and_sorted_by_the_pages_own_script(browser: Browser
     assert len(everything) == 61
 
 
+@pytest.mark.long
 def test_the_page_says_the_same_without_a_script(browser: Browser, tmp_path: Path) -> None:
     root, now_ms = many_partitions(tmp_path / "data", 60, "orders")
     path, _ = written(root, now_ms, tmp_path)

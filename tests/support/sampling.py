@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Container, Iterable
+from typing import Any
+
+import pytest
 
 IS_LONG = os.environ.get("LOGSTORE_LONG", "0") == "1"
 IS_INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "1"
@@ -26,14 +30,23 @@ def case_count(variable: str, *, sample: int, whole: int) -> int:
 
 
 def examples(whole: int) -> int:
-    """Return how many examples of a property to try: a quarter in `make test`, few where kernels are interpreted.
+    """Return how many examples of a property to try: an eighth in `make test`, few where kernels are interpreted.
 
-    >>> examples(whole=4) if not IS_LONG else 1
+    >>> examples(whole=8) if not IS_LONG else 1
     1
     """
     if IS_LONG:
         return whole
-    return min(whole // 4, INTERPRETED_EXAMPLES_MAX) if IS_INTERPRETED else whole // 4
+    return min(whole // 8, INTERPRETED_EXAMPLES_MAX) if IS_INTERPRETED else whole // 8
+
+
+def sampled(values: Iterable[Any], sample: Container[Any]) -> list[Any]:
+    """Return the parameters of a test: those outside of `sample` are for `make test-long`.
+
+    >>> [type(value).__name__ for value in sampled([1, 2], sample=[1])]
+    ['int', 'ParameterSet']
+    """
+    return [value if value in sample else pytest.param(value, marks=pytest.mark.long) for value in values]
 
 
 def seed_of(kind: str) -> str:

@@ -18,6 +18,7 @@ from benchmarks.support.page_cache import READ_SIZE, held, make_ready, resident_
 from logstore.codec import compress
 
 
+@pytest.mark.long
 def test_floors_measure_something_and_leave_no_file(tmp_path: Path) -> None:
     data, positions, path = np.ones(1_000_003, np.uint8), np.arange(0, 1_000_000, 16_384), tmp_path / "file"
     path.write_bytes(data)

@@ -103,6 +103,7 @@ def test_speed(benchmark):
 """
 
 
+@pytest.mark.long
 def test_a_slower_checkout_is_seen_beside_the_commit_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = "[tool.pytest.ini_options]\naddopts = '--benchmark-disable'"  # of before: those of now count
     files = {"tools/__init__.py": "", "tests/__init__.py": "", "pyproject.toml": settings}

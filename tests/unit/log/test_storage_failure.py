@@ -122,6 +122,7 @@ def test_a_restart_that_fails_ends_the_writing_too(call: str, system: System, tm
     again.close()
 
 
+@pytest.mark.long
 def test_a_close_that_was_interrupted_at_any_line_writes_no_index_twice(tmp_path: Path) -> None:
     config, contents = {"index.interval.bytes": "0"}, set[bytes]()
     line_count, was_interrupted = 0, True

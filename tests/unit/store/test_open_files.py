@@ -54,10 +54,10 @@ def content_of(path: Path) -> dict[str, bytes]:
 
 def test_many_partitions_under_a_small_limit_have_the_same_bytes(tmp_path: Path) -> None:
     for name, limit in (("small", 100), ("large", 2000)):
-        arguments = [sys.executable, "-c", UNDER_A_LIMIT, str(tmp_path / name), str(limit), "300"]
+        arguments = [sys.executable, "-c", UNDER_A_LIMIT, str(tmp_path / name), str(limit), "120"]
         subprocess.run(arguments, check=True)
     small = content_of(tmp_path / "small")
-    assert len(small) > 300 * 4
+    assert len(small) > 120 * 4
     assert small == content_of(tmp_path / "large")
 
 

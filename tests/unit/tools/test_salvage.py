@@ -351,6 +351,7 @@ def test_a_segment_that_is_too_large_is_split(size_max: int, tmp_path: Path, mon
     assert len(logs) > 1
 
 
+@pytest.mark.long
 def test_batches_behind_the_largest_position_are_saved(tmp_path: Path) -> None:
     source = five(tmp_path)
     with (source / f"{0:020d}.log").open("r+b") as log:

@@ -52,6 +52,7 @@ def test_the_last_of_each_first_offset_counts(
     assert list(last_pairs([pairs(*chunk) for chunk in chunks])) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [2, 200])
 def test_ten_million_gaps_take_less_than_60_mib(step: int) -> None:
     """Measured on a fiftieth of them."""
