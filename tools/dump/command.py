@@ -97,7 +97,10 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
             from ..paths import dump_files
 
             paths = dump_files(options.words, note)
-        return paths if options.shows_batches else list(filter(_is_log, paths))
+        if options.shows_batches:
+            return paths
+        named = {*options.files, *options.words}  # of a directory, what a snapshot holds again is left out
+        return [path for path in paths if path.endswith(LOG_SUFFIX) or (path in named and _is_log(path))]
 
     paths = list_paths()
     if not paths and not options.shows_batches and not options.has("follow"):
