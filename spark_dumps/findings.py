@@ -1,8 +1,9 @@
 """Table `findings`: the findings of `logstore audit`.
 
-Tasks of partitions, internal topics included, find what concerns a partition alone. One task for each data directory
-finds what concerns several partitions (checkpoints, transactions, groups), and reads their logs again. `logstore audit
---spark` (`spread`) collects facts instead, and reads each log once.
+Tasks of partitions, internal topics included, find what concerns a partition alone, and leave its facts. One task for
+each data directory finds what concerns several partitions (checkpoints, transactions, groups): it joins the facts that
+are there (`left_facts`), and reads the other logs again, coordinators last. `logstore audit --spark` (`spread`) sends
+facts to the driver instead, and reads each log once.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, groupby
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -21,12 +23,14 @@ from logstore.audit.cluster import Cluster
 from logstore.audit.directory_audit import crossing_findings
 from logstore.audit.facts.surroundings import entry_breach
 from logstore.audit.finding import Finding
-from logstore.audit.verify import Asked, verify_partition_directory
+from logstore.audit.verify import Asked, PartitionFacts, verify_partition_directory
 from logstore.disk.names import parent
 from logstore.disk.system_errors import path_in
 from logstore.rows.findings import FindingRow
+from logstore.topics import transaction_state
 
 from .directories import find_partitions
+from .left_facts import LeftFacts
 from .options import Options, TopicChoice
 from .schemas import columns_of
 from .seen import SeenFiles
@@ -39,17 +43,23 @@ EVERYTHING = TopicChoice(is_everything=True)
 
 @dataclass
 class FindingsTask(PartitionsTask):
-    """The findings of partitions alone; `query` is the same for all tasks of a query, and for no other."""
+    """The findings of partitions alone.
+
+    Attributes:
+        query: the same for all tasks of a query, and for no other.
+        joined: the data directories for which a task joins facts.
+    """
 
     query: str
+    joined: frozenset[str]
 
 
 @dataclass
-class DirectoryTask(InputPartition):
-    """The findings of one data directory that concern several partitions, all of which the driver saw."""
+class DirectoryTask(PartitionsTask):
+    """The findings of the data directory at `root` that concern several partitions, all of which the driver saw."""
 
-    path: str
-    seen: tuple[SeenFiles, ...]
+    root: str
+    query: str
 
 
 @dataclass
@@ -64,11 +74,14 @@ def _plan(options: Options) -> list[InputPartition]:
     choice = EVERYTHING if options.choice == TopicChoice() else options.choice
     found = find_partitions(options.paths, choice, is_strict=False)
     query = uuid.uuid4().hex
-    tasks: list[InputPartition] = [FindingsTask(group, query) for group in grouped(found.listed, options)]
-    roots = [one.path for one in found.roots] if options.choice == TopicChoice() else []
-    for path in roots:
-        seen = tuple(one.seen for one in found.listed if parent(one.files.path) == path)
-        tasks.append(DirectoryTask(path, seen))
+    groups = grouped(found.listed, options)
+    roots = frozenset(one.path for one in found.roots) if options.choice == TopicChoice() else frozenset()
+    tasks: list[InputPartition] = [FindingsTask(group, query, roots) for group in groups]
+    seen_in: dict[str, list[SeenFiles]] = {path: [] for path in roots}
+    for one in chain.from_iterable(groups):
+        seen_in.get(parent(one.path), []).append(one)
+    # the last ones: by then most facts are there
+    tasks += [DirectoryTask(tuple(seen), path, query) for path, seen in seen_in.items()]
     refused = [(one.error, path_in(one.error) or "") for one in found.refused]
     breaches = [entry_breach(error, path) for error, path in refused if parent(path) not in roots]
     if breaches:
@@ -78,20 +91,29 @@ def _plan(options: Options) -> list[InputPartition]:
 
 def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     if isinstance(task, DirectoryTask):
-        for seen in task.seen:
-            seen.require()
+        left = LeftFacts(task.root, task.query).take()
+        for seen in task.partitions:
+            if seen.path not in left:
+                seen.require()
         now_ms = clock.now_ms() if options.now_ms is None else options.now_ms
-        yield from _batches(crossing_findings(task.path, now_ms), schema)
+        yield from _batches(crossing_findings(task.root, now_ms, left), schema)
         return
     if isinstance(task, EntriesTask):
         yield from _batches(task.findings, schema)
         return
     assert isinstance(task, FindingsTask)
-    for seen in task.partitions:
-        seen.require()
-        cluster = _cluster(parent(seen.path), task.query)
-        facts = verify_partition_directory(seen.path, Asked.EVERYTHING, cluster=cluster)
-        yield from _batches(facts.findings, schema)
+    for root, group in groupby(task.partitions, lambda seen: parent(seen.path)):
+        facts_of_group = list[PartitionFacts]()
+        for seen in group:
+            seen.require()
+            cluster = _cluster(root, task.query)
+            facts = verify_partition_directory(seen.path, Asked.EVERYTHING, cluster=cluster)
+            yield from _batches(facts.findings, schema)
+            if facts.partition.files.topic != transaction_state.TOPIC:
+                facts.transactions.evidence.cluster = Cluster(root)  # which the other task has
+                facts_of_group.append(facts)
+        if root in task.joined:
+            LeftFacts(root, task.query).leave(facts_of_group)
 
 
 @lru_cache(maxsize=4)

@@ -17,13 +17,13 @@ import numpy as np
 from pyspark.sql.datasource import InputPartition
 
 from logstore.columns.batch_table import Int64Array
-from logstore.disk.files import first_bytes
+from logstore.disk.files import FILE_COST, first_bytes
 from logstore.disk.loaded import LoadedFile
 from logstore.disk.names import child, file_name, is_url
 from logstore.layout.file_names import base_offset_of
 
 from .bounds import PartitionRange
-from .seen import FILE_COST, SeenFiles, etag_of, packed
+from .seen import SeenFiles, etag_of, packed
 from .segments import PlannedSegment
 
 TASK_SIZE_MAX = 128 * 1024 * 1024  # bytes; as Spark cuts files: few enough to start fast, several for each core

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from logstore.disk import paths
 from logstore.disk.directory import PartitionFiles
-from logstore.disk.files import read_if_present
+from logstore.disk.files import FILE_COST, read_if_present
 from logstore.disk.names import child, is_url, parent
 from logstore.disk.object_file import replaced
 from logstore.disk.system_errors import nio_error
@@ -27,9 +27,6 @@ ADVICE = (
     "give executors and driver the same path to the same storage, such as NFS; or, if retention, compaction or a "
     "truncation changed the directory after the query was planned, run the query again"
 )
-FILE_COST = 256 * 1024  # bytes that an audit reads in the time that opening a file and looking at it takes
-
-
 GROUP_COST_MAX = 128 * 1024 * 1024  # of a task, in bytes
 
 T = TypeVar("T")

@@ -10,7 +10,8 @@ from pyspark import SparkContext
 
 from logstore.audit.cluster import Cluster
 from logstore.audit.partition import Partition, open_partition
-from logstore.audit.verify import Asked, PartitionFacts, verify_partition
+from logstore.audit.processes import Task
+from logstore.audit.verify import Asked, PartitionFacts
 from logstore.disk.names import parent
 from logstore.disk.paths import is_directory
 from logstore.errors import DataDirectoryError
@@ -45,12 +46,13 @@ def follow_on_executors(
         DataDirectoryError: an executor does not see files that the driver sees, or read less than the driver listed.
     """
     _ = cluster.image  # a cached property: read it here once, not in every task
+    task = Task(cluster, Asked.EVERYTHING, decodes)
     found: list[PartitionFacts] = []
     listed = [_listed(one) for one in partitions]
     for look in range(LOOK_COUNT_MAX):
         groups = list(packed(listed, lambda one: one.seen.cost, GROUPS_A_CORE * context.defaultParallelism))
         tasks = context.parallelize(groups, max(1, len(groups)))
-        parts = tasks.map(partial(_answers, cluster=cluster, decodes=decodes)).collect()
+        parts = tasks.map(partial(_answers, task=task)).collect()
         answers = [answer for part in parts for answer in part]
         unseen = [one for one, answer in zip(listed, answers, strict=True) if not _is_whole(one, answer)]
         found += [answer.facts for answer in answers if answer.facts is not None]
@@ -69,19 +71,16 @@ def _listed(partition: Partition) -> _Listed:
     return _Listed(partition, SeenFiles.of(partition.files, properties_of(parent(partition.files.path))))
 
 
-def _answers(group: tuple[_Listed, ...], cluster: Cluster, *, decodes: bool) -> list[_Answer]:
-    return [_answer(listed, cluster, decodes=decodes) for listed in group]
+def _answers(group: tuple[_Listed, ...], task: Task) -> list[_Answer]:
+    return [_answer(listed, task) for listed in group]
 
 
-def _answer(listed: _Listed, cluster: Cluster, *, decodes: bool) -> _Answer:
-    """Return the facts of a partition, without its cluster, which the driver has and need not be sent."""
+def _answer(listed: _Listed, task: Task) -> _Answer:
     try:
         listed.seen.require()
     except DataDirectoryError as error:
         return _Answer(host(), None, error)
-    facts = verify_partition(listed.partition, cluster, Asked.EVERYTHING, decodes=decodes)
-    facts.transactions.evidence.cluster = Cluster(parent(listed.seen.path))
-    return _Answer(host(), facts, None)
+    return _Answer(host(), task.facts_without_cluster(listed.partition), None)
 
 
 def _is_whole(listed: _Listed, answer: _Answer) -> bool:

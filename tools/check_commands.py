@@ -77,8 +77,9 @@ def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> in
     """
     from logstore.audit.answers import verified_rows
     from logstore.audit.cluster import Cluster
+    from logstore.audit.directory_verify import verify_directory
     from logstore.audit.partition import directory_around
-    from logstore.audit.verify import verify_directory, verify_partition_directory
+    from logstore.audit.verify import verify_partition_directory
 
     clusters = {
         root: Cluster(root) for root in {directory_around(path) for path, is_partition in paths if is_partition}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -12,6 +12,7 @@ from logstore.rows.listing import Rows
 from logstore.rows.places import ProducerRow, SegmentRow, TopicRow
 
 from .paths import data_directory
+from .progress import Progress, log_size
 from .rows import DIRECTORY_COLUMN, PARTITION_COLUMN, Column, Row, RowType, print_rows
 from .verbs import Verb, note_problems, path_argument, paths_argument
 
@@ -87,7 +88,7 @@ SEGMENT = RowType.of(
         "offset_entries": _minor(".index"),
         "time_entries": _minor(".timeindex"),
         "aborted_entries": _minor(".txnindex"),
-        "codecs": _minor("codecs", lambda row: " ".join(row["codecs"])),
+        "codecs": _minor("codecs", lambda row: " ".join(row["codecs"] or ()) or None),
     },
 )
 
@@ -98,6 +99,11 @@ def _print(of: RowType, listed: list[Rows[Any]], form: str) -> int:
     for rows in listed:
         note_problems(rows.problems)
     return 0
+
+
+def _progress(verb: str, paths: Sequence[tuple[str, bool]]) -> Progress:
+    """Return the progress over the logs of some paths, of which most is left out."""
+    return Progress(verb, lambda: sum(log_size(path, is_partition=one) for path, one in paths), has_rate=False)
 
 
 @click.command("groups", cls=Verb, prints=[GROUP], example="logstore groups /var/lib/kafka/data")
@@ -113,7 +119,9 @@ def groups(directory: str, form: str) -> int:
     """
     from logstore.audit import listings
 
-    return _print(GROUP, [listings.groups(directory)], form)
+    with _progress("groups", [(directory, False)]) as progress:
+        listed = listings.groups(directory, advance=progress.advance)
+    return _print(GROUP, [listed], form)
 
 
 @click.command("topics", cls=Verb, prints=[TOPIC], example="logstore topics /var/lib/kafka/data")
@@ -141,13 +149,22 @@ def producers(paths: list[tuple[str, bool]], form: str) -> int:
     """
     from logstore.audit import listings
 
-    return _print(PRODUCER, [listings.producers(path) for path, _ in paths], form)
+    with _progress("producers", paths) as progress:
+        listed = [listings.producers(path, advance=progress.advance) for path, _ in paths]
+    return _print(PRODUCER, listed, form)
 
 
 @click.command("segments", cls=Verb, prints=[SEGMENT], example="logstore segments '/var/lib/kafka/data/orders-*'")
+@click.option("--contents", is_flag=True, help="Read all batches, and count them, their records, and damage.")
 @paths_argument()
-def segments(paths: list[tuple[str, bool]], form: str) -> int:
-    """List the segments of data directories or partitions: offsets, sizes, times, index entries."""
+def segments(paths: list[tuple[str, bool]], contents: bool, form: str) -> int:
+    """List the segments of data directories or partitions: offsets, sizes, times, index entries.
+
+    Read: the first batch of each segment, and the last ones. Damage elsewhere is not seen; see --contents, and
+    `logstore verify`.
+    """
     from logstore.audit import listings
 
-    return _print(SEGMENT, [listings.segments(path) for path, _ in paths], form)
+    with _progress("segments", paths) as progress:
+        listed = [listings.segments(path, contents=contents, advance=progress.advance) for path, _ in paths]
+    return _print(SEGMENT, listed, form)

@@ -27,7 +27,9 @@ SEGMENT = f"{0:020d}.log"
 BASE_TIMESTAMP_MS = 1_700_000_000_000
 BATCH_SIZE = 16 * 1024  # bytes
 TEMPLATE_COUNT = 64
-TRANSACTIONAL = 0x10  # of a batch's attributes
+TRANSACTIONAL, MARKER = 0x10, 0x30  # of a batch's attributes
+TRANSACTIONS_OF_SEGMENT = 6_000_000  # just below 1 GiB
+_MARKERS = [bytes.fromhex(f"20 00 00 00 08 0000 {kind:04x} 0c 0000 00000000 00") for kind in (0, 1)]  # ABORT, COMMIT
 WORD_COUNT, WORD_SIZE = 2000, 6
 VALUE_SIZE, TEXT_SIZE = 90, 60  # of what is compressed
 COMPRESSED = [codec for codec in Codec if codec is not Codec.NONE]
@@ -101,6 +103,27 @@ def write_producers(path: Path, producer_count: int, *, is_transactional: bool, 
             file.write(_batch(body, 1, producer_id, now_ms, attributes=attributes, producer=(producer_id, 0, 0)))
     read_again(path)
     return producer_count
+
+
+def write_transactions(directory: Path, transaction_count: int, *, producer_count: int = 1000) -> int:
+    """Write segments of transactions of one record and its marker, a tenth of them aborted; return the offset behind.
+
+    Args:
+        directory: of the partition, which there is not yet.
+        producer_count: the producers take turns.
+    """
+    directory.mkdir(parents=True)
+    body, _ = _records(random.Random(1), 8, 20)
+    for first in range(0, transaction_count, TRANSACTIONS_OF_SEGMENT):
+        with (directory / f"{2 * first:020}.log").open("wb", buffering=WRITE_SIZE) as file:
+            for number in range(first, min(first + TRANSACTIONS_OF_SEGMENT, transaction_count)):
+                sequence, producer_id = divmod(number, producer_count)
+                time_ms = BASE_TIMESTAMP_MS + number
+                producer = (producer_id, 0, sequence)
+                file.write(_batch(body, 1, 2 * number, time_ms, attributes=TRANSACTIONAL, producer=producer))
+                kind = _MARKERS[number % 10 > 0]
+                file.write(_batch(kind, 1, 2 * number + 1, time_ms, attributes=MARKER, producer=(producer_id, 0, -1)))
+    return 2 * transaction_count
 
 
 def compressible(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint8]:

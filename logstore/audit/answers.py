@@ -15,10 +15,11 @@ from ..rows.schema import row_of, unless_missing
 from ..rows.transactions import CoordinatorStateRow, ExplanationRow, OpenTransactionRow
 from ..view.walk import Advance
 from .directory_audit import AuditedDirectory, audit_directory, follow_all, read_transactions
+from .directory_verify import verify_directory
 from .finding import Finding
 from .listings import Path, data_directory_at, place_at, unlisted
 from .open_transactions import Explanation, OpenTransaction
-from .verify import PartitionFacts, verify_directory, verify_partition_directory
+from .verify import PartitionFacts, verify_partition_directory
 
 
 class AuditedFindings(Rows[FindingRow]):

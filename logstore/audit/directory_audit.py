@@ -6,7 +6,7 @@ audited.findings
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,6 +15,7 @@ from ..topics import INTERNAL_TOPICS, consumer_offsets, transaction_state
 from ..view.walk import Advance
 from . import rules
 from .cluster import Cluster, Known
+from .directory_verify import Follow, Looks, VerifiedDirectory, found_in, places_of
 from .evidence import Evidence
 from .facts.coordinators import CoordinatorLog
 from .facts.times import Retained
@@ -23,10 +24,11 @@ from .groups import Groups
 from .lives import Lives
 from .open_transactions import RULE_OF, Moment, Transactions, Verdict
 from .partition import Partition, open_partitions
+from .processes import follow
 from .stable_reading import read_until_stable
 from .tails import follow_tail, with_open
 from .verdicts import judge
-from .verify import Asked, PartitionFacts, VerifiedDirectory, found_in, verify_partition
+from .verify import Asked, PartitionFacts, verify_partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,58 +39,75 @@ class AuditedDirectory(VerifiedDirectory):
     groups: Groups
 
 
+#: the facts of partitions by every rule about a partition alone; `decodes` and `advance` as of `verify_partition`
+follow_all = partial(follow, asked=Asked.EVERYTHING)
 #: verdicts that count markers of the whole log
 _OF_WHOLE_LOG = (Verdict.HANGING, Verdict.MARKER_MISSING, Verdict.RECENT)
-FollowAll = Callable[[list[Partition], Cluster], Sequence[PartitionFacts]]
 
 
-def follow_all(
-    partitions: list[Partition], cluster: Cluster, *, decodes: bool = True, advance: Advance = lambda size: None
-) -> Sequence[PartitionFacts]:
-    """Check each partition alone against every rule; `decodes` and `advance` as of `verify_partition`."""
-    check = partial(verify_partition, cluster=cluster, asked=Asked.EVERYTHING, decodes=decodes, advance=advance)
-    return _in_reading_order(check, partitions)
-
-
-def audit_directory(path: str, now_ms: int, follow: FollowAll = follow_all) -> AuditedDirectory:
+def audit_directory(path: str, now_ms: int, follow: Follow = follow_all) -> AuditedDirectory:
     """Check the data directory at `path` against every rule; read each log once.
 
-    Read it again if something is wrong while it changes; see `stable_reading`.
+    Look again if something is wrong while it changes; see `stable_reading`.
 
     Args:
         now_ms: reference time for ages.
-        follow: collects the facts of all partitions, perhaps on other machines.
+        follow: as of `Looks`.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
 
-    def read() -> AuditedDirectory:
-        cluster = Cluster(path)
-        return join(path, follow(open_partitions(path), cluster), cluster, now_ms)
-
-    audited, findings = read_until_stable(path, read, lambda found: found.findings)
+    audited, findings = _looked_at(path, now_ms, Looks(path, follow))
     confirmed = {(finding.rule, finding.where) for finding in findings}
     unconfirmed = {(finding.rule, finding.where) for finding in audited.findings} - confirmed
     return replace(audited, findings=findings, transactions=_with_recent(audited.transactions, unconfirmed))
 
 
-def crossing_findings(path: str, now_ms: int) -> tuple[Finding, ...]:
+def _suspects(audited: AuditedDirectory) -> set[tuple[str | None, int | None]]:
+    """Return the partitions that findings are about; if it is the commit of a group, also the one that it has read."""
+    places = places_of(audited.findings)
+    commits = {
+        (one.where.partition, one.where.offset) for one in audited.findings if one.where.topic == consumer_offsets.TOPIC
+    }
+    for target, made in audited.groups.commits.items() if commits else ():
+        if not commits.isdisjoint(one.place for one in made):
+            places.add(target[1:])
+    return places
+
+
+def crossing_findings(path: str, now_ms: int, known: Mapping[str, PartitionFacts]) -> tuple[Finding, ...]:
     """Check what partitions of the data directory at `path` say of each other, and what lies around them.
 
     These and the findings of `verify_partition_directory` for each partition are those of `audit_directory`.
 
+    Args:
+        known: facts of partitions, by path, whose logs are read again for a second look only.
+
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
+    left = dict(known)
 
-    def read() -> tuple[Finding, ...]:
-        cluster = Cluster(path)
-        check = partial(verify_partition, cluster=cluster, asked=Asked.NOTHING)
-        partitions = _in_reading_order(check, open_partitions(path))
-        return join(path, [replace(one, findings=()) for one in partitions], cluster, now_ms).findings
+    def facts_of(partition: Partition, cluster: Cluster) -> PartitionFacts:
+        facts = left.pop(partition.files.path, None) or verify_partition(partition, cluster, Asked.NOTHING)
+        facts.transactions.evidence.cluster = cluster
+        return replace(facts, findings=())
 
-    return read_until_stable(path, read, lambda found: found)[1]
+    looks = Looks(path, lambda partitions, cluster: [facts_of(one, cluster) for one in partitions])
+    return _looked_at(path, now_ms, looks)[1]
+
+
+def _looked_at(path: str, now_ms: int, looks: Looks) -> tuple[AuditedDirectory, tuple[Finding, ...]]:
+    """Return what the last look found, and the findings that last."""
+
+    def read() -> AuditedDirectory:
+        partitions, cluster = looks.look()
+        audited = join(path, partitions, cluster, now_ms)
+        looks.suspect(_suspects(audited))
+        return audited
+
+    return read_until_stable(path, read, lambda found: found.findings)
 
 
 def join(path: str, partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> AuditedDirectory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
+from typing import Any
 
 from ..disk.directory import PartitionFiles, list_data_directory
 from ..disk.mapped import segment_size
@@ -25,10 +26,11 @@ from .facts.coordinators import CoordinatorLog
 from .groups import GroupLag, group_lags
 from .log_pass import follow
 from .partition import Partition, open_partition, open_partitions, unless_gone
-from .segment_table import SegmentTable
+from .segment_table import SegmentFigures, SegmentTable, end_figures
 from .tails import follow_tail
 
 Path = str | PathLike[str]
+_COUNTED = ("batch_count", "record_count", "control_count", "transactional_count", "damaged_size", "codecs")
 
 
 def unlisted(path: str) -> list[LogstoreError]:
@@ -167,8 +169,13 @@ def producer_row(files: PartitionFiles, producer: ProducerEntry, transactional_i
     )
 
 
-def segments(path: Path) -> Rows[SegmentRow]:
+def segments(path: Path, *, contents: bool = False, advance: Advance = lambda size: None) -> Rows[SegmentRow]:
     """List the segments of a data directory or partition: offsets, sizes, times, index entries.
+
+    Args:
+        contents: read all batches, to count them and their records; else only indexes, and the last batches of each
+            segment, and what is counted is None.
+        advance: told of the bytes of segments that are done.
 
     Raises:
         UsageError: `path` is neither a data directory nor a partition.
@@ -179,23 +186,36 @@ def segments(path: Path) -> Rows[SegmentRow]:
     rows, problems = list[SegmentRow](), list[LogstoreError]()
     for partition in partitions:
         try:
-            rows += _segments(partition)
+            rows += (_read_segments if contents else _listed_segments)(partition, problems, advance)
         except DataDirectoryError as error:
             problems.append(error)
     listed = partitions[0].files.errors if is_partition else unlisted(fspath(path))
     return Rows(SegmentRow, rows, [*problems, *listed])
 
 
-def _segments(partition: Partition) -> Iterator[SegmentRow]:
+def _read_segments(partition: Partition, problems: list[LogstoreError], advance: Advance) -> Iterator[SegmentRow]:
     evidence = Evidence(partition)
     table = SegmentTable(evidence)
-    follow(evidence, [table])
+    follow(evidence, [table], advance=advance)
     for figures in table.rows:
-        yield row_of(
-            SegmentRow,
-            partition.files,
-            figures,
-            first_timestamp=unless_missing(figures.first_timestamp),
-            largest_timestamp=unless_missing(figures.largest_timestamp),
-            codecs=tuple(sorted(figures.codecs)),
-        )
+        yield _segment(partition, figures, codecs=tuple(sorted(figures.codecs)))
+
+
+def _listed_segments(partition: Partition, problems: list[LogstoreError], advance: Advance) -> Iterator[SegmentRow]:
+    """Yield what the ends of segments tell; add damage there to `problems`."""
+    for segment in partition.files.segments:
+        figures = end_figures(partition, segment, problems)
+        if figures is not None:
+            advance(figures.size)
+            yield _segment(partition, figures, **dict.fromkeys(_COUNTED))
+
+
+def _segment(partition: Partition, figures: SegmentFigures, **values: Any) -> SegmentRow:
+    return row_of(
+        SegmentRow,
+        partition.files,
+        figures,
+        first_timestamp=unless_missing(figures.first_timestamp),
+        largest_timestamp=unless_missing(figures.largest_timestamp),
+        **values,
+    )

@@ -1,18 +1,26 @@
-"""Figures of each segment."""
+"""Figures of each segment: of all its batches, or only those that its indexes, its first and its last batches tell."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..columns.batch_table import BatchTable
+from ..columns.legacy import fill_legacy_is_valid
 from ..disk.directory import SegmentFiles
-from ..disk.side_files import read_offset_index, read_time_index, read_transaction_index
-from ..layout.batch import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
+from ..disk.index_slots import IndexSlots
+from ..disk.loaded import LoadedFile
+from ..disk.mapped import segment_size
+from ..errors import CorruptRecordError, LogstoreError
+from ..layout import offset_index, time_index, transaction_index
+from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, TRANSACTIONAL_FLAG
 from ..model import Codec
-from ..view.walk import Damage
+from ..view.walk import Damage, scan_loaded
 from .evidence import AuditedBatches, Evidence, Follower
-from .partition import unless_gone
+from .partition import Partition, unless_gone
+from .tails import last_indexed
 
 _NO_TIMESTAMP = -1
 
@@ -44,6 +52,17 @@ class SegmentFigures:
     aborted_entries: int | None = None
     codecs: set[str] = field(default_factory=set)
 
+    def count_entries(self, segment: SegmentFiles) -> None:
+        """Take the numbers of entries from the sizes of the indexes."""
+        self.offset_entries = _entry_count(segment.offset_index, offset_index.ENTRY_SIZE)
+        self.time_entries = _entry_count(segment.time_index, time_index.ENTRY_SIZE)
+        self.aborted_entries = _entry_count(segment.transaction_index, transaction_index.ENTRY_SIZE)
+
+
+def _entry_count(path: str | None, entry_size: int) -> int | None:
+    size = unless_gone(segment_size, path)
+    return None if size is None else size // entry_size
+
 
 class SegmentTable(Follower):
     """Collects the figures of each segment.
@@ -58,12 +77,7 @@ class SegmentTable(Follower):
 
     def begin(self, segment: SegmentFiles) -> None:
         row = SegmentFigures(segment.base_offset, segment.base_offset, self._evidence.segment_size)
-        if (offset_index := unless_gone(read_offset_index, segment.offset_index)) is not None:
-            row.offset_entries = offset_index.entry_count
-        if (time_index := unless_gone(read_time_index, segment.time_index)) is not None:
-            row.time_entries = time_index.entry_count
-        if (transaction_index := unless_gone(read_transaction_index, segment.transaction_index)) is not None:
-            row.aborted_entries = transaction_index.entry_count
+        row.count_entries(segment)
         self.rows.append(row)
 
     def step(self, batches: AuditedBatches) -> None:
@@ -84,3 +98,60 @@ class SegmentTable(Follower):
 
     def skip(self, piece: Damage) -> None:
         self.rows[-1].damaged_size += piece.end - piece.start
+
+
+def end_figures(partition: Partition, segment: SegmentFiles, problems: list[LogstoreError]) -> SegmentFigures | None:
+    """Return what the ends of a segment tell: offsets, times, entries; None if it is gone.
+
+    Reads its first batch, and from the last one that its index names to its end; adds damage there to `problems`.
+    """
+    log = unless_gone(LoadedFile, segment.log)
+    if log is None:
+        return None
+    with log:
+        row = SegmentFigures(segment.base_offset, segment.base_offset, log.size)
+        row.count_entries(segment)
+        first = scan_loaded(log, 0, log.size, capacity=1)
+        if len(first):
+            row.first_timestamp = int(first.max_timestamp[0])
+        row.largest_timestamp = _indexed_timestamp(segment)
+        is_last = segment is partition.last_segment
+        for table in _last_tables(log, last_indexed(segment), problems, is_last=is_last):
+            is_good = (table.is_valid == 1) & (table.magic >= 0)
+            for position in table.position[~is_good].tolist():
+                what = "Record is corrupt: the checksum of its batch is wrong"
+                problems.append(CorruptRecordError(what, path=segment.log, position=position))
+            if is_good.any():
+                row.end_offset = int(table.last_offset[is_good][-1]) + 1
+                row.largest_timestamp = max(row.largest_timestamp, int(table.max_timestamp[is_good].max()))
+    return row
+
+
+def _last_tables(
+    log: LoadedFile, position: int, problems: list[LogstoreError], *, is_last: bool
+) -> Iterator[BatchTable]:
+    """Yield the batches from a byte to the end, or to what is none; a batch that is being written is no problem."""
+    while position < log.size:
+        table = scan_loaded(log, position, log.size, check_crc=True)
+        fill_legacy_is_valid(log.data, table)
+        yield table
+        position = table.next_position
+        if table.has_more or position == log.size:
+            continue
+        log.load(position, position + HEADER_SIZE)
+        error = table.error(log.path, log.size)
+        if not is_last or (error is not None and log.data[position : position + HEADER_SIZE].any()):
+            what = "the rest of the segment is no batch"
+            problems.append(error or CorruptRecordError(what, path=log.path, position=position))
+        return
+
+
+def _indexed_timestamp(segment: SegmentFiles) -> int:
+    """Return the largest timestamp up to the last entry of the time index; -1 without one."""
+    if segment.time_index is None:
+        return _NO_TIMESTAMP
+    slots = unless_gone(lambda path: IndexSlots(path, time_index.ENTRY_DTYPE), segment.time_index)
+    if slots is None:
+        return _NO_TIMESTAMP
+    with slots:
+        return slots[len(slots) - 1][0] if len(slots) else _NO_TIMESTAMP

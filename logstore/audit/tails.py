@@ -21,6 +21,7 @@ from ..disk.side_files import read_producer_snapshot
 from ..errors import CorruptRecordError, CorruptSnapshotError, DataDirectoryError, LogstoreError
 from ..folds import producer_update
 from ..folds.producer_state import ProducerState
+from ..kernels.rules import RELATIVE_OFFSET_MAX
 from ..layout.batch import HEADER_SIZE
 from ..layout.offset_index import ENTRY_DTYPE
 from ..layout.producer_snapshot import ProducerSnapshot
@@ -164,6 +165,12 @@ def start_at(partition: Partition, offset: int) -> LogStart:
     if inside is not None:
         return inside
     return LogStart(segment.base_offset, 0, segment.base_offset) if len(segments) > 1 else LOG_START
+
+
+def last_indexed(segment: SegmentFiles) -> int:
+    """Return the byte of the last batch that the index of a segment names, if it is there; else 0."""
+    found = _near(segment, segment.base_offset + RELATIVE_OFFSET_MAX)
+    return 0 if found is None else found.position
 
 
 def _near(segment: SegmentFiles, offset: int) -> LogStart | None:

@@ -1,16 +1,14 @@
 """Checks of partitions: batches that are what they say, and every file beside them true to the log.
 
     facts = verify_partition_directory("data/orders-0")
-    result = verify_directory("data")               all partitions, and the checkpoints around them
-    result.findings                                 empty if nothing is wrong
+    facts.findings                                  empty if nothing is wrong
 
 Nothing is written, and a broker may be running.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -20,7 +18,7 @@ from ..topics import consumer_offsets, transaction_state
 from ..view.walk import Advance
 from . import rules
 from .cluster import Cluster
-from .evidence import AuditedBatches, BadBytes, Evidence, Follower, Unasked
+from .evidence import AuditedBatches, BadBytes, Evidence, Follower
 from .facts.coordinators import GroupLog, InternalRecords
 from .facts.epochs import EpochFacts
 from .facts.indexes import OffsetIndexFacts, TimeIndexFacts
@@ -30,12 +28,11 @@ from .facts.producers import ProducerFacts
 from .facts.records import DecodedRecords
 from .facts.sequences import Sequences
 from .facts.states import StateRecords
-from .facts.surroundings import Surrounding
 from .facts.swaps import BESIDE_MERGED, CopiedSwap
 from .facts.transactions import PartitionTransactions
 from .finding import Ask, Breach, Finding
 from .log_pass import LOG_START, LogStart, PassSize, follow
-from .partition import Partition, open_partition, open_partitions
+from .partition import Partition, open_partition
 from .stable_reading import read_until_stable
 
 
@@ -66,19 +63,6 @@ class PartitionFacts:
     commits: GroupLog
     bad_count: int
     error: DataDirectoryError | None
-
-
-@dataclass(frozen=True, slots=True)
-class VerifiedDirectory:
-    """The partitions of a data directory, and all findings."""
-
-    partitions: tuple[PartitionFacts, ...]
-    findings: tuple[Finding, ...]
-
-    @property
-    def unasked(self) -> dict[Unasked, int]:
-        """Rules that were not asked, each with its reason and the number of partitions."""
-        return Counter(each for one in self.partitions for each in one.transactions.evidence.unasked)
 
 
 def verify_partition(
@@ -169,29 +153,6 @@ def _ask_of_files(partition: Partition, ask: Ask) -> None:
         ask(Breach.of("directory-entry", partition.where(), entry, "only files of Kafka's"))
 
 
-def verify_directory(path: str, *, decodes: bool = True, advance: Advance = lambda size: None) -> VerifiedDirectory:
-    """Verify all partitions of the data directory at `path`, and its checkpoints.
-
-    Read it again if something is wrong while it changes; see `stable_reading`.
-
-    Args:
-        decodes, advance: as of `verify_partition`.
-
-    Raises:
-        DataDirectoryError: `path` is missing, unreadable, or no directory.
-    """
-
-    def read() -> VerifiedDirectory:
-        cluster = Cluster(path)
-        partitions = tuple(
-            verify_partition(one, cluster, decodes=decodes, advance=advance) for one in open_partitions(path)
-        )
-        return VerifiedDirectory(partitions, found_in(path, partitions, cluster))
-
-    found, findings = read_until_stable(path, read, lambda one: one.findings)
-    return replace(found, findings=findings)
-
-
 def verify_partition_directory(
     path: str,
     asked: Asked = Asked.FILES,
@@ -200,9 +161,12 @@ def verify_partition_directory(
     decodes: bool = True,
     advance: Advance = lambda size: None,
 ) -> PartitionFacts:
-    """Verify the one partition whose directory is at `path`; as `verify_directory`, `asked` as `verify_partition`.
+    """Verify the one partition whose directory is at `path`.
+
+    Read it again if something is wrong while it changes; see `stable_reading`.
 
     Args:
+        asked, decodes, advance: as of `verify_partition`.
         cluster: that of the data directory around it, for a caller that verifies several; one of now is made if the
             partition is read again.
 
@@ -219,10 +183,3 @@ def verify_partition_directory(
 
     found, findings = read_until_stable(path, read, lambda one: one.findings)
     return replace(found, findings=findings)
-
-
-def found_in(path: str, partitions: Iterable[PartitionFacts], cluster: Cluster) -> tuple[Finding, ...]:
-    """Return what is wrong around the partitions of the data directory at `path`, then what is wrong in each."""
-    surrounding = Surrounding(path, [(one.partition, one.size) for one in partitions], cluster)
-    around = [finding for facts in (surrounding, *surrounding.unreadable) for finding in rules.ask(facts)]
-    return *around, *(finding for one in partitions for finding in one.findings)

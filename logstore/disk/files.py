@@ -14,6 +14,7 @@ from .open_files import opened
 from .system_errors import io_error, is_missing, nio_error, random_access_error
 
 SIZE_LIMIT = (1 << 31) - 1  # the largest Java array, so Kafka writes no larger file
+FILE_COST = 256 * 1024  # bytes that an audit reads in the time that opening a file and looking at it takes
 _READ_SIZE = 1 << 24
 
 

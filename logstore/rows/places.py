@@ -36,7 +36,7 @@ class PartitionRow(NamedTuple):
 
 
 class SegmentRow(NamedTuple):
-    """A segment of a log."""
+    """A segment of a log; what only reading all of it tells is null unless that was asked for."""
 
     topic: Annotated[str, "name of the topic"]
     partition: Annotated[Int32, "number of the partition"]
@@ -44,17 +44,17 @@ class SegmentRow(NamedTuple):
     base_offset: Annotated[int, "first offset that it may hold"]
     end_offset: Annotated[int, "behind its last batch; the base offset without one"]
     size: Annotated[int, "bytes of the log"]
-    batch_count: Annotated[int, "good batches"]
-    record_count: Annotated[int, "with those of markers; magic 0 and 1: of entries"]
-    control_count: Annotated[int, "batches with a marker"]
-    transactional_count: Annotated[int, "batches of transactions"]
-    damaged_size: Annotated[int, "bytes that are no good batch"]
+    batch_count: Annotated[int | None, "good batches"]
+    record_count: Annotated[int | None, "with those of markers; magic 0 and 1: of entries"]
+    control_count: Annotated[int | None, "batches with a marker"]
+    transactional_count: Annotated[int | None, "batches of transactions"]
+    damaged_size: Annotated[int | None, "bytes that are no good batch"]
     first_timestamp: Annotated[TimeMs | None, "of its first batch"]
-    largest_timestamp: Annotated[TimeMs | None, "largest of its batches"]
+    largest_timestamp: Annotated[TimeMs | None, "largest of its batches; without their contents by its index"]
     offset_entries: Annotated[Int32 | None, "entries of .index; null without the file"]
     time_entries: Annotated[Int32 | None, "entries of .timeindex"]
     aborted_entries: Annotated[Int32 | None, "entries of .txnindex"]
-    codecs: Annotated[tuple[str, ...], "of its batches"]
+    codecs: Annotated[tuple[str, ...] | None, "of its batches"]
 
 
 class ProducerRow(NamedTuple):

@@ -108,7 +108,7 @@ def json_row(row: Any) -> dict[str, Any]:
 def _json_value(field: RowField, value: Any) -> Any:
     if field.kind is Kind.TIME:
         return iso_text(value)
-    if field.kind is Kind.LIST:
+    if field.kind is Kind.LIST and value is not None:
         return [json_row(item) if hasattr(item, "_fields") else item for item in value]
     if field.kind is Kind.OBJECT and value is not None:
         return json_row(value)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.audit.verify import verify_directory
+from logstore.audit.directory_verify import verify_directory
 from tests.planted.directories import metadata_log_that_begins_behind_its_snapshots
 from tests.planted.planter import Planter
 from tests.support.broker import Broker

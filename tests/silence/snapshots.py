@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from logstore.audit.directory_audit import audit_directory
+from logstore.audit.directory_verify import verify_directory
 from logstore.audit.finding import Finding, Severity
-from logstore.audit.verify import Asked, verify_directory, verify_partition_directory
+from logstore.audit.verify import Asked, verify_partition_directory
 from logstore.layout.file_names import parse_partition_directory
 from logstore.layout.offset_checkpoint import RECOVERY_POINT_FILE_NAME
 from tests.support.dice import Dice

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
+import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from logstore.audit import directory_audit
 from logstore.audit.directory_audit import audit_directory
 from logstore.audit.finding import Finding
+from logstore.audit.partition import Partition, open_partitions
+from logstore.audit.verify import PartitionFacts, verify_partition
+from spark_dumps.findings import DirectoryTask
+from spark_dumps.left_facts import LeftFacts
 from tests.spark.planned import Planned
 from tests.support.audit_twenty_faults import twenty_faults
 from tests.support.golden import Golden
@@ -47,6 +57,81 @@ def test_findings_are_those_of_the_audit(name: str, golden: Golden, tmp_path: Pa
     expected = [told(finding) for finding in audit_directory(str(path), NOW_MS).findings]
     assert sorted(found, key=str) == sorted(expected, key=str)
     assert (len(found) > 3) == (name == "damaged")
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory for temporary files of this test alone."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    return tmp_path / "temporary"
+
+
+def read_again(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the names of partitions whose logs the joining task reads, as it reads them."""
+    names: list[str] = []
+
+    def read(partition: Partition, *args: Any) -> PartitionFacts:
+        names.append(partition.name)
+        return verify_partition(partition, *args)
+
+    monkeypatch.setattr(directory_audit, "verify_partition", read)
+    return names
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_the_joining_task_reads_what_it_does_not_find(
+    is_last: bool, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark starts it last; as the first one it finds nothing, and says the same."""
+    path = tmp_path / "data"
+    planted, now_ms = twenty_faults(path)
+    for one in path.rglob("*"):
+        at_rest_s = one.stat().st_mtime - 10  # so that one look is enough
+        os.utime(one, (at_rest_s, at_rest_s))
+    expected = [told(finding) for finding in audit_directory(str(path), now_ms).findings]
+    names, planned = read_again(monkeypatch), Planned(path, table="findings", now=now_ms, minPartitions=4)
+    assert isinstance(planned.tasks[-1], DirectoryTask)
+    assert len(planned.tasks) > 3
+    if not is_last:
+        planned.tasks.reverse()
+    found = [tuple(row.values()) for row in planned.rows()]
+    assert sorted(found, key=str) == sorted(expected, key=str)
+    assert len(found) == len(planted)
+    everything = {one.name for one in open_partitions(str(path))}
+    coordinators = {name for name in everything if name.startswith("__transaction_state")}
+    assert set(names) == (coordinators if is_last else everything)
+    assert list(temporary.iterdir()) == [] or not is_last
+
+
+def test_a_choice_of_partitions_leaves_nothing_behind(golden: Golden, temporary: Path) -> None:
+    Planned(golden("demo"), table="findings", subscribe="orders").rows()
+    Planned(golden("demo") / "orders-0", table="findings").rows()
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.usefixtures("temporary")
+def test_what_others_may_write_is_not_unpickled(golden: Golden) -> None:
+    planned = Planned(golden("demo"), table="findings", now=NOW_MS)
+    task = planned.tasks[-1]
+    assert isinstance(task, DirectoryTask)
+    place = Path(LeftFacts(task.root, task.query).path)
+    place.mkdir()
+    place.chmod(0o777)
+    (place / "planted.facts").write_bytes(zlib.compress(pickle.dumps(pytest.fail)))
+    assert LeftFacts(task.root, task.query).take() == {}
+    assert (place / "planted.facts").exists()
+    assert planned.rows() == []
+
+
+def test_facts_of_another_day_are_removed(golden: Golden, temporary: Path) -> None:
+    for name, day in (("old", 1), ("new", 0)):
+        place = temporary / f"logstore-findings-{name}"
+        place.mkdir()
+        time_s = time.time() - day * 25 * 60 * 60
+        os.utime(place, (time_s, time_s))
+    Planned(golden("demo"), table="findings", now=NOW_MS).rows()
+    assert [path.name for path in temporary.iterdir()] == ["logstore-findings-new"]
 
 
 def test_a_partition_alone_is_looked_at_alone(golden: Golden, tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from logstore.audit import rules
 from logstore.audit.directory_audit import audit_directory
+from logstore.audit.directory_verify import verify_directory
 from logstore.audit.finding import Finding
 from logstore.audit.partition import open_partition
-from logstore.audit.verify import verify_directory, verify_partition
+from logstore.audit.verify import verify_partition
 from tests.golden.archive import unpack
 from tests.support import audit_faults, audit_story_faults
 

@@ -17,7 +17,7 @@ from .commands import command_line, shell_quoted
 from .findings import findings_section, rule_links, severity_counts
 from .markup import Markup, byte_text, first_and_more, name_text, section, swatches, table, text, time_text
 from .partitions import Shown, overview, pictures_section, shown_partitions
-from .pictures import Placed, timeline
+from .pictures import timeline
 
 if TYPE_CHECKING:
     from logstore.audit.directory_audit import AuditedDirectory
@@ -163,10 +163,11 @@ def _open_row(one: OpenTransaction) -> tuple[object, ...]:
 
 def _transactions(audited: AuditedDirectory, partitions: Sequence[Shown]) -> str:
     """Return all transactions on one axis; one of several partitions stands there once for each of them."""
-    placed = [Placed(one.name, transaction) for one in partitions for transaction in one.history.transactions]
-    if not placed:
+    placed = [each for one in partitions for each in one.placed]
+    count = sum(len(one.history.table) for one in partitions)
+    if not count:
         return ""
     until_ms = max(one.history.largest_timestamp for one in partitions if len(one.history.table))
     legend = f'<p class="legend">{swatches(("committed", "aborted", "open"))}</p>'
-    picture = timeline(placed, audited.transactions.log.owners, until_ms)
+    picture = timeline(placed, audited.transactions.log.owners, until_ms, count)
     return section("transactions", "Transactions in time", legend + picture)

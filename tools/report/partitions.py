@@ -23,7 +23,7 @@ from .markup import (
     table,
     text,
 )
-from .pictures import Placed, legend, mini_map, offset_map, timeline
+from .pictures import BAR_COUNT_MAX, Placed, legend, mini_map, offset_map, timeline
 from .scale import percent
 
 if TYPE_CHECKING:
@@ -56,6 +56,11 @@ class Shown(NamedTuple):
     @property
     def name(self) -> str:
         return self.verified.partition.name
+
+    @property
+    def placed(self) -> list[Placed]:
+        """The transactions of a timeline."""
+        return [Placed(self.name, transaction) for transaction in self.history.last(BAR_COUNT_MAX)]
 
     @property
     def is_trouble(self) -> bool:
@@ -106,12 +111,12 @@ def pictures_section(partitions: Sequence[Shown], names: dict[int, str], root: s
 
 
 def _pictures(one: Shown, number: int, names: dict[int, str], root: str, *, is_open: bool) -> str:
-    placed = [Placed(one.name, transaction) for transaction in one.history.transactions]
     return (
         f'<details class="partition" id="p{number}"{" open" if is_open else ""}>'
         f'<summary><h3>{name_text(one.name)}</h3> <span class="note">{_state(one)}</span></summary>'
         f"{_held_back(one, root)}{legend(one.view)}{offset_map(one.view)}"
-        f"{timeline(placed, names, one.history.largest_timestamp)}{_segments(one.verified)}</details>"
+        f"{timeline(one.placed, names, one.history.largest_timestamp, len(one.history.table))}"
+        f"{_segments(one.verified)}</details>"
     )
 
 

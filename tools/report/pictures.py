@@ -6,8 +6,11 @@ stands for many offsets shows the most important of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from logstore.audit.durations import duration
 
@@ -23,6 +26,7 @@ COLUMN_COUNT = 1000  # of an offset map
 MINI_COLUMN_COUNT = 120  # of an offset map in a table
 ROW_COUNT_MAX = 30  # producers in a timeline
 BAR_COUNT_MAX = 1500  # transactions in a timeline
+# in the order of `logstore.audit.facts.offsets.Label`
 LABELS = ("committed", "aborted", "open", "control", "compacted", "retention", "damaged", "lost")
 ALARMS = ("lost", "damaged", "open")  # drawn however few there are, an earlier one over a later one
 
@@ -36,8 +40,11 @@ class Placed(NamedTuple):
 
 def legend(view: ReadableOffsets) -> str:
     """Return the colours in the map of `view`."""
-    labels = {one.label.value for one in view.ranges if one.end > view.start}
-    return f'<p class="legend">{swatches(label for label in LABELS if label in labels)}</p>' if labels else ""
+    from logstore.audit.facts.offsets import blocks_of
+
+    shown = (one.labels[one.ends > view.start] for one in blocks_of(view.ranges))
+    numbers = {number for labels in shown for number in np.unique(labels).tolist()}
+    return f'<p class="legend">{swatches(LABELS[number] for number in sorted(numbers))}</p>' if numbers else ""
 
 
 def offset_map(view: ReadableOffsets) -> str:
@@ -73,7 +80,7 @@ def mini_map(view: ReadableOffsets) -> Markup:
     )
 
 
-def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int = -1) -> str:
+def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int = -1, count: int | None = None) -> str:
     """Draw a row for each producer with a bar for each transaction, from its first record to its marker.
 
     An open transaction lasts to the end of the axis.
@@ -81,10 +88,12 @@ def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int = -1
     Args:
         names: transactional ids by producer id.
         until_ms: end of the axis, if no transaction ends later.
+        count: of all transactions, of which `placed` may be the last; by default its length.
     """
+    count = len(placed) if count is None else count
     timed = [one for one in placed if one.transaction.first_timestamp >= 0]
     if not timed:
-        return '<p class="note">Its transactions tell no time.</p>' if placed else ""
+        return '<p class="note">Its transactions tell no time.</p>' if count else ""
     shown = sorted(timed, key=lambda one: _order(one.transaction))[-BAR_COUNT_MAX:]
     producers = list(dict.fromkeys(one.transaction.producer_id for one in reversed(shown)))[:ROW_COUNT_MAX]
     shown = [one for one in shown if one.transaction.producer_id in producers]
@@ -102,8 +111,8 @@ def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int = -1
         for name in [text(names.get(producer_id, f"producer {producer_id}"))]
     )
     note = ""
-    if len(shown) < len(placed):
-        note = f"Shown are {len(shown):,} of {len(placed):,} transactions, of {count_of(len(producers), 'producer')}: "
+    if len(shown) < count:
+        note = f"Shown are {len(shown):,} of {count:,} transactions, of {count_of(len(producers), 'producer')}: "
         note = f'<p class="note">{note}open ones first, then the last.</p>'
     about = f'<p class="note">From {time_text(start)} on, for {duration(end - start)}.{_cut(shown, start, end)}</p>'
     return f'{about}<div class="timeline">{rows}<div class="who"></div>{time_axis(end - start)}</div>{note}'
@@ -118,6 +127,31 @@ def _cut(shown: Sequence[Placed], start: int, end: int) -> str:
     return f" <b>The axis is cut</b>: {'; '.join(parts)}. They are drawn at its ends." if parts else ""
 
 
+class _Drawn(NamedTuple):
+    """Ranges that are on a map, in columns: from `lows` up to `highs`, in pixels `firsts` to `lasts`, both included."""
+
+    labels: Any
+    lows: Any
+    highs: Any
+    firsts: Any
+    lasts: Any
+
+
+def _drawn(view: ReadableOffsets, column_count: int) -> Iterator[_Drawn]:
+    """Yield the ranges of a view; offsets count from its start."""
+    from logstore.audit.facts.offsets import blocks_of
+
+    span = view.end - view.start
+    kind = np.int64 if span * column_count < 2**62 else object  # offsets of a hostile log
+    for block in blocks_of(view.ranges):
+        lows = (np.maximum(block.starts, view.start) - view.start).astype(kind)
+        highs = (np.minimum(block.ends, view.end) - view.start).astype(kind)
+        is_shown = (lows < highs).astype(np.bool_)
+        lows, highs, labels = lows[is_shown], highs[is_shown], block.labels[is_shown]
+        firsts, lasts = lows * column_count // span, (highs * column_count - 1) // span
+        yield _Drawn(labels, lows, highs, firsts.astype(np.int64), lasts.astype(np.int64))
+
+
 def columns(view: ReadableOffsets, column_count: int) -> list[tuple[int, int, str]]:
     """Return runs of columns with the same label: first column, end column, label.
 
@@ -126,23 +160,23 @@ def columns(view: ReadableOffsets, column_count: int) -> list[tuple[int, int, st
     span = view.end - view.start
     if span <= 0:
         return []
-    shares: list[dict[str, int]] = [{} for _ in range(column_count)]
-    for one in view.ranges:
-        low, high = max(one.start, view.start) - view.start, min(one.end, view.end) - view.start
-        if low >= high:
-            continue
-        for column in range(low * column_count // span, (high * column_count - 1) // span + 1):
-            share = min(high * column_count, (column + 1) * span) - max(low * column_count, column * span)
-            shares[column][one.label.value] = shares[column].get(one.label.value, 0) + share
-    found: list[tuple[int, int, str]] = []
-    for column, share_of in enumerate(shares):
-        alarm = next((label for label in ALARMS if label in share_of), None)
-        label = alarm or max(share_of, key=lambda name: share_of[name], default="retention")
-        if found and found[-1][2] == label:
-            found[-1] = (found[-1][0], column + 1, label)
-        else:
-            found.append((column, column + 1, label))
-    return found
+    shares = np.zeros((len(LABELS), column_count), object)  # of each column, by label: offsets times columns
+    for drawn in _drawn(view, column_count):
+        is_inside = drawn.firsts == drawn.lasts
+        places = drawn.labels[is_inside] * column_count + drawn.firsts[is_inside]
+        inside = np.zeros(shares.size, drawn.lows.dtype)
+        np.add.at(inside, places, (drawn.highs - drawn.lows)[is_inside] * column_count)
+        shares += inside.reshape(shares.shape)
+        for row in np.flatnonzero(~is_inside).tolist():  # one for each line between two columns
+            label, low, high, first, last = (int(column[row]) for column in drawn)
+            shares[label, first] += (first + 1) * span - low * column_count
+            shares[label, first + 1 : last] += span
+            shares[label, last] += high * column_count - last * span
+    numbers = np.where((shares > 0).any(axis=0), shares.argmax(axis=0), LABELS.index("retention"))
+    for alarm in map(LABELS.index, reversed(ALARMS)):
+        numbers[shares[alarm] > 0] = alarm
+    firsts = np.flatnonzero(np.diff(numbers, prepend=-1)).tolist()
+    return [(first, end, LABELS[numbers[first]]) for first, end in pairwise([*firsts, column_count])]
 
 
 def _shown_offsets(view: ReadableOffsets, runs: Sequence[tuple[int, int, str]]) -> list[str]:
@@ -150,25 +184,30 @@ def _shown_offsets(view: ReadableOffsets, runs: Sequence[tuple[int, int, str]]) 
 
     They are exact, and without separators: people give them to `--start-offset`.
     """
-    column_count, span = runs[-1][1], view.end - view.start
-    run_of = [number for number, (first, end, _) in enumerate(runs) for _ in range(first, end)]
-    found: list[list[tuple[int, int]]] = [[] for _ in runs]  # the first and the last range
-    counts = [0] * len(runs)
-    for one in view.ranges:
-        low, high = max(one.start, view.start), min(one.end, view.end)
-        if low >= high:
-            continue
-        first, last = ((low - view.start) * column_count // span, ((high - view.start) * column_count - 1) // span)
-        for number in range(run_of[first], run_of[last] + 1):
-            if runs[number][2] == one.label.value:
-                found[number] = [*found[number][:1], (low, high - 1)]
-                counts[number] += 1
+    run_of = np.repeat(np.arange(len(runs)), [end - first for first, end, _ in runs])
+    labels = np.array([LABELS.index(label) for _, _, label in runs])
+    found: list[list[str]] = [[] for _ in runs]  # the first and the last range
+    counts = np.zeros(len(runs), np.int64)
+    for drawn in _drawn(view, runs[-1][1]):
+        firsts, lasts = run_of[drawn.firsts], run_of[drawn.lasts]
+        rows = np.repeat(np.arange(firsts.size), lasts - firsts + 1)
+        numbers = np.arange(rows.size) - np.searchsorted(rows, rows) + firsts[rows]
+        is_told = drawn.labels[rows] == labels[numbers]
+        rows, numbers = rows[is_told], numbers[is_told]  # both ascend
+        counts += np.bincount(numbers, minlength=len(runs))
+        for number in np.unique(numbers).tolist():
+            ends = np.searchsorted(numbers, number), np.searchsorted(numbers, number, side="right") - 1
+            each = [_offsets(view.start, drawn, int(rows[end])) for end in ends]
+            found[number] = [(found[number] or each)[0], each[1]]
     texts = []
-    for count, ranges in zip(counts, found, strict=True):
-        each = [f"{start} to {end}" for start, end in ranges]
-        several = f": {count} ranges, the first of offsets {each[0]}, the last of {each[-1]}" if count > 1 else ""
-        texts.append(several or f": offsets {each[0]}" if each else "")
+    for count, told in zip(counts.tolist(), found, strict=True):
+        several = f": {count} ranges, the first of offsets {told[0]}, the last of {told[-1]}" if count > 1 else ""
+        texts.append(several or f": offsets {told[0]}" if told else "")
     return texts
+
+
+def _offsets(start: int, drawn: _Drawn, row: int) -> str:
+    return f"{start + int(drawn.lows[row])} to {start + int(drawn.highs[row]) - 1}"
 
 
 def _order(one: PartitionTransaction) -> tuple[bool, int]:

@@ -58,7 +58,10 @@ class EpochFacts(Follower):
         for row in np.flatnonzero(has_none & (batches.epoch_before < 0)).tolist():  # else it goes back, as any may
             expected = f"epoch {known[row]}, as {leader_epoch_checkpoint.FILE_NAME} has"
             self._ask(Breach("log-leader-epoch", (batches.where(row), expected, int(batches.epochs[row]))))
-        for row in np.flatnonzero(is_asked & ~has_none & (known != batches.epochs)).tolist():
+        rows = np.flatnonzero(is_asked & ~has_none & (known != batches.epochs))
+        pairs = np.stack([batches.epochs[rows], known[rows]])
+        # of batches with the same pair the first tells
+        for row in rows[np.append(True, (np.diff(pairs) != 0).any(axis=0))[: rows.size]].tolist():
             pair = int(batches.epochs[row]), None if known[row] < 0 else int(known[row])
             self.wrong.setdefault(pair, (self.path or batches.segment.log, int(batches.base[row])))
 

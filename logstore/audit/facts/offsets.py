@@ -46,6 +46,15 @@ class OffsetRange(NamedTuple):
     record_count: int
 
 
+class RangeColumns(NamedTuple):
+    """Ranges one behind the other, in columns: int64[n] each; labels by their number in `Label`."""
+
+    starts: Int64Array
+    ends: Int64Array
+    labels: Int64Array
+    counts: Int64Array
+
+
 class ReadableOffsets(NamedTuple):
     """A partition as a consumer can read it: offsets from `start` to `stable_end`, or to `end`; both exclusive.
 
@@ -158,15 +167,21 @@ class OffsetRanges(Follower):
         return ReadableOffsets(start, history.last_stable_offset, end, self, is_behind, oldest, settled_ms)
 
     def __iter__(self) -> Iterator[OffsetRange]:
+        for block in self.blocks():
+            for start, end, label, count in zip(*(column.tolist() for column in block), strict=True):
+                yield OffsetRange(start, end, _LABELS[label], count)
+
+    def blocks(self) -> Iterator[RangeColumns]:
+        """Yield the ranges in columns: there may be millions."""
         start, rows = 0, np.array([(self._start, _DELETED, NONE, 0)][: bool(self._start)], _RANGES)
         for part in self._parts:
             rows = _merged(np.concatenate([rows, self._labelled(part)]), start)
-            for row in rows[:-1].tolist():
-                yield _range(start, *row)
-                start = row[0]
+            if len(rows) > 1:
+                yield _columns(start, rows[:-1])
+                start = int(rows["end"][-2])
             rows = rows[-1:]  # the next part may begin with more of it
-        for row in rows.tolist():
-            yield _range(start, *row)
+        if len(rows):
+            yield _columns(start, rows)
 
     def _decide(self, rows: Table) -> None:
         """Label the data of transactions that are decided by now."""
@@ -202,8 +217,17 @@ def _merged(rows: Table, start: int) -> Table:
     return found
 
 
-def _range(start: int, end: int, label: int, _: int, count: int) -> OffsetRange:
-    return OffsetRange(start, end, _LABELS[label], count)
+def _columns(start: int, rows: Table) -> RangeColumns:
+    ends = rows["end"]
+    return RangeColumns(np.concatenate([[start], ends[:-1]]), ends, rows["label"].astype(np.int64), rows["count"])
+
+
+def blocks_of(ranges: Iterable[OffsetRange]) -> Iterator[RangeColumns]:
+    """Yield ranges in columns."""
+    if isinstance(ranges, OffsetRanges):
+        yield from ranges.blocks()
+    elif rows := [(one.start, one.end, _LABELS.index(one.label), one.record_count) for one in ranges]:
+        yield RangeColumns(*np.array(rows, np.int64).T)
 
 
 def visible_count(ranges: Iterable[OffsetRange], start: int, end: int) -> tuple[int, bool]:
@@ -212,11 +236,11 @@ def visible_count(ranges: Iterable[OffsetRange], start: int, end: int) -> tuple[
     It is a lower bound if `start` or `end` is within a batch that the cleaner has thinned out.
     """
     count, is_exact = 0, True
-    for one in ranges:
-        first, last = max(one.start, start), min(one.end, end)
-        if one.label is not Label.COMMITTED or first >= last:
-            continue
-        missing = (one.end - one.start) - one.record_count
-        count += max(last - first - missing, 0) if missing else last - first
-        is_exact = is_exact and (not missing or (first, last) == (one.start, one.end))
-    return count, is_exact
+    for block in blocks_of(ranges):
+        first, last = np.maximum(block.starts, start), np.minimum(block.ends, end)
+        is_seen = (block.labels == _COMMITTED) & (first < last)
+        missing = (block.ends - block.starts) - block.counts
+        count += int(np.maximum(last - first - missing, 0)[is_seen].sum())
+        is_cut = (first > block.starts) | (last < block.ends)
+        is_exact = is_exact and not (is_seen & is_cut & (missing > 0)).any()
+    return count, bool(is_exact)

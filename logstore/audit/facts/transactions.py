@@ -111,6 +111,17 @@ class PartitionTransactions(Follower):
         order = np.lexsort((self.table["first_offset"], offsets, offsets == NONE))
         return list(map(PartitionTransaction._make, self.table[order].tolist()))
 
+    def last(self, count: int) -> list[PartitionTransaction]:
+        """Return transactions that tell their time: open ones, before them those that ended last; at most `count`."""
+        kept = self.table[:0]
+        for first in range(0, self._count, _BLOCK_SIZE):
+            block = self.table[first : first + _BLOCK_SIZE]
+            kept = np.concatenate([kept, block[block["first_timestamp"] >= 0]])
+            is_open = kept["marker_offset"] == NONE
+            ended = np.maximum(kept["marker_timestamp"], kept["first_timestamp"])
+            kept = kept[np.lexsort((np.where(is_open, -kept["first_timestamp"], ended), is_open))[-count:]]
+        return list(map(PartitionTransaction._make, kept.tolist()))
+
     @property
     def open_transactions(self) -> list[PartitionTransaction]:
         """Open ones by first offset; read_committed ends at the first of them."""

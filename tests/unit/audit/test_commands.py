@@ -90,7 +90,7 @@ def test_topics_without_a_metadata_log_have_the_ids_of_their_directories(golden:
 
 
 def test_segments_are_counted(golden: Golden) -> None:
-    rows = asked(listing_commands.segments, golden("transactions") / ROLLED)
+    rows = asked(listing_commands.segments, "--contents", golden("transactions") / ROLLED)
     assert [row["baseOffset"] for row in rows] == [0, 16, 33, 49, 65]
     assert [row["endOffset"] for row in rows] == [16, 33, 49, 65, 76]
     assert [row["offsetEntries"] for row in rows] == [3, 3, 3, 3, 2]
@@ -98,14 +98,14 @@ def test_segments_are_counted(golden: Golden) -> None:
     assert sum(row["batchCount"] for row in rows) == 52
     assert sum(row["recordCount"] for row in rows) == 76
     assert all(row["damagedSize"] == 0 for row in rows)
-    text = printed(listing_commands.segments, golden("compacted"), golden("transactions") / ROLLED)
+    text = printed(listing_commands.segments, "--contents", golden("compacted"), golden("transactions") / ROLLED)
     assert "gzip lz4 none" in text
 
 
 def test_damage_is_counted_in_segments(golden: Golden, tmp_path: Path) -> None:
     root = shutil.copytree(golden("transactions"), tmp_path / "data")
     FAULTS["log-crc"][0](root)
-    sizes = [row["damagedSize"] for row in asked(listing_commands.segments, root / ROLLED)]
+    sizes = [row["damagedSize"] for row in asked(listing_commands.segments, "--contents", root / ROLLED)]
     assert sizes[1] > 61
     assert sizes[0] == sum(sizes[2:]) == 0
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from logstore.audit import log_pass, stable_reading
+from logstore.audit.cluster import Cluster
+from logstore.audit.directory_audit import audit_directory, follow_all
+from logstore.audit.directory_verify import verify_directory
 from logstore.audit.finding import Finding, Severity, Where
-from logstore.audit.partition import open_partition
+from logstore.audit.partition import Partition, open_partition, open_partitions
 from logstore.audit.stable_reading import READING_COUNT_MAX, read_until_stable
-from logstore.audit.verify import verify_directory, verify_partition, verify_partition_directory
+from logstore.audit.verify import PartitionFacts, verify_partition, verify_partition_directory
 from logstore.disk.loaded import LoadedFile
+from logstore.topics.transaction_state import TOPIC
 from logstore.view.walk import Damage, Run, walk
 from tests.support.audit_faults import FAULTS, ROLLED
+from tests.support.audit_story_faults import FAULTS as STORIES
 from tests.support.golden import Golden
 
 
@@ -113,3 +118,39 @@ def test_an_append_while_the_log_is_read_is_no_torn_tail(
     monkeypatch.setattr(log_pass, "walk", walk_while_it_grows)
     last.write_bytes(whole[:-10])
     assert "log-tail" not in {one.rule for one in verify_partition(open_partition(str(directory))).findings}
+
+
+def looked_at(root: Path, now_ms: int) -> tuple[list[set[str]], set[str]]:
+    """Return the partitions that each look at a growing directory reads, and the rules that an audit of it finds."""
+    looks: list[set[str]] = []
+
+    def follow_and_change(partitions: Sequence[Partition], cluster: Cluster) -> Sequence[PartitionFacts]:
+        if not looks or any(one.files.topic != TOPIC for one in partitions):
+            looks.append(set())
+        looks[-1] |= {one.name for one in partitions}
+        found = follow_all(partitions, cluster)
+        (root / "orders-0" / "changes").write_text("more" * len(looks))
+        return found
+
+    return looks, {one.rule for one in audit_directory(str(root), now_ms, follow_and_change).findings}
+
+
+def test_a_second_look_reads_what_was_found_and_the_coordinators(golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("transactions"), tmp_path / "data")
+    FAULTS["log-crc"][0](root)
+    looks, rules = looked_at(root, 0)
+    assert "log-crc" in rules
+    everything = {one.name for one in open_partitions(str(root))}
+    coordinators = {name for name in everything if name.startswith(f"{TOPIC}-")}
+    assert looks[0] == everything
+    assert looks[1:] == [{ROLLED, *coordinators}] * (READING_COUNT_MAX - 1)
+
+
+def test_a_second_look_reads_what_a_group_has_read(tmp_path: Path) -> None:
+    """The commit stands; that its input has come by then is seen only there."""
+    story = STORIES["group-ahead"][0]()
+    root = story.write(tmp_path / "data")
+    looks, rules = looked_at(root, story.now_ms + 1000)
+    assert rules == {"group-ahead"}
+    topics = [{name.rpartition("-")[0] for name in look} for look in looks[1:]]
+    assert topics == [{"__consumer_offsets", "__transaction_state", "orders"}] * (READING_COUNT_MAX - 1)

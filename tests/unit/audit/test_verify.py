@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from logstore.audit.directory_verify import verify_directory
 from logstore.audit.finding import Finding, Severity
 from logstore.audit.partition import open_partition
-from logstore.audit.verify import verify_directory, verify_partition
+from logstore.audit.verify import verify_partition
 from logstore_tools.check_commands import verify as command
 from tests.support.audit_faults import FAULTS, PLAIN_FAULTS, ROLLED, Plant, lay_plain, plain_batches
 from tests.support.golden import WRITTEN, Golden

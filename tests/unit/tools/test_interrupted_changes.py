@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from logstore.audit.verify import verify_directory
+from logstore.audit.directory_verify import verify_directory
 from logstore.replay.metadata_state import read_metadata
 from tests.support.dice import Dice
 from tests.support.golden import Golden

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import random
 import re
 import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
 from html.parser import HTMLParser
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 
 import click
@@ -272,6 +273,25 @@ def test_an_offset_map_starts_where_the_log_starts_and_hides_no_alarm() -> None:
     assert "retention" not in legend(late)
     assert "No record" in offset_map(ReadableOffsets(100, 100, 100, halves))
     assert mini_map(late).count("<rect") == 2
+
+
+def test_a_map_of_columns_is_that_of_each_range_alone() -> None:
+    dice = random.Random(7)
+    for _ in range(300):
+        scale = dice.choice((1, 1, 7, 10**15, 2**54))  # offsets of hostile logs do not fit into 64 bits, times columns
+        ends = sorted({0, *(dice.randrange(1, 400) * scale for _ in range(dice.randrange(1, 60)))})
+        ranges = tuple(OffsetRange(low, high, dice.choice(list(Label)), 0) for low, high in pairwise(ends))
+        view = ReadableOffsets(dice.randrange(ends[-1] + 1), ends[-1], ends[-1], ranges)
+        runs = columns(view, column_count := dice.choice((1, 3, 50)))
+        found = [label for first, end, label in runs for _ in range(first, end)]
+        span = view.end - view.start
+        for column, label in enumerate(found):
+            shares = {one.label.value: 0 for one in ranges}
+            for one in ranges:
+                low, high = max(one.start - view.start, 0) * column_count, (one.end - view.start) * column_count
+                shares[one.label.value] += max(min(high, (column + 1) * span) - max(low, column * span), 0)
+            alarms = [alarm for alarm in ("lost", "damaged", "open") if shares.get(alarm)]
+            assert label == alarms[0] if alarms else shares[label] == max(shares.values())
 
 
 def test_an_offset_map_tells_the_exact_offsets_that_a_column_stands_for(golden: Golden) -> None:

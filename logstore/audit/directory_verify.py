@@ -1,0 +1,114 @@
+"""Checks of all partitions of a data directory, and of the checkpoints around them.
+
+    result = verify_directory("data")
+    result.findings                                 empty if nothing is wrong
+
+Nothing is written, and a broker may be running.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ..topics import transaction_state
+from ..view.walk import Advance
+from . import rules
+from .cluster import Cluster
+from .evidence import Unasked
+from .facts.surroundings import Surrounding
+from .finding import Finding
+from .partition import Partition, open_partitions
+from .processes import follow
+from .stable_reading import read_until_stable
+from .verify import Asked, PartitionFacts
+
+Follow = Callable[[Sequence[Partition], Cluster], Sequence[PartitionFacts]]
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedDirectory:
+    """The partitions of a data directory, and all findings."""
+
+    partitions: tuple[PartitionFacts, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def unasked(self) -> dict[Unasked, int]:
+        """Rules that were not asked, each with its reason and the number of partitions."""
+        return Counter(each for one in self.partitions for each in one.transactions.evidence.unasked)
+
+
+class Looks:
+    """The facts of all partitions of the data directory at `path`, which may be looked at several times.
+
+    A second look reads those again that something was found in, and the coordinators, which say what became of
+    transactions; of the others the facts stand.
+
+    Args:
+        follow: returns the facts of partitions, perhaps from other machines; one that is gone may be left out.
+    """
+
+    def __init__(self, path: str, follow: Follow) -> None:
+        self._path, self._follow = path, follow
+        self._facts: dict[str, PartitionFacts] = {}  # by path
+        self._suspects: Collection[tuple[str | None, int | None]] = ()
+
+    def look(self) -> tuple[list[PartitionFacts], Cluster]:
+        """Return the facts, by topic and partition, and the cluster as it is now."""
+        cluster, partitions = Cluster(self._path), open_partitions(self._path)
+        # coordinators last: by then they know of what was written to other partitions
+        for is_coordinator in (False, True):
+            asked = [one for one in partitions if _is_coordinator(one) is is_coordinator and self._is_read(one)]
+            if asked:
+                self._facts |= {one.partition.files.path: one for one in self._follow(asked, cluster)}
+        facts = (self._facts.get(one.files.path) for one in partitions)
+        return [one for one in facts if one is not None], cluster
+
+    def suspect(self, keys: Collection[tuple[str | None, int | None]]) -> None:
+        """Read these partitions again in the next look, by topic and number."""
+        self._suspects = keys
+
+    def _is_read(self, partition: Partition) -> bool:
+        return partition.files.path not in self._facts or partition.key in self._suspects or _is_coordinator(partition)
+
+
+def _is_coordinator(partition: Partition) -> bool:
+    return partition.files.topic == transaction_state.TOPIC
+
+
+def places_of(findings: Iterable[Finding]) -> set[tuple[str | None, int | None]]:
+    """Return topic and number of the partitions that findings are about."""
+    return {(one.where.topic, one.where.partition) for one in findings}
+
+
+def verify_directory(path: str, *, decodes: bool = True, advance: Advance = lambda size: None) -> VerifiedDirectory:
+    """Verify all partitions of the data directory at `path`, and its checkpoints.
+
+    Look again if something is wrong while it changes; see `stable_reading`.
+
+    Args:
+        decodes, advance: as of `verify_partition`.
+
+    Raises:
+        DataDirectoryError: `path` is missing, unreadable, or no directory.
+    """
+    looks = Looks(path, partial(follow, asked=Asked.FILES, decodes=decodes, advance=advance))
+
+    def read() -> VerifiedDirectory:
+        partitions, cluster = looks.look()
+        findings = found_in(path, partitions, cluster)
+        looks.suspect(places_of(findings))
+        return VerifiedDirectory(tuple(partitions), findings)
+
+    found, findings = read_until_stable(path, read, lambda one: one.findings)
+    return replace(found, findings=findings)
+
+
+def found_in(path: str, partitions: Iterable[PartitionFacts], cluster: Cluster) -> tuple[Finding, ...]:
+    """Return what is wrong around the partitions of the data directory at `path`, then what is wrong in each."""
+    surrounding = Surrounding(path, [(one.partition, one.size) for one in partitions], cluster)
+    around = [finding for facts in (surrounding, *surrounding.unreadable) for finding in rules.ask(facts)]
+    return *around, *(finding for one in partitions for finding in one.findings)
