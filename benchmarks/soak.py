@@ -28,8 +28,8 @@ from benchmarks.support.soak_picture import drawn
 from logstore.client.store import Store
 
 CONFIG = {
-    "log.segment.bytes": 1 << 20,
-    "log.retention.bytes": 4 << 20,
+    "log.segment.bytes": 1 << 20,  # the least; with values of a KB the first minute has all that later ones have
+    "log.retention.bytes": 1 << 20,
     "log.retention.check.interval.ms": 2000,
     "log.segment.delete.delay.ms": 1000,
     "log.initial.task.delay.ms": 1000,
@@ -44,7 +44,7 @@ CONFIG = {
     "producer.id.expiration.ms": 60_000,
 }
 SAMPLE_COUNT = 60
-VALUE = bytes(100)
+VALUE = bytes(1000)
 MIB = 1 << 20
 #: by how much the last quarter may be above the first sample: a factor, and an amount that is noise
 BOUNDS = {
