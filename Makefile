@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 export PYTHONDONTWRITEBYTECODE :=
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted kafka-diff prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel release docs reference lock clean prove-interrupts
+.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted kafka-diff prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once soak lint bench bench-compare bench-docs bench-dump golden wheel release docs reference lock clean prove-interrupts
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -77,6 +77,9 @@ prove-interrupts: setup ## raise an exception before every line of every call, t
 prove-exactly-once: setup ## kill a program that consumes, transforms and produces a thousand times, and count (an hour)
 	LOGSTORE_KILL_ROUNDS=1000 $(PYTEST) -q $(LONG) tests/stories/test_exactly_once.py
 
+soak: setup ## use a store as programs do all day, and see that nothing grows (an hour; LOGSTORE_SOAK_SECONDS=…), into soak-out
+	@$(SHM) $(BIN)/python -m benchmarks.soak soak-out
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -138,5 +141,5 @@ lock: setup ## renew requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra docs --constraint requirements.lock --no-header --output-file requirements-docs.lock pyproject.toml
 
 clean: ## remove what the other targets made
-	rm -rf .venv .spark bench-out build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .test-*.log
+	rm -rf .venv .spark bench-out soak-out build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .test-*.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

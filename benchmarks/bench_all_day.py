@@ -7,8 +7,10 @@ which nothing here would show; `bench_consumer` and `bench_transactions` have th
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
@@ -124,3 +126,38 @@ def test_transaction_of_a_record(measured: Measured, store: Store, tmp_path: Pat
     floor = writing_each(tmp_path / "floor", [BATCH_SIZE, MARKER_SIZE])
     measured(transact, title="transaction of one record", count=1, unit="transactions", floor=floor)
     assert store.log(*PARTITION).last_stable_offset == 2 * count
+
+
+def test_wait_for_a_record(measured: Measured, store: Store) -> None:
+    """A consumer waits in a thread, which tells of each record."""
+    store.create_topic(PARTITION.topic, partitions=1)
+    producer, (value,) = store.producer(linger_ms=0), values(1)
+    handed_out: SimpleQueue[int] = SimpleQueue()
+    is_over = threading.Event()
+
+    def follow() -> None:
+        with store.consumer(enable_auto_commit=False) as consumer:
+            consumer.assign([PARTITION])
+            consumer.seek_to_beginning()
+            while not is_over.is_set():
+                for records in consumer.poll(100).values():
+                    handed_out.put(len(records))
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    try:
+
+        def send_and_wait() -> int:
+            producer.send(PARTITION.topic, value)
+            return handed_out.get()
+
+        count = measured(
+            send_and_wait,
+            title="a record sent, and handed out by a consumer that waits in a thread",
+            count=1,
+            floor="two switches of threads, which the system makes when it likes",
+        )
+    finally:
+        is_over.set()
+        thread.join()
+    assert count == 1

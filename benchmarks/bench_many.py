@@ -1,5 +1,5 @@
-"""What thousands of partitions cost: their making, opening, polling and closing, and a log of metadata of topics that
-were made and deleted.
+"""What thousands of partitions, groups and transactional ids cost: making, opening, polling and closing partitions, a
+transaction over all, a log of metadata of topics that were made and deleted, and calls beside many groups and ids.
 
 Each cost is that of all partitions together, so a line that rises as steeply as their number is a flat cost of each.
 """
@@ -16,6 +16,7 @@ import logstore
 from benchmarks.support.data import steps, values
 from benchmarks.support.measure import Growth, Measured
 from logstore.client.store import Store
+from logstore.model import TopicPartition
 
 TOPIC = "many"
 NO_FLOOR = "not a transfer of bytes: nothing to measure against"
@@ -140,3 +141,78 @@ def test_open_after_topics_that_are_gone(topic_count: int, measured: Measured, t
         growth=Growth("topics made and deleted before", "open a store", topic_count),
     )
     assert found == 0
+
+
+@pytest.mark.parametrize("partition_count", steps(250, 1_000))
+def test_transaction_over_all(partition_count: int, measured: Measured, tmp_path: Path) -> None:
+    with filled(tmp_path / "data", partition_count) as store:
+        producer, (value,) = store.producer(transactional_id="bench"), values(1)
+        producer.init_transactions()
+
+        def transact() -> int:
+            with producer.transaction():
+                for number in range(partition_count):
+                    producer.send(TOPIC, value, partition=number)
+            return partition_count
+
+        sent = measured(
+            transact,
+            title=f"a transaction of a record in each of {partition_count:,} partitions",
+            count=partition_count,
+            floor=NO_FLOOR,
+            growth=growth("transaction over all", partition_count),
+        )
+        assert (
+            store.log(TOPIC, partition_count - 1).last_stable_offset % 2 == 1
+        )  # a record, then pairs of a record and a marker
+    assert sent == partition_count
+
+
+@pytest.mark.parametrize("group_count", steps(100, 1_000, 10_000))
+def test_commit_beside_groups(group_count: int, measured: Measured, tmp_path: Path) -> None:
+    with filled(tmp_path / "data", 1) as store:
+        for number in range(group_count):
+            with store.consumer(group_id=f"group-{number}") as consumer:
+                consumer.commit({(TOPIC, 0): 1})
+        consumer = store.consumer(group_id="group-0")
+
+        def commit() -> int:
+            consumer.commit({(TOPIC, 0): 1})
+            return 1
+
+        committed = measured(
+            commit,
+            title=f"commit of an offset beside {group_count:,} groups",
+            count=1,
+            unit="commits",
+            floor=NO_FLOOR,
+            growth=Growth("groups, transactional ids", "commit beside groups", group_count),
+        )
+        assert consumer.committed((TOPIC, 0))[TopicPartition(TOPIC, 0)] is not None
+    assert committed == 1
+
+
+@pytest.mark.parametrize("id_count", steps(100, 1_000, 10_000, 100_000))
+def test_transaction_beside_ids(id_count: int, measured: Measured, tmp_path: Path) -> None:
+    with filled(tmp_path / "data", 1) as store:
+        for number in range(id_count):
+            with store.producer(transactional_id=f"id-{number}") as producer:
+                producer.init_transactions()
+        producer, (value,) = store.producer(transactional_id="bench"), values(1)
+        producer.init_transactions()
+
+        def transact() -> int:
+            with producer.transaction():
+                producer.send(TOPIC, value)
+            return 1
+
+        sent = measured(
+            transact,
+            title=f"transaction of one record beside {id_count:,} transactional ids",
+            count=1,
+            unit="transactions",
+            floor=NO_FLOOR,
+            growth=Growth("groups, transactional ids", "transaction beside ids", id_count),
+        )
+        assert store.log(TOPIC, 0).last_stable_offset % 2 == 1  # a record, then pairs of a record and a marker
+    assert sent == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -101,6 +101,11 @@ def _print(of: RowType, listed: list[Rows[Any]], form: str) -> int:
     return 0
 
 
+def _progress(verb: str, paths: Sequence[tuple[str, bool]]) -> Progress:
+    """Return the progress over the logs of some paths, of which most is left out."""
+    return Progress(verb, lambda: sum(log_size(path, is_partition=one) for path, one in paths), has_rate=False)
+
+
 @click.command("groups", cls=Verb, prints=[GROUP], example="logstore groups /var/lib/kafka/data")
 @path_argument("directory", data_directory)
 def groups(directory: str, form: str) -> int:
@@ -114,7 +119,9 @@ def groups(directory: str, form: str) -> int:
     """
     from logstore.audit import listings
 
-    return _print(GROUP, [listings.groups(directory)], form)
+    with _progress("groups", [(directory, False)]) as progress:
+        listed = listings.groups(directory, advance=progress.advance)
+    return _print(GROUP, [listed], form)
 
 
 @click.command("topics", cls=Verb, prints=[TOPIC], example="logstore topics /var/lib/kafka/data")
@@ -142,7 +149,9 @@ def producers(paths: list[tuple[str, bool]], form: str) -> int:
     """
     from logstore.audit import listings
 
-    return _print(PRODUCER, [listings.producers(path) for path, _ in paths], form)
+    with _progress("producers", paths) as progress:
+        listed = [listings.producers(path, advance=progress.advance) for path, _ in paths]
+    return _print(PRODUCER, listed, form)
 
 
 @click.command("segments", cls=Verb, prints=[SEGMENT], example="logstore segments '/var/lib/kafka/data/orders-*'")
@@ -156,6 +165,6 @@ def segments(paths: list[tuple[str, bool]], contents: bool, form: str) -> int:
     """
     from logstore.audit import listings
 
-    with Progress("segments", lambda: sum(log_size(path, is_partition=one) for path, one in paths)) as progress:
+    with _progress("segments", paths) as progress:
         listed = [listings.segments(path, contents=contents, advance=progress.advance) for path, _ in paths]
     return _print(SEGMENT, listed, form)

@@ -25,11 +25,19 @@ class Progress:
     Args:
         verb: what is going on.
         size: returns the bytes there are to be done, 0 if nobody knows; asked before the first line only.
+        has_rate: the bytes that are done were read; False where some are left out.
         stream: where the line goes, if that is a terminal; by default standard error.
     """
 
-    def __init__(self, verb: str, size: Callable[[], int] = lambda: 0, stream: TextIO | None = None) -> None:
-        self._verb = verb
+    def __init__(
+        self,
+        verb: str,
+        size: Callable[[], int] = lambda: 0,
+        stream: TextIO | None = None,
+        *,
+        has_rate: bool = True,
+    ) -> None:
+        self._verb, self._has_rate = verb, has_rate
         self._size = size
         self._stream = stream or sys.stderr
         self._done = 0
@@ -76,7 +84,8 @@ class Progress:
     def _words(self, size: int, seconds: float) -> str:
         if size:
             percent = min(100 * self._done // size, 100)
-            return f"{percent} % of {size / 2**30:.2f} GiB, {self._done / 2**20 / seconds:.0f} MiB/s"
+            rate = f"{self._done / 2**20 / seconds:.0f} MiB/s" if self._has_rate else f"{seconds:.0f} s"
+            return f"{percent} % of {size / 2**30:.2f} GiB, {rate}"
         return f"{seconds:.0f} s"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from logstore.rows.transactions import ExplanationRow, OpenTransactionRow
 
 from . import HELP_SETTINGS
 from .paths import Note, partition_directory, place_of
+from .progress import Progress, log_size
 from .rows import PARTITION_COLUMN, Column, Row, RowType, print_row, print_rows
 from .tables import print_lines
 from .verbs import FINDINGS, Verb, note_problems, now_option, path_argument, paths_argument
@@ -112,7 +114,9 @@ def _read(root: str, only: str | None, now: int) -> Transactions:
     from logstore.audit.directory_audit import read_transactions
     from logstore.audit.listings import unlisted
 
-    transactions, findings = read_transactions(root, now, only)
+    size = partial(log_size, root if only is None else child(root, only), is_partition=only is not None)
+    with Progress("txns", size, has_rate=False) as progress:
+        transactions, findings = read_transactions(root, now, only, progress.advance)
     if only is not None and not transactions.histories:
         raise DataDirectoryError("The partition cannot be looked at", path=child(root, only))
     note_problems([*findings, *unlisted(root)])

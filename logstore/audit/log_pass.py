@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..disk.directory import SegmentFiles
+from ..disk.files import file_size
 from ..disk.loaded import LoadedFile
 from ..disk.mapped import segment_size
 from ..view.walk import Advance, Run, walk
@@ -61,12 +62,17 @@ def follow(
 ) -> PassSize:
     """Read the log once for all followers, the evidence first, from `start` on; ask rules of batches and of damage.
 
+    `advance` is told of the bytes before `start` at once.
+
     Raises:
         DataDirectoryError: a segment cannot be read.
     """
     size = PassSize()
     evidence.is_tail = start != LOG_START
     segments = [one for one in evidence.partition.files.segments if one.base_offset >= start.base_offset]
+    if evidence.is_tail:
+        skipped = evidence.partition.files.segments[: -len(segments) or None]
+        advance(sum(file_size(one.log) for one in skipped) + start.position)
     for segment in segments:
         log = unless_gone(LoadedFile, segment.log)
         if log is None:

@@ -184,7 +184,7 @@ def _near(segment: SegmentFiles, offset: int) -> LogStart | None:
             if entry is None or not 0 < entry[1] < log.size:
                 return None
             header = log.read(entry[1], HEADER_SIZE)
-    except (DataDirectoryError, IndexError):
+    except DataDirectoryError:
         return None  # the pass tells of a log that cannot be read, and `verify` of an index
     if last_offset_in(header) != segment.base_offset + entry[0]:
         return None

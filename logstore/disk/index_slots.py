@@ -5,6 +5,7 @@ The index of an active segment is preallocated: 10 MiB, nearly all of them zeros
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -44,7 +45,7 @@ class IndexSlots:
         return self._first(self.size // self._entry.itemsize, lambda slot: not any(self._bytes(slot)))
 
     def __getitem__(self, slot: int) -> tuple[int, int]:
-        """Return the two fields of an entry; raises DataDirectoryError, and IndexError if the file was cut."""
+        """Return the two fields of an entry, zeros if the file was cut meanwhile; raises DataDirectoryError."""
         first, second = np.frombuffer(self._bytes(slot), self._entry)[0].item()
         return first, second
 
@@ -53,7 +54,8 @@ class IndexSlots:
         slot = self._first(len(self), lambda slot: self[slot][field] > value) - 1
         return None if slot < 0 else self[slot]
 
-    def _first(self, count: int, is_behind: Any) -> int:
+    def _first(self, count: int, is_behind: Callable[[int], bool]) -> int:
+        """Return the first of `count` slots that is behind what is searched for; `count` without one."""
         low = 0
         while low < count:
             middle = (low + count) // 2

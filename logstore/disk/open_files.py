@@ -18,6 +18,7 @@ import resource
 import weakref
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from ..errors import TooManyOpenFilesError
@@ -25,6 +26,7 @@ from ..errors import TooManyOpenFilesError
 T = TypeVar("T")
 
 _COUNT_MAX = 1 << 15  # half of the mappings that Linux gives a process (vm.max_map_count)
+_SWEEP_COUNT_MIN = 64
 _SPARE_COUNT = 16
 _NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 
@@ -49,8 +51,9 @@ class OpenFiles:
     def __init__(self, count_max: int = 0) -> None:
         """Keep up to `count_max` files open; 0: half of the process's soft limit."""
         self._count_max = count_max
-        # each operation on it is atomic; an owner that is gone or closed stays until its turn comes
+        # each operation on it is atomic; an owner that is closed stays until its turn comes
         self._owners: deque[weakref.ref[Reopenable]] = deque()
+        self._sweep_count = _SWEEP_COUNT_MIN
 
     @property
     def count_max(self) -> int:
@@ -65,7 +68,18 @@ class OpenFiles:
             if len(self._owners) < count_max:
                 break
             self._close_next()
+        if len(self._owners) >= self._sweep_count:
+            self._forget_gone()
         self._owners.extend([weakref.ref(owner)] * count)
+
+    def _forget_gone(self) -> None:
+        """Drop owners that are gone, once the row has doubled: those of deleted topics would fill it."""
+        for _ in range(len(self._owners)):
+            with suppress(IndexError):
+                known = self._owners.popleft()
+                if known() is not None:
+                    self._owners.append(known)
+        self._sweep_count = max(2 * len(self._owners), _SWEEP_COUNT_MIN)
 
     def require_spare(self) -> None:
         """Keep spare descriptors for changes that must not fail half-way.

@@ -16,7 +16,9 @@ from ..errors import CheckpointFormatError
 SIZE = 16
 ZERO_UUID = bytes(SIZE)
 _LONGEST_TEXT = 24
-_DIGITS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+_TEXT_SIZE = 22
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+_DIGITS = frozenset(_ALPHABET)
 _PADDING = ord("=")
 
 
@@ -56,6 +58,8 @@ def random_uuid() -> str:
 def _decoded(text: str) -> bytes:
     """Decode `text` as `Base64.getUrlDecoder().decode` does, which ignores surplus bits of the last digit."""
     characters = text.encode("iso-8859-1", "replace")
+    if len(characters) == _TEXT_SIZE and not characters.translate(None, _ALPHABET):
+        return urlsafe_b64decode(characters + b"==")
     if len(characters) == 1:
         raise _error("Input byte[] should at least have 2 bytes for base64 bytes")
     digit_count = len(characters.rstrip(b"="))

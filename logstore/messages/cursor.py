@@ -39,9 +39,12 @@ class Cursor:
 
         Raises SchemaError where the bytes end, and for a varint of more than five bytes.
         """
-        data = self.data
+        data, start = self.data, self.position
+        if start < len(data) and data[start] < 0x80:  # as nearly all are
+            self.position = start + 1
+            return data[start]
         result = shift = 0
-        for position in range(self.position, self.position + 5):
+        for position in range(start, start + 5):
             if position >= len(data):
                 raise underflow()
             byte = data[position]

@@ -296,9 +296,20 @@ class Buffer:
     def _write_all(self, now_s: float, *, is_due: bool = False) -> float | None:
         """Write all batches, or the due ones; return when the next one is due, None if nothing is left."""
         times_s = []
-        for queue in list(self._active):
+        queues = list(self._active)
+        for queue in queues:
             if queue.open is not None and (not is_due or queue.open.due_s <= now_s):
                 self._seal(queue)
+        if self.transactions is not None and self.transactions.error is None:
+            number = self.transactions.number
+            joining = [
+                queue.topic_partition
+                for queue in queues
+                if queue.transaction != number and queue.batches and queue.batches[0] is not queue.open
+            ]
+            if len(joining) > 1:
+                self.transactions.join_all(joining)
+        for queue in queues:
             if queue.batches and queue.batches[0] is queue.open:
                 times_s.append(queue.open.due_s)
                 continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from ... import clock
@@ -167,6 +168,12 @@ class TransactionManager:
             coordinator.add_partitions(name, self.identity, [topic_partition])
         self._begun = (self.number, self.identity)  # first: the coordinator may know of it, even if this fails
         return coordinator.begin_append(name, self.identity, topic_partition, sequence=sequence)
+
+    def join_all(self, topic_partitions: list[TopicPartition]) -> None:
+        """Add partitions with one record of the coordinator; `join` adds a partition again and raises what is wrong."""
+        self._begun = (self.number, self.identity)
+        with suppress(LogstoreError):
+            self._store.transactions.add_partitions(self._transactional_id, self.identity, topic_partitions)
 
     def batch_failed(self, error: LogstoreError) -> None:
         """Enter the error state for records that could not be written (`maybeTransitionToErrorState`).

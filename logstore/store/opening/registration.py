@@ -60,11 +60,12 @@ def require_known_bootstrap(path: str) -> None:
     state, directory = MetadataState(), child(path, DIRECTORY_NAME)
     if os.path.isdir(directory):
         files = list_partition_directory(directory)
-        if any(os.path.getsize(segment.log) for segment in files.segments):
+        if any(os.path.getsize(segment.log) for segment in files.segments) or any(
+            end_offset > 0 for end_offset, _ in files.kraft_snapshots
+        ):
             return
         state.read_snapshots(files)
-    if state.next_offset == 0:
-        require_known_levels(_image_after(bootstrap_records(path, state.bootstrap)).features, path)
+    require_known_levels(_image_after(bootstrap_records(path, state.bootstrap)).features, path)
 
 
 def present_levels(path: str) -> dict[str, int]:

@@ -20,7 +20,7 @@ from ...disk.names import child, file_name
 from ...disk.side_files import log_start_offsets_of, read_time_index
 from ...errors import LogstoreError
 from ...layout.file_names import LOG_SUFFIX, TIME_INDEX_SUFFIX, directory_name
-from ...layout.time_index import parse_time_index
+from ...layout.time_index import ENTRY_SIZE, parse_time_index
 from ...log.maintain.retain import CLEANUP_POLICY, DELETE, RETENTION_BYTES, RETENTION_MS
 from ...replay.metadata_image import MetadataImage
 from ...view.parallel_scan import walker
@@ -28,6 +28,7 @@ from ...view.partition_reader import PartitionReader
 from ..metadata.topic_configs import effective_config
 
 NO_TIMESTAMP = -1
+_TIMESTAMP_SIZE = 8
 
 
 class DueRecords(NamedTuple):
@@ -107,6 +108,10 @@ def _is_first_kept(path: str, oldest_kept_ms: int) -> bool:
         return True
     time_index = child(path, first.removesuffix(LOG_SUFFIX) + TIME_INDEX_SUFFIX)
     content = read_if_present(time_index) or b""
+    # the last entry of a whole index has the largest timestamp; to parse the index takes longer than all else here
+    last = content[-ENTRY_SIZE:][:_TIMESTAMP_SIZE]
+    if content and len(content) % ENTRY_SIZE == 0 and int.from_bytes(last, signed=True) >= oldest_kept_ms:
+        return True
     timestamps = parse_time_index(content, base_offset=0, path=time_index).timestamps
     return bool((timestamps >= oldest_kept_ms).any()) or not os.path.getsize(child(path, first))
 

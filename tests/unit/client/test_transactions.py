@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import logstore
 from logstore import clock
 from logstore.client.producer import Producer
 from logstore.client.producer.config import parse_producer_config
@@ -571,3 +572,23 @@ def test_who_waits_for_a_log_that_has_failed_is_told_so_at_once(
     again = SmallStore(store.directory, version=store.version).start()
     assert again.values("t", isolation=FetchIsolation.READ_COMMITTED) == [b"1"] * is_commit
     again.close()
+
+
+def test_a_flush_adds_all_its_partitions_with_one_record_of_the_coordinator(tmp_path: Path) -> None:
+    with logstore.open(tmp_path / "data", config={"transaction.state.log.num.partitions": 1}) as store:
+        store.create_topic("wide", 50)
+        sending = store.producer(transactional_id="x", linger_ms=LONG_MS)
+        sending.init_transactions()
+        state = store.log("__transaction_state", 0)
+        for is_commit in (True, False):
+            before = state.log_end_offset
+            sending.begin_transaction()
+            for number in range(50):
+                sending.send("wide", b"v", partition=number)
+            sending.flush()
+            assert state.log_end_offset == before + 1
+            sending.commit_transaction() if is_commit else sending.abort_transaction()
+            assert state.log_end_offset == before + 3
+        assert {store.log("wide", number).last_stable_offset for number in range(50)} == {4}
+        committed = [record.value for record in store.read("wide", isolation_level="read_committed")]
+        assert committed == [b"v"] * 50

@@ -205,3 +205,22 @@ def test_running_out_is_told_and_loses_nothing(tmp_path: Path) -> None:
 def test_the_budget_is_half_of_the_limit_unless_it_is_set() -> None:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     assert (OpenFiles().count_max, OpenFiles(7).count_max) == (limit // 2, 7)
+
+
+def test_owners_that_are_gone_do_not_fill_the_row() -> None:
+    class Owner:
+        is_open = True
+
+        def was_used(self) -> bool:
+            return True
+
+        def close_idle(self) -> bool:
+            return False
+
+    files, kept = OpenFiles(10_000), [Owner() for _ in range(5)]
+    for owner in kept:
+        files.add(owner)
+    for _ in range(1000):
+        files.add(Owner())
+    assert len(files._owners) <= 64
+    assert [known() for known in list(files._owners)[:5]] == kept

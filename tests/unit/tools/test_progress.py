@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import logstore
 from logstore.audit.directory_audit import audit_directory, follow_all
 from logstore.audit.directory_verify import verify_directory
 from logstore.audit.verify import verify_partition_directory
@@ -131,6 +132,18 @@ def test_readers_of_logs_tell_all_their_bytes(place: int | None, tmp_path: Path)
     size = log_size(root)
     assert size == sum(log_size(one.path, is_partition=True) for one in list_data_directory(root).partitions) > 0
     assert told == dict.fromkeys(("audit", "verify", "partitions", "salvage"), size)
+
+
+def test_what_a_tail_leaves_out_is_done_too(golden: Golden) -> None:
+    told, root = Counter[str](), str(golden("demo"))
+    logstore.segments(root, advance=lambda size: told.update({"segments": size}))
+    logstore.segments(root, contents=True, advance=lambda size: told.update({"contents": size}))
+    logstore.groups(root, advance=lambda size: told.update({"groups": size}))
+    logstore.transactions(root, now_ms=0, advance=lambda size: told.update({"transactions": size}))
+    logstore.producers(root, advance=lambda size: told.update({"producers": size}))
+    assert told["segments"] == told["contents"] == log_size(root)
+    assert told["transactions"] >= log_size(root) - log_size(f"{root}/__cluster_metadata-0", is_partition=True)
+    assert min(told["groups"], told["producers"]) > 0
 
 
 PATCHED = "from logstore_tools import progress; progress.DELAY_S = 0.0; "
