@@ -28,6 +28,7 @@ class Verdict(Enum):
     ENDING = "ending"  # decided, the marker is on its way
     LATE = "marker is late"
     MARKER_MISSING = "marker is missing"  # decided and closed, without a marker here
+    MARKER_CLEANED = "marker was cleaned away"  # by the leader's cleaner, before this replica had it
     HANGING = "hanging"  # no coordinator knows of it
     DAMAGED = "damaged"  # its marker, or what its coordinator says, may have been in damaged bytes
     UNKNOWN = "unknown"  # the coordinator's records are not here
@@ -40,6 +41,7 @@ RULE_OF = {
     Verdict.TIMED_OUT: "transaction-timeout",
     Verdict.LATE: "marker-late",
     Verdict.MARKER_MISSING: "marker-missing",
+    Verdict.MARKER_CLEANED: "marker-cleaned",
 }
 
 
@@ -239,6 +241,8 @@ _WHY: dict[Verdict | tuple[Verdict, str], str] = {
     Verdict.ENDING: "it is decided, and its marker is on its way",
     Verdict.LATE: "it is decided, and its coordinator has not got its marker written for longer than its timeout",
     Verdict.MARKER_MISSING: "it was decided and closed, and its marker is not in this partition",
+    Verdict.MARKER_CLEANED: "it was ended, and the cleaner of the leader took its marker before this replica had "
+    "fetched it; readers wait only if this replica leads",
     Verdict.HANGING: "it hangs: its coordinator does not count this partition among its transaction, or knows nothing "
     "of its producer, so that nobody is going to end it",
     Verdict.DAMAGED: "bytes of this partition behind it are damaged, and its marker may have been in them",
@@ -246,7 +250,7 @@ _WHY: dict[Verdict | tuple[Verdict, str], str] = {
     "have been in them",
     Verdict.UNKNOWN: "its coordinator's records are not in this directory, so what becomes of it is not known here",
     Verdict.RECENT: "it, or what its coordinator says of it, may be in a file that was copied, or read, before the "
-    "other",
+    "other; or this replica is behind its leader",
 }
 _ADVICE: dict[Verdict | tuple[Verdict, str], str] = {
     Verdict.ONGOING: "wait: its coordinator aborts it when its timeout is over",
@@ -258,6 +262,7 @@ _ADVICE: dict[Verdict | tuple[Verdict, str], str] = {
     Verdict.LATE: "see whether the coordinator can reach the leader of this partition: it goes on sending the marker",
     Verdict.MARKER_MISSING: "find out whether it was committed, in the other partitions: then its records here are "
     "lost to readers whatever is done; " + _ABORT,
+    Verdict.MARKER_CLEANED: "let this replica fetch the partition anew; if it leads, " + _ABORT,
     Verdict.HANGING: _ABORT,
     Verdict.DAMAGED: "do not abort it yet: see what a healthy replica has there, `logstore diff`, or save what is "
     "behind the damage, `logstore salvage`",

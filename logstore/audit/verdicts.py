@@ -65,10 +65,14 @@ def _verdict(
         if last.state in PREPARED:
             is_late = last.last_update_timestamp_ms + last.transaction_timeout_ms < moment.judged_ms
             return Verdict.LATE if is_late else Verdict.ENDING
+    if history.is_marker_cleaned(transaction):
+        return Verdict.MARKER_CLEANED
     if history.may_be_ended(transaction) or log.has_damage:
         return Verdict.DAMAGED
     if not (entries or log.is_complete):
         return Verdict.UNKNOWN
+    if history.evidence.cluster.is_in_sync(*place) is Known.NO:
+        return Verdict.RECENT  # the leader may have its marker
     earlier = [entry for entry in entries[:-1] if is_same_transaction(entry.metadata, transaction)]
     if lives.has_unanswered(place, transaction, earlier):
         return Verdict.RECENT if _is_decided_late(history, earlier) else Verdict.MARKER_MISSING

@@ -172,7 +172,7 @@ def _aborted(batches: list[Batch]) -> list[bytes]:
         producer_id, offset = batch.producer_id, batch.base_offset
         if batch.flags == TRANSACTIONAL:
             first_offsets.setdefault(producer_id, offset)
-        elif batch.flags & CONTROL and producer_id in first_offsets:
+        elif batch.flags & CONTROL and batch.records and producer_id in first_offsets:
             first_offset = first_offsets.pop(producer_id)
             if batch.records[0].key == struct.pack(">hh", 0, 0):
                 stable = min(first_offsets.values(), default=offset + 1)

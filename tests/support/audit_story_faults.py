@@ -15,7 +15,7 @@ from tests.support.audit_story import (
     TIMEOUT_MS,
     Story,
 )
-from tests.support.encoder import GZIP, Batch, Rec
+from tests.support.encoder import CONTROL, GZIP, TRANSACTIONAL, Batch, Rec
 
 A, B = "orders-0", "orders-1"
 AT_A, AT_B = ("orders", 0), ("orders", 1)
@@ -167,8 +167,9 @@ def late() -> Story:
     return story
 
 
-def marker_missing() -> Story:
+def marker_missing(policy: str | None = None) -> Story:
     story = Story()
+    story.make_topic(AT_B[0], policy=policy)
     begin(story)
     story.data(A, PAY, 0)
     story.data(B, PAY, 0)
@@ -182,6 +183,13 @@ def marker_missing_between() -> Story:
     story.data(A, PAY, 0)
     story.data(A, NEXT, 0)
     story.marker(A, (7, 2))
+    return story
+
+
+def marker_cleaned() -> Story:
+    story = marker_missing("compact")
+    marker = Batch(0, flags=TRANSACTIONAL | CONTROL, producer_id=PAY[0], producer_epoch=PAY[1])
+    story.append(B, marker)
     return story
 
 
@@ -385,6 +393,7 @@ FAULTS: dict[str, list[Callable[[], Story]]] = {
     "transaction-no-data": [no_data],
     "marker-late": [late],
     "marker-missing": [marker_missing, marker_missing_between, marker_of_an_abort_missing_between],
+    "marker-cleaned": [marker_cleaned],
     "marker-unexplained": [marker_of_nothing],
     "coordinator-state": [completed_otherwise, decided_of_less, another_producer, epoch_back],
     "internal-partition": [in_another_partition],

@@ -95,6 +95,7 @@ class PartitionTransactions(Follower):
         self.times = Times(evidence.partition)
         self.open_before: int | None = None
         self._damage_offset = -1
+        self._emptied: dict[int, int] = {}  # from producer id to the offset of its last marker without a record
         self._count = 0
         self._rows: Table = np.empty(16, TRANSACTIONS)
         self._open: dict[int, int] = {}  # from producer id to number
@@ -180,6 +181,13 @@ class PartitionTransactions(Follower):
         """Return whether damaged bytes may have held a marker of the open `transaction`."""
         return self._damage_offset > transaction.first_offset
 
+    def is_marker_cleaned(self, transaction: PartitionTransaction) -> bool:
+        """Return whether the leader's cleaner took the marker of the open `transaction` before it was fetched.
+
+        It leaves an empty batch, which ends nothing (`ProducerAppendInfo.append`): on the leader the data went first.
+        """
+        return self._emptied.get(transaction.producer_id, NONE) > transaction.last_offset
+
     def begin(self, segment: SegmentFiles) -> None:
         self.times.begin(segment)
 
@@ -195,6 +203,7 @@ class PartitionTransactions(Follower):
         """Add batches, and number the transaction of each that has data."""
         table = batches.table
         self.times.step(batches)
+        self._take_emptied(batches)
         data_rows, (marker_rows, markers) = np.flatnonzero(batches.is_transactional), read_markers(batches)
         rows = np.concatenate([data_rows, marker_rows])
         if not rows.size:
@@ -213,6 +222,11 @@ class PartitionTransactions(Follower):
         self._add_data(batches, numbers[has_data], rows[last_data[has_data]], counts[has_data])
         batches.transactions[rows[~is_marker]] = np.repeat(numbers, lasts - firsts + 1)[~is_marker]
         self._end(numbers, markers, np.where(is_marker[lasts], order[lasts] - data_rows.size, NONE))
+
+    def _take_emptied(self, batches: AuditedBatches) -> None:
+        table = batches.table
+        emptied = np.flatnonzero((table.record_count == 0) & _is_of_marker(batches))
+        self._emptied.update(zip(table.producer_id[emptied].tolist(), batches.base[emptied].tolist(), strict=True))
 
     def finish(self) -> None:
         """Free the unused rows."""
@@ -256,6 +270,8 @@ class PartitionTransactions(Follower):
         table, found = batches.table, self._rows[numbers]
         epoch = table.producer_epoch[last]
         is_other = (epoch != found["producer_epoch"]) & (found["last_offset"] >= self._damage_offset)
+        emptied = np.array([self._emptied.get(one, NONE) for one in found["producer_id"].tolist()], np.int64)
+        is_other &= (emptied < found["last_offset"]) | (emptied > batches.base[last])
         found["earlier_epoch"] = np.where(is_other, found["producer_epoch"], found["earlier_epoch"])
         found["producer_epoch"] = epoch
         found["last_offset"], found["last_timestamp"] = batches.last[last], table.max_timestamp[last]
@@ -274,15 +290,19 @@ class PartitionTransactions(Follower):
             self.empty_markers = np.concatenate([self.empty_markers, empty])
 
 
+def _is_of_marker(batches: AuditedBatches) -> BoolArray:
+    both = CONTROL_FLAG | TRANSACTIONAL_FLAG
+    is_of_marker: BoolArray = batches.is_producers & (batches.table.attributes & both == both)
+    return is_of_marker
+
+
 def read_markers(batches: AuditedBatches) -> tuple[Int64Array, Table]:
     """Return the rows of markers, and columns of TRANSACTIONS without data.
 
     One that does not parse is left out, and breaks `log-marker`.
     """
     table, run = batches.table, batches.run
-    flags = table.attributes & (CONTROL_FLAG | TRANSACTIONAL_FLAG)
-    is_marker = batches.is_producers & (flags == CONTROL_FLAG | TRANSACTIONAL_FLAG) & (table.record_count != 0)
-    rows = np.flatnonzero(is_marker)
+    rows = np.flatnonzero((table.record_count != 0) & _is_of_marker(batches))
     found = np.zeros(rows.size, TRANSACTIONS)
     found["first_offset"], found["producer_id"], found["marker_offset"] = (
         NONE,

@@ -60,6 +60,18 @@ def marker_missing(facts: Transactions) -> Iterator[Broken]:
     yield from _different(facts, Mismatch.MISSING)
 
 
+@rule(
+    WARNING,
+    "let this replica fetch the partition anew, and give `delete.retention.ms` more time than a replica may be down",
+)
+def marker_cleaned(facts: Transactions) -> Iterator[Broken]:
+    """The leader's cleaner took the marker of a transaction before this replica fetched it.
+
+    The data came before the cleaner was there. If this replica is elected, read_committed ends at the transaction.
+    """
+    return _open(facts, Verdict.MARKER_CLEANED, "a marker with its record")
+
+
 def _open(facts: Transactions, verdict: Verdict, expected: str) -> Iterator[Broken]:
     return ((one.where, expected, one.story) for one in facts.open if one.verdict is verdict)
 

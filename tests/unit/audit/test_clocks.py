@@ -18,7 +18,17 @@ from logstore.audit.facts.times import Clock
 from logstore.audit.open_transactions import Explanation, OpenTransaction, Verdict
 from logstore_tools.check_commands import audit as audit_command
 from logstore_tools.txns_command import command as txns_command
-from tests.support.audit_story import COMPLETE_COMMIT, EMPTY, NODE, ONGOING, PREPARE_COMMIT, STATE, TIMEOUT_MS, Story
+from tests.support.audit_story import (
+    COMPLETE_COMMIT,
+    EMPTY,
+    NODE,
+    ONGOING,
+    PREPARE_COMMIT,
+    STATE,
+    TIMEOUT_MS,
+    Story,
+    topic_id_of,
+)
 from tests.support.audit_story_faults import AT_A, PAY, A, begin, clean, hanging_unknown
 
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
@@ -130,6 +140,15 @@ def test_brokers_stamps_behind_it_say_how_old_it_is(stamp: str, tmp_path: Path) 
     one = only(root, growing_ms)
     assert one.verdict is Verdict.HANGING
     assert (one.age.clock, one.age_ms >= DAY_MS) == (Clock.BROKER, True)
+
+
+def test_what_is_open_in_a_replica_that_is_out_of_sync_is_not_judged(tmp_path: Path) -> None:
+    story = hanging_unknown()
+    story.make_topic("orders")
+    story.metadata("PartitionChangeRecord", partitionId=0, topicId=topic_id_of("orders"), isr=[2], leader=2)
+    root = written(story, tmp_path, story.now_ms)
+    (root / "meta.properties").write_text(NODE)
+    assert only(root, story.now_ms + DAY_MS).verdict is Verdict.RECENT
 
 
 @pytest.mark.parametrize("node_id", [1, 2])

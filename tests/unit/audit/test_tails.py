@@ -25,6 +25,8 @@ from logstore.disk.loaded import LoadedFile
 from logstore.folds import producer_update
 from logstore.folds.producer_state import ProducerState
 from logstore.view.walk import Run, walk
+from tests.support.audit_faults import FAULTS as FILE_FAULTS
+from tests.support.audit_story_faults import FAULTS as STORY_FAULTS
 from tests.support.golden import AFTER_GOLDEN_MS, WRITTEN, Golden
 
 DAY_MS = 86_400_000
@@ -76,6 +78,21 @@ def test_golden_directories_answer_as_a_pass_over_all(name: str, golden: Golden,
             if snapshot.stem not in bases:
                 snapshot.unlink()
     assert answers(killed, AFTER_GOLDEN_MS) == answers_of_all(killed, AFTER_GOLDEN_MS)
+
+
+@pytest.mark.parametrize("rule", sorted(FILE_FAULTS.keys() - {"log-size"}))
+def test_planted_faults_of_files_change_no_answer(rule: str, golden: Golden, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(golden("transactions"), tmp_path / "data"))
+    FILE_FAULTS[rule][0](root)
+    assert answers(root, AFTER_GOLDEN_MS) == answers_of_all(root, AFTER_GOLDEN_MS)
+
+
+@pytest.mark.parametrize("rule", STORY_FAULTS)
+def test_planted_faults_of_transactions_and_groups_have_the_same_answer(rule: str, tmp_path: Path) -> None:
+    for number, tell in enumerate(STORY_FAULTS[rule]):
+        story = tell()
+        root = Path(story.write(tmp_path / str(number)))
+        assert answers(root, story.now_ms + 1000) == answers_of_all(root, story.now_ms + 1000)
 
 
 @pytest.fixture(scope="module", params=SEEDS)

@@ -48,6 +48,7 @@ from tests.support.audit_story_faults import (
     timed_out,
 )
 from tests.support.audit_twenty_faults import twenty_faults
+from tests.support.encoder import CONTROL, TRANSACTIONAL, Batch
 from tests.support.golden import WRITTEN, Golden
 
 SOON_MS = 1000
@@ -75,6 +76,20 @@ def test_a_marker_may_have_lost_its_data_to_the_cleaner(offset: int, found: list
     story.marker(A, NEXT)
     story.marker(A, NEXT, commit=False)
     story.batches[A][-1] = replace(story.batches[A][-1], base_offset=offset)
+    assert [finding.rule for finding in audited(story, tmp_path / "data").findings] == found
+
+
+@pytest.mark.parametrize(("is_emptied", "found"), [(False, ["marker-missing"]), (True, [])])
+def test_data_behind_a_marker_that_was_cleaned_is_of_another_transaction(
+    is_emptied: bool, found: list[str], tmp_path: Path
+) -> None:
+    story = Story()
+    story.make_topic(AT_A[0], policy="compact")
+    story.data(A, PAY, 0)
+    if is_emptied:
+        story.append(A, Batch(0, flags=TRANSACTIONAL | CONTROL, producer_id=PAY[0], producer_epoch=NEXT[1]))
+    story.data(A, NEXT, 0)
+    story.marker(A, (NEXT[0], NEXT[1] + 1))
     assert [finding.rule for finding in audited(story, tmp_path / "data").findings] == found
 
 
