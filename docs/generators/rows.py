@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from logstore_tools.commands import logstore
-from logstore_tools.dump.row_types import DUMP_ROWS
+from logstore_tools.dump.row_types import DUMP_ROWS, RECORD
 from logstore_tools.rows import RowType
 from logstore_tools.verbs import Verb
 
@@ -47,7 +47,11 @@ def page() -> str:
         for of in verb.prints:
             printed.setdefault(of.name, (of, []))[1].append(f"`logstore {' '.join(words)}`")
     sections = [_section(of, calls) for _, (of, calls) in sorted(printed.items())]
-    return _HEAD + "".join(sections + [_section(of, ["`logstore dump`"]) for of in DUMP_ROWS])
+    return (
+        _HEAD
+        + "".join(sections + [_section(of, ["`logstore dump`"]) for of in DUMP_ROWS])
+        + _section(RECORD, ["`logstore dump --records`"])
+    )
 
 
 def _section(of: RowType, calls: list[str]) -> str:

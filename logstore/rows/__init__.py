@@ -11,6 +11,7 @@ and Parquet, Spark's columns, the public functions' rows, and the reference.
 | `groups`       | committed offsets of groups, and their lag                                |
 | `findings`     | findings, and what was looked at                                          |
 | `batches`      | record batches and records                                                |
+| `dumped`       | what stands in the files of a partition                                   |
 | `listing`      | rows that a function returns, with what could not be read                 |
 | `arrow`        | Arrow's types and tables of rows; with the extra `[arrow]`                |
 """

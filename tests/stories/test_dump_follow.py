@@ -15,8 +15,9 @@ import pytest
 import logstore
 from logstore.errors import CorruptRecordError, DataDirectoryError
 from logstore.model import FetchIsolation
-from logstore_tools.dump import command, run
+from logstore_tools.dump import follower, run
 from logstore_tools.dump.findings import Findings
+from logstore_tools.dump.follower import DumpFollower
 from logstore_tools.dump.options import DumpOptions
 from logstore_tools.dump.output import Output
 from tests.support.encoder import Batch, Rec
@@ -96,7 +97,7 @@ def test_a_log_that_is_cut_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     stdout = io.BytesIO()
     options = DumpOptions(["--follow", "--deep-iteration"])
     with pytest.raises(DataDirectoryError, match="was cut while it was followed"):
-        command.follow(list_paths, options, Output.to_stream(stdout), stdout, Findings(print))
+        DumpFollower(options, Output.to_stream(stdout), stdout, Findings(print)).run(list_paths)
     assert stdout.getvalue().count(b"| offset") == 2
 
 
@@ -115,7 +116,7 @@ def test_offsets_below_zero_count_from_the_end_at_the_first_look(tmp_path: Path)
     stdout = io.BytesIO()
     options = DumpOptions(["--follow", "--records", "--offset", "-2:"])
     with pytest.raises(KeyboardInterrupt):
-        command.follow(list_paths, options, Output.to_stream(stdout), stdout, Findings(print))
+        DumpFollower(options, Output.to_stream(stdout), stdout, Findings(print)).run(list_paths)
     lines = stdout.getvalue().decode().splitlines()
     assert [line.split(" ")[2] for line in lines if line.startswith("| offset: ")] == ["1", "2", "3", "4", "5"]
 
@@ -135,7 +136,7 @@ def test_a_log_that_was_deleted_and_comes_back_is_dumped_from_its_start(tmp_path
     stdout = io.BytesIO()
     options = DumpOptions(["--follow"])
     with pytest.raises(KeyboardInterrupt):
-        command.follow(list_paths, options, Output.to_stream(stdout), stdout, Findings(print))
+        DumpFollower(options, Output.to_stream(stdout), stdout, Findings(print)).run(list_paths)
     lines = stdout.getvalue().decode().splitlines()
     assert [line.split(" ")[1] for line in lines if line.startswith("baseOffset: ")] == ["0", "1", "7"]
     assert lines[-2] == "Log starting offset: 0"
@@ -151,7 +152,7 @@ class Looks:
     """A follower whose looks are the steps of a test: no time passes in between."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *argv: str) -> None:
-        monkeypatch.setattr(command, "FOLLOW_INTERVAL_S", 0)
+        monkeypatch.setattr(follower, "INTERVAL_S", 0)
         self.told: list[str] = []
         self.findings = Findings(self.told.append)
         self._options = DumpOptions(["--follow", *argv])
@@ -176,7 +177,7 @@ class Looks:
 
         self._has_looked = False
         with pytest.raises(KeyboardInterrupt):
-            command.follow(list_paths, self._options, Output.to_stream(self._stdout), self._stdout, self.findings)
+            DumpFollower(self._options, Output.to_stream(self._stdout), self._stdout, self.findings).run(list_paths)
         return [look.decode().splitlines() for look in looks]
 
 
@@ -306,6 +307,6 @@ def test_a_committed_dump_of_a_damaged_log_says_where_it_ends(tmp_path: Path, mo
     looks = Looks(monkeypatch, "--deep-iteration", "--isolation-level", "read_committed")
     stdout = io.BytesIO()
     with pytest.raises(CorruptRecordError, match="cannot be read to its end"):
-        command.follow(lambda: [str(path)], looks._options, Output.to_stream(stdout), stdout, looks.findings)
+        DumpFollower(looks._options, Output.to_stream(stdout), stdout, looks.findings).run(lambda: [str(path)])
     assert stdout.getvalue().count(b"| offset: 0") == 1
     assert stdout.getvalue().count(b"| offset") == 1

@@ -1,8 +1,7 @@
 """`--format arrow` and `--format parquet`: the rows of JSON as one table, with null where a type has no such column.
 
-Arrow is a stream of record batches, as `pyarrow.ipc.open_stream` reads it. Numbers are int64, times are
-`timestamp[ms, UTC]` with null for none; `key` and `value` are binary, or text with a decoder; `control` is JSON. Rows
-stand in the order of the files.
+Arrow is a stream of record batches, as `pyarrow.ipc.open_stream` reads it. Types are those of `logstore.rows`, times
+with null for none; `key` and `value` are text with a decoder; `control` is JSON. Rows stand in the order of the files.
 """
 
 from __future__ import annotations
@@ -14,33 +13,31 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from logstore.layout.batch import NO_TIMESTAMP
+from logstore.layout.utf8 import java_utf8
+from logstore.rows import arrow
 from logstore.rows.arrow import TIME
+from logstore.rows.batches import RecordRow
+from logstore.rows.schema import json_name
 
 from .column_rows import ABSENT, Column, ColumnRows, RowsOfType, Slices, Words
 from .findings import Findings
 from .options import DumpOptions
 from .output import Output, Row
+from .row_types import ROWS
 
 ROW_GROUP_ROW_COUNT = 128 * 1024
 
-_HEADERS = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
-_NUMBERS = (
-    *("baseOffset", "lastOffset", "count", "baseSequence", "lastSequence", "producerId", "producerEpoch"),
-    *("partitionLeaderEpoch", "position", "size", "magic", "crc", "offset", "keySize", "valueSize", "sequence"),
-    *("version", "firstOffset", "lastStableOffset", "coordinatorEpoch", "currentTxnFirstOffset"),
-    *("firstSequence", "offsetDelta", "invalidBytes"),
-)
-_TIMES = ("deleteHorizonMs", "maxTimestamp", "timestamp", "lastTimestamp")
-
 
 def schema_of(options: DumpOptions) -> pa.Schema:
-    """Return the schema of all rows of a dump."""
+    """Return the schema of all rows of a dump: the members of all row types, any of which may be missing in a row."""
+    row_types = [RecordRow] if options.has("records") else ROWS.values()
+    types: dict[str, pa.DataType] = {} if options.has("records") else {"type": pa.string()}
+    for row_type in row_types:
+        types |= {json_name(field.name): field.type for field in arrow.schema_of(row_type)}
     content = pa.string() if options.needs_python else pa.binary()
-    types: dict[str, pa.DataType] = {"type": pa.string(), "path": pa.string()}
-    types |= dict.fromkeys(_NUMBERS, pa.int64()) | dict.fromkeys(_TIMES, TIME)
-    types |= dict.fromkeys(("isTransactional", "isControl", "isValid"), pa.bool_())
-    types |= dict.fromkeys(("timestampType", "codec", "control", "message"), pa.string())
-    types |= {"headers": _HEADERS, "key": content, "value": content}
+    types |= {
+        name: kind for name, kind in (("control", pa.string()), ("key", content), ("value", content)) if name in types
+    }
     return pa.schema(list(types.items()))
 
 
@@ -49,15 +46,18 @@ class ArrowRows(ColumnRows):
 
     def __init__(self, path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> None:
         super().__init__(path, options, out, findings)
-        self._name = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        self._place = {name: _shown(value) for name, value in self._place.items()}
         self._schema = schema_of(options)
+        self._times = {field.name for field in self._schema if field.type == TIME}
         assert out.put_batch is not None
         self._put = out.put_batch
 
     def write_rows(self, rows: list[Row]) -> None:
         """Write rows that are made one by one."""
         if rows:
-            shown = [{"path": self._name, **row, **_times(row)} for row in rows]
+            shown = [{**self._place, **{name: _value(value) for name, value in row.items()}} for row in rows]
+            for row in shown:
+                row |= {name: None for name in self._times & row.keys() if row[name] == NO_TIMESTAMP}
             self._put(pa.RecordBatch.from_pylist(shown, self._schema))
 
     def write_interleaved(self, batches: RowsOfType, records: RowsOfType, starts: list[int]) -> None:
@@ -69,7 +69,7 @@ class ArrowRows(ColumnRows):
             self._put(batch)
 
     def _batch(self, rows: RowsOfType) -> pa.RecordBatch:
-        same = {"type": [rows.type] * rows.size, "path": [self._name] * rows.size}
+        same = {name: [value] * rows.size for name, value in {"type": rows.type, **self._place}.items()}
         columns: dict[str, Column] = same | rows.columns
         arrays = [
             _array(columns[field.name], field.type) if field.name in columns else pa.nulls(rows.size, field.type)
@@ -88,15 +88,19 @@ def _array(column: Column, kind: pa.DataType) -> pa.Array:
     return pa.array([_value(value) for value in column] if isinstance(column, list) else column, kind)
 
 
-def _times(row: Row) -> Row:
-    """Return the times of a row, None for -1, by which Kafka means no time."""
-    return {name: None if row[name] == NO_TIMESTAMP else row[name] for name in _TIMES if name in row}
+def _shown(value: Any) -> Any:
+    """Return a member of the place of a row; a path that is no UTF-8 with escapes."""
+    return (
+        value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        if isinstance(value, str)
+        else value
+    )
 
 
 def _value(value: Any) -> Any:
     if value is ABSENT:
         return None
-    return [{"key": key, "value": content} for key, content in value] if isinstance(value, list) else value
+    return [{"key": java_utf8(key), "value": content} for key, content in value] if isinstance(value, list) else value
 
 
 class _UnseekableFile:

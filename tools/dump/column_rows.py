@@ -12,6 +12,7 @@ import numpy.typing as npt
 from logstore.columns.batch_table import BatchTable, ByteArray, Int64Array
 from logstore.columns.decoded_records import Records
 from logstore.columns.record_table import RecordTable, unknown_codec
+from logstore.disk.names import absolute_path, file_name, parent
 from logstore.errors import LogstoreError
 from logstore.kernels.rules import increment_sequence
 from logstore.kernels.scan import batches as scan
@@ -23,6 +24,7 @@ from logstore.layout.batch import (
     NO_SEQUENCE,
     TRANSACTIONAL_FLAG,
 )
+from logstore.layout.file_names import parse_partition_directory
 from logstore.model import Codec, TimestampType
 
 from .decoders import read_control_record
@@ -80,6 +82,7 @@ class ColumnRows:
     def __init__(self, path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> None:
         self._path = path
         self._options = options
+        self._place: Row = _partition_of(path) if options.has("records") else {"path": path}
         self.out = out
         self._findings = findings
         self.previous_offset = -1
@@ -127,6 +130,14 @@ class ColumnRows:
             self.previous_offset = int(offsets[-1])
 
 
+def _partition_of(path: str) -> Row:
+    """Return the topic and the number of the partition that a file is of; None for a file in another directory."""
+    partition = parse_partition_directory(file_name(parent(absolute_path(path))))
+    if partition is None:
+        return {"topic": None, "partition": None}
+    return {"topic": partition.topic, "partition": partition.partition}
+
+
 def _batch_rows(table: BatchTable, rows: Int64Array) -> RowsOfType:
     """Return the headers of v2 batches, whose codecs Kafka knows."""
     attributes = table.attributes[rows]
@@ -141,7 +152,7 @@ def _batch_rows(table: BatchTable, rows: Int64Array) -> RowsOfType:
     columns: dict[str, Column] = {
         "baseOffset": table.base_offset[rows],
         "lastOffset": table.last_offset[rows],
-        "count": table.record_count[rows],
+        "recordCount": table.record_count[rows],
         "baseSequence": base_sequences,
         "lastSequence": last_sequences,
         "producerId": table.producer_id[rows],
@@ -149,7 +160,7 @@ def _batch_rows(table: BatchTable, rows: Int64Array) -> RowsOfType:
         "partitionLeaderEpoch": table.column(scan.PARTITION_LEADER_EPOCH)[rows],
         "isTransactional": attributes & TRANSACTIONAL_FLAG != 0,
         "isControl": attributes & CONTROL_FLAG != 0,
-        "deleteHorizonMs": [
+        "deleteHorizon": [
             timestamp if flag else None for timestamp, flag in zip(base_timestamps.tolist(), has_horizon, strict=True)
         ],
         "position": table.position[rows],
@@ -178,12 +189,23 @@ def _record_rows(
         rows: int64, ascending: the records.
         attributes: int64[records.count]: of their batches.
     """
-    contents, error = _contents(records, rows, attributes[rows] & CONTROL_FLAG != 0, options)
+    is_control = attributes[rows] & CONTROL_FLAG != 0
+    contents, error = _contents(records, rows, is_control, options)
     if error is not None:
         rows = rows[: len(contents["control"])]
     columns: dict[str, Column] = {}
-    if not options.skips_metadata:
-        counts = records.header_count[rows]
+    has_headers = not options.skips_metadata and records.header_count[rows].any()
+    headers: Column = [records.headers(row) for row in rows.tolist()] if has_headers else [[]] * rows.size
+    if options.has("records"):
+        contents.pop("control", None)
+        columns |= {
+            "offset": records.offset[rows],
+            "timestamp": records.timestamp[rows],
+            "timestampType": _timestamp_types(attributes[rows]),
+            "isControl": is_control[: rows.size],
+        }
+        contents["headers"] = headers
+    elif not options.skips_metadata:
         columns |= {
             "offset": records.offset[rows],
             "timestampType": _timestamp_types(attributes[rows]),
@@ -191,7 +213,7 @@ def _record_rows(
             "keySize": records.key_size[rows],
             "valueSize": records.value_size[rows],
             "sequence": records.sequence[rows],
-            "headers": [records.headers(row) for row in rows.tolist()] if counts.any() else [[]] * rows.size,
+            "headers": headers,
         }
     return RowsOfType("record", rows.size, columns | contents), error
 
@@ -200,7 +222,8 @@ def _contents(
     records: RecordTable, rows: Int64Array, is_control: npt.NDArray[np.bool_], options: DumpOptions
 ) -> tuple[dict[str, Column], LogstoreError | None]:
     """Return the columns `control`, `key` and `value`, as far as there are any, up to a record that raises."""
-    if not is_control.any() and not options.needs_python:
+    has_control = bool(is_control.any()) and not options.has("records")
+    if not has_control and not options.needs_python:
         columns: dict[str, Column] = {}
         if options.prints_contents:
             columns["key"] = Slices(records.data, records.key_position[rows], records.key_size[rows])
@@ -212,7 +235,9 @@ def _contents(
     try:
         for row, is_one in zip(rows.tolist(), is_control.tolist(), strict=True):
             key, value = records.key(row), records.value(row)
-            if is_one:
+            if is_one and options.needs_python and not has_control:  # a column of texts
+                found.append((ABSENT, None, read_control_record(key, value, options.kafka_version).json))
+            elif is_one and has_control:
                 found.append((read_control_record(key, value, options.kafka_version).json, ABSENT, ABSENT))
             elif options.needs_python:
                 found.append((ABSENT, *options.record_texts(int(offsets[row]), key, value)))

@@ -5,16 +5,15 @@ from __future__ import annotations
 import io
 import os
 import stat as modes
-from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, BinaryIO, NoReturn, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from logstore.disk.files import file_size
 from logstore.disk.names import java_file
-from logstore.disk.paths import exists, stat
-from logstore.errors import DataDirectoryError, LogstoreError, UsageError
+from logstore.disk.paths import exists
+from logstore.errors import LogstoreError, UsageError
 from logstore.layout.file_names import KRAFT_SNAPSHOT_SUFFIX, LOG_SUFFIX
 
 from .options import FILTER_OPTIONS, DumpOptions
@@ -22,7 +21,6 @@ from .output import Output
 
 if TYPE_CHECKING:
     from .findings import Findings
-    from .log_dump import Place
 
 _ABOUT = (
     "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly "
@@ -32,8 +30,6 @@ _ABOUT = (
 FAILED, USAGE, UNREADABLE = 1, 2, 3
 PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes of input; for less, threads cost more than they save
 LINE_COUNT = 1024  # lines of findings in one write
-FOLLOW_INTERVAL_S = 0.2  # between two looks at the files
-_GONE = -1  # size of a log that was deleted
 
 
 def run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
@@ -97,7 +93,10 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
             from ..paths import dump_files
 
             paths = dump_files(options.words, note)
-        return paths if options.shows_batches else list(filter(_is_log, paths))
+        if options.shows_batches:
+            return paths
+        named = {*options.files, *options.words}  # of a directory, what a snapshot holds again is left out
+        return [path for path in paths if path.endswith(LOG_SUFFIX) or (path in named and _is_log(path))]
 
     paths = list_paths()
     if not paths and not options.shows_batches and not options.has("follow"):
@@ -105,7 +104,9 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     out = Output.to_stream(stdout)
     with _table(options, stdout, out):
         if options.has("follow"):
-            follow(list_paths, options, out, stdout, findings)
+            from .follower import DumpFollower
+
+            DumpFollower(options, out, stdout, findings).run(list_paths)
         try:
             _dump_all([java_file(path) for path in paths], options, out, stdout, stderr, findings)
         except LogstoreError as error:
@@ -118,80 +119,6 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
         findings.immediate(f"logstore: written by a newer Kafka ({level}); what is not known of it is not decoded")
     is_missing = not options.has("files") and not all(map(exists, paths))
     return UNREADABLE if is_missing or noted else 0
-
-
-def follow(
-    list_paths: Callable[[], list[str]], options: DumpOptions, out: Output, stdout: BinaryIO, findings: Findings
-) -> NoReturn:
-    """Dump the logs among the paths, then again and again what was added to them, and new logs.
-
-    A batch is printed once it is whole, and with `--isolation-level read_committed` once its transaction has ended.
-    Text names the path whenever another log than the last one goes on. What is found in a look is told behind it. A log
-    that was deleted is forgotten; if it comes back, it is dumped from its start.
-
-    Args:
-        list_paths: called for each look at the files.
-
-    Raises:
-        DataDirectoryError: a log became shorter; a broker cuts logs when it starts after a crash.
-        LogstoreError: as `dump_log`.
-    """
-    import threading
-
-    from .log_dump import Place
-
-    places: dict[str, Place] = {}
-    sizes: dict[str, int] = {}
-    last_path = None
-    while True:
-        paths = [path for path in map(java_file, list_paths()) if path.endswith(LOG_SUFFIX)]
-        for path in dict.fromkeys([*paths, *sizes]):
-            size = stat(path).st_size if exists(path) else _GONE  # dump_log raises for one that never was
-            if size == _GONE and path in sizes:
-                places.pop(path, None)
-                if path in paths:
-                    sizes[path] = size
-                else:
-                    del sizes[path]
-                continue
-            place = places.get(path, Place())
-            if size == sizes.get(path) and not place.is_held:
-                continue
-            if size < place.position:
-                raise DataDirectoryError(
-                    "The log was cut while it was followed", path=path, expected=place.position, found=size
-                )
-            title = f"Dumping {path}\n" if options.format == "text" and path != last_path else ""
-            places[path], is_printed = _look(path, options, out, stdout, findings, places.get(path), title)
-            sizes[path], last_path = size, path if is_printed else last_path
-        threading.Event().wait(FOLLOW_INTERVAL_S)
-
-
-def _look(
-    path: str, options: DumpOptions, out: Output, stdout: BinaryIO, findings: Findings, after: Place | None, title: str
-) -> tuple[Place, bool]:
-    """Dump what was added to a log, and tell what is found in it.
-
-    Args:
-        title: printed before the first batch.
-
-    Returns:
-        Where the log goes on, and whether anything was printed.
-    """
-    from .log_dump import dump_log
-
-    line = title.encode("utf-8", "replace")
-    out.write(line)
-    try:
-        place = dump_log(path, options, out, findings, after)
-        is_printed = out.array[: out.size] != line
-        if not is_printed:
-            out.size = 0
-    finally:
-        out.flush()
-        stdout.flush()
-    findings.print()
-    return place, is_printed
 
 
 def _table(options: DumpOptions, stdout: BinaryIO, out: Output) -> AbstractContextManager[object]:

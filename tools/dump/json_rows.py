@@ -38,7 +38,7 @@ class JsonRows(ColumnRows):
 
     def __init__(self, path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> None:
         super().__init__(path, options, out, findings)
-        self._path_member = f',"path":{_encode(path)}'
+        self._place_members = "".join(f',"{name}":{_encode(value)}' for name, value in self._place.items())
 
     def write_rows(self, rows: list[Row]) -> None:
         """Write rows that are made one by one."""
@@ -58,7 +58,7 @@ class JsonRows(ColumnRows):
 
     def _line(self, row: Row) -> bytes:
         members = "".join(_member(name, value) for name, value in row.items() if name != "type")
-        return _bytes(f'{{"type":"{row["type"]}"{self._path_member}{members}}}\n')
+        return _bytes(f'{{"type":"{row["type"]}"{self._place_members}{members}}}\n')
 
     def _lines(self, rows: RowsOfType) -> tuple[memoryview, Int64Array]:
         """Return a line for each row, one after another, and where each begins and the last one ends."""
@@ -66,7 +66,7 @@ class JsonRows(ColumnRows):
             return memoryview(b""), np.zeros(1, np.int64)
         data = next((column.data for column in rows.columns.values() if isinstance(column, Slices)), _NO_DATA)
         template = LineTemplate(rows.size, data)
-        template.literal(_bytes(f'{{"type":"{rows.type}"{self._path_member}'))
+        template.literal(_bytes(f'{{"type":"{rows.type}"{self._place_members}'))
         for name, column in rows.columns.items():
             _add_member(template, name, column)
         template.literal(b"}\n")

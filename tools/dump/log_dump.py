@@ -90,13 +90,21 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
             position = end if end_wanted < end and position == end_wanted else position
             is_held = record_filter is not None and record_filter.holds(position, end)
     if position < end and options.max_bytes == MAX_BYTES_DEFAULT and not options.has("follow"):
-        if options.format == "text":
-            out.print(f"Found {end - position} invalid bytes at the end of {file_name(path)}")
-        else:
-            from .json_rows import column_rows
-
-            column_rows(path, options, out).write_rows([{"type": "trailer", "invalidBytes": end - position}])
+        _write_trailer(path, end - position, options, out, findings)
     return Place(position, printer.previous_offset, is_held)
+
+
+def _write_trailer(path: str, size: int, options: DumpOptions, out: Output, findings: Findings) -> None:
+    """Tell of the bytes at the end of a log that are no batch; a table of records has no row for them."""
+    text = f"Found {size} invalid bytes at the end of {file_name(path)}"
+    if options.format == "text":
+        out.print(text)
+    elif options.has("records"):
+        findings.immediate(f"logstore: {text}")
+    else:
+        from .json_rows import column_rows
+
+        column_rows(path, options, out).write_rows([{"type": "trailer", "invalidBytes": size}])
 
 
 def _first_place(path: str, options: DumpOptions) -> Place:

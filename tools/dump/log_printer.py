@@ -68,6 +68,7 @@ class LogPrinter:
 
     Args:
         other_rows: makes the printer of the rows that kernels stop for, at the first of them.
+        is_deep: False prints no records, whatever the options say.
 
     Attributes:
         data: the whole file, bytes or uint8, 1-D.
@@ -85,6 +86,8 @@ class LogPrinter:
         out: Output,
         findings: Findings | None,
         other_rows: Callable[[LogPrinter], OtherRows],
+        *,
+        is_deep: bool = True,
     ) -> None:
         self.path = path
         self.data = data
@@ -96,12 +99,11 @@ class LogPrinter:
         self.gaps = words(2 * GAP_CAPACITY)
         self.state = words(dump_state.STATE_COUNT)
         self.state[dump_state.FLAGS] = (
-            (dump_state.DEEP if options.is_deep else 0)
+            (dump_state.DEEP if is_deep and options.is_deep else 0)
             | (dump_state.CONTENTS if options.prints_contents else 0)
             | (dump_state.PYTHON_RECORDS if options.needs_python else 0)
             | (dump_state.SKIP_METADATA if options.skips_metadata else 0)
         )
-        self.state[dump_state.RECORD_CAPACITY] = RECORD_CAPACITY
         self.state[dump_state.GAP_CAPACITY] = GAP_CAPACITY
         self.previous_offset = -1  # as in Kafka's tool, so a log that begins above 0 has a gap
 
@@ -124,12 +126,17 @@ class LogPrinter:
         """Print the batch lines of rows start … end - 1, and their record lines in a deep dump."""
         self.state[dump_state.ROW], self.state[dump_state.IS_LINE_PRINTED] = start, 0
         arguments = (self.data, table.matrix, table.capacity, end, self.records)
-        while (status := self.run(dump_text.dump_batches, *arguments)) != dump_state.DONE:
+        while (status := self.run(dump_text.dump_batches, RECORD_CAPACITY, *arguments)) != dump_state.DONE:
             self._other_rows.go_on(status, as_arrays(table), end)
 
-    def run(self, dump: Kernel, *arguments: Any) -> int:
-        """Run a kernel of `dump_text` until it stops for another reason than a full buffer; return its status."""
+    def run(self, dump: Kernel, record_capacity: int, *arguments: Any) -> int:
+        """Run a kernel of `dump_text` until it stops for another reason than a full buffer; return its status.
+
+        Args:
+            record_capacity: columns of the matrix of records among the arguments.
+        """
         state, out = self.state, self.out
+        state[dump_state.RECORD_CAPACITY] = record_capacity
         while True:
             state[dump_state.OUT_SIZE], state[dump_state.OUT_CAPACITY] = out.size, out.capacity
             status = dump(*arguments, dump_lines.LITERALS, out.array, self.gaps, state)
@@ -140,6 +147,11 @@ class LogPrinter:
                 self._hand_gaps_over()
             else:
                 return status
+
+    @cached_property
+    def headers(self) -> LogPrinter:
+        """Prints the lines of batches alone."""
+        return LogPrinter(self.path, self.data, self.options, self.out, None, self._make_other_rows, is_deep=False)
 
     @cached_property
     def _other_rows(self) -> OtherRows:

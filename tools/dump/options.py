@@ -140,7 +140,8 @@ class DumpOptions:
     @cached_property
     def prints_contents(self) -> bool:
         """Whether keys and values are printed."""
-        return self.has("print-data-log", *_PARSERS, *_DECODER_CLASSES)
+        is_table = self.has("records") and self.format != "text"
+        return is_table or self.has("print-data-log", *_PARSERS, *_DECODER_CLASSES)
 
     @cached_property
     def is_deep(self) -> bool:
@@ -273,6 +274,8 @@ class DumpOptions:
         """Raise UsageError for a wrong value of an option beyond Kafka's, before anything is printed."""
         if self.format == "parquet" and self.has("follow"):
             raise UsageError("--follow has no end, which a Parquet file needs", advice="--format arrow")
+        if self.has("records") and self.format != "text" and self.skips_metadata:
+            raise UsageError("--records shows the metadata of records", advice="leave out --skip-record-metadata")
         _ = self.filter, self.kafka_version
 
 

@@ -190,7 +190,14 @@ def _legacy_record(row: Row, record: LegacyRecord, timestamp_type: TimestampType
         InvalidRecordError: the record is too short for its sizes, its key or its value.
         LogstoreError: a decoder fails.
     """
-    if not options.skips_metadata:
+    if options.has("records") and options.format != "text":
+        row |= {
+            "offset": record.offset,
+            "timestamp": record.timestamp,
+            "timestampType": timestamp_type.kafka_name,
+            "isControl": False,
+        }
+    elif not options.skips_metadata:
         row |= {
             "offset": record.offset,
             "timestampType": timestamp_type.kafka_name,
@@ -205,6 +212,8 @@ def _legacy_record(row: Row, record: LegacyRecord, timestamp_type: TimestampType
         row["key"], row["value"] = (
             _texts(record, options) if is_decoded else (_copied(record.key), _copied(record.value))
         )
+    if options.has("records") and options.format != "text":
+        row["headers"] = []
 
 
 def _texts(record: LegacyRecord, options: DumpOptions) -> tuple[str | None, str | None]:

@@ -56,12 +56,8 @@ class LogTextRows(TextRows):
 
     def write_batches(self, table: BatchTable, rows: Int64Array) -> None:
         """Print a line for each batch."""
-        state = self._printer.state
-        flags = state[dump_state.FLAGS]
-        state[dump_state.FLAGS] = flags & ~dump_state.DEEP
         for row in rows.tolist():
-            self._printer.print_rows(table, row, row + 1)
-        state[dump_state.FLAGS] = flags
+            self._printer.headers.print_rows(table, row, row + 1)
 
     def write_records(self, table: BatchTable, batches: Int64Array, window: Records, records: Int64Array) -> None:
         """Print the lines of batches, each before the lines of its records."""
@@ -89,10 +85,9 @@ class LogTextRows(TextRows):
         state[dump_state.ATTRIBUTES] = attributes
         state[dump_state.CHUNK_ROW], state[decode.ROW_COUNT] = start, end
         state[decode.END_POSITION] = chunk.data.size
-        capacity, state[dump_state.RECORD_CAPACITY] = state[dump_state.RECORD_CAPACITY], chunk.matrix.shape[1]
-        while self._printer.run(dump_text.dump_records, chunk.data, chunk.matrix) != dump_state.DONE:
+        arguments = dump_text.dump_records, chunk.matrix.shape[1], chunk.data, chunk.matrix
+        while self._printer.run(*arguments) != dump_state.DONE:
             self._end_record(chunk)
-        state[dump_state.RECORD_CAPACITY] = capacity
 
     def _end_record(self, chunk: RecordTable) -> None:
         """Print the end of a line, behind the metadata of the record that a kernel stopped for."""

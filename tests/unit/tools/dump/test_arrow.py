@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+import logstore
+from logstore.rows.batches import RecordRow
+from logstore.rows.schema import json_name
 from logstore_tools.dump import command, run
 from tests.conformance.dumping import answer, ms_of
 from tests.support.encoder import GZIP, Batch, Rec
@@ -18,7 +21,9 @@ from tests.support.golden import Golden
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
-TIMES = ("timestamp", "maxTimestamp", "lastTimestamp", "deleteHorizonMs")
+from logstore.rows.arrow import schema_of  # noqa: E402
+
+TIMES = ("timestamp", "maxTimestamp", "lastTimestamp", "deleteHorizon")
 LOG = "00000000000000000000.log"
 DECODER = ["--value-decoder-class", "org.apache.kafka.tools.api.DefaultDecoder"]
 
@@ -60,7 +65,7 @@ def as_arrow(item: dict[str, Any], *, is_text: bool) -> dict[str, Any]:
         row["control"] = json.dumps(row["control"], separators=(",", ":"))
     if "headers" in row:
         pairs = [as_arrow(header, is_text=False) for header in row["headers"]]
-        row["headers"] = [{"key": pair.get("key"), "value": pair.get("value")} for pair in pairs]
+        row["headers"] = [{"key": pair["key"].decode(), "value": pair.get("value")} for pair in pairs]
     return row
 
 
@@ -86,6 +91,33 @@ def test_rows_of_old_magics_of_control_records_and_of_broken_logs(
     found = [rows_of_arrow("--files", path, *options) for path in paths]
     assert found == [rows_of_json("--files", path, *options) for path in paths]
     assert sum(map(len, found)) > 20
+
+
+@pytest.mark.parametrize("options", [[], ["--offset", "-9:"], ["--key", "orders0"], DECODER])
+@pytest.mark.parametrize("name", ["demo", "legacy"])
+def test_a_table_of_records_has_the_rows_of_the_library(name: str, options: list[str], golden: Golden) -> None:
+    """With topic and partition, of JSON, Arrow and Parquet: as `logstore.dump` and so `RecordRow` have them."""
+    root = golden(name)
+    partitions = [path.parent for path in sorted(root.glob("*-[0-9]*/*.log")) if "broken" not in path.parent.name]
+    for partition in dict.fromkeys(partitions):
+        argv = ["--records", *options, str(partition)]
+        code, stream, _ = dumped("--format", "arrow", *argv)
+        table = pa.ipc.open_stream(stream).read_all()
+        assert code == 0
+        assert pq.read_table(io.BytesIO(dumped("--format", "parquet", *argv)[1])) == table
+        found = table.to_pylist()
+        declared = schema_of(RecordRow)
+        assert table.schema.names == [json_name(column) for column in declared.names]
+        if options != DECODER:
+            assert table.schema.types == declared.types
+            known = {row["offset"]: row for row in logstore.dump(partition, records=True).to_arrow().to_pylist()}
+            for row in found:
+                assert list(row.values()) == list(known[row["offset"]].values())
+            assert options or len(found) == len(known)
+        objects = [json.loads(line) for line in dumped("--format", "json", *argv)[1].splitlines()]
+        assert [list(row)[:4] for row in objects] == [["type", "topic", "partition", "offset"]] * len(found)
+        assert [row["offset"] for row in objects] == [row["offset"] for row in found]
+        assert [row["isControl"] for row in objects] == [row["isControl"] for row in found]
 
 
 def test_records_before_an_error_are_in_the_arrow_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,10 @@ class Options:
     format: str = "text"
 
     @staticmethod
+    def has(*names: str) -> bool:
+        return False
+
+    @staticmethod
     def key_decoder(data: bytes) -> str:
         return data.decode()
 
