@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +17,13 @@ from benchmarks.peers.commands import LOGSTORE, run
 from benchmarks.support.data import KIB, MIB, SEGMENT, scaled, write_segment
 from benchmarks.support.floors import mapped
 from benchmarks.support.logs import settings_of
-from benchmarks.support.measure import Measured
+from benchmarks.support.measure import Measured, seconds_of
 from logstore.audit.directory_audit import AuditedDirectory, audit_directory
 from logstore.log.load.recover import recover_partition
 
-SIZE, PARTITION_SIZE = scaled(256 * KIB, 1024 * MIB), 4 * KIB
+SIZE, PARTITION_SIZE = scaled(256 * KIB, 1024 * MIB), 32 * KIB  # two batches
 PARTITION_COUNT = scaled(20, 10_000)
+SIZES = [PARTITION_SIZE, MIB]  # of each of 1,000 partitions
 WAYS = {"with records": (), "--checksums-only": ("--checksums-only",)}
 NOW_MS = 1_800_000_000_000
 METADATA = "version: 0\ntopic_id: dqEnd-x7SkKckvU0_kJgLQ"
@@ -62,10 +63,43 @@ def test_audit_command(measured: Measured, large: Path, way: str) -> None:
     assert "no findings" in (large / "audit.txt").read_text()
 
 
+def on_one_processor(work: Callable[[], object]) -> float:
+    """Return the seconds that `work` takes on one processor."""
+    processors = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(processors)})
+    try:
+        return seconds_of(1, work)
+    finally:
+        os.sched_setaffinity(0, processors)
+
+
+def copies(root: Path, size: int, count: int) -> Path:
+    """Write a data directory of `count` partitions, whose files are one partition's by other names."""
+    one = write_partition(root / "one" / "orders-0", size)
+    for number in range(count):
+        shutil.copytree(one, root / "data" / f"orders-{number}", copy_function=os.link)
+    return root / "data"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_audit_on_all_processors(measured: Measured, tmp_path: Path, size: int) -> None:
+    count = scaled(20, 1000, 1)
+    root = str(copies(tmp_path, size, count))
+    audited: AuditedDirectory = measured(
+        lambda: audit_directory(root, NOW_MS),
+        title=f"audit of {count:,} partitions of {size / KIB:.4g} KiB on all processors",
+        count=count,
+        unit="partitions",
+        size=count * size,
+        peers={"on one processor": lambda: on_one_processor(lambda: audit_directory(root, NOW_MS))},
+        floor="the one processor beside it",
+        hashed=lambda found: list(map(str, found.findings)),
+    )
+    assert (len(audited.partitions), audited.findings) == (count, ())
+
+
 def test_audit_small_partitions(measured: Measured, tmp_path: Path) -> None:
-    one, root = write_partition(tmp_path / "one" / "orders-0", PARTITION_SIZE), tmp_path / "data"
-    for number in range(PARTITION_COUNT):
-        shutil.copytree(one, root / f"orders-{number}", copy_function=os.link)
+    root = copies(tmp_path, PARTITION_SIZE, PARTITION_COUNT)
     audited: AuditedDirectory = measured(
         lambda: audit_directory(str(root), NOW_MS),
         title=f"audit of {PARTITION_COUNT:,} small partitions",

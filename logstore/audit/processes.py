@@ -271,7 +271,7 @@ class _Process:
                 os.kill(self._process_id, signal.SIGKILL)
             self._wait()
         if self._thread is not None:
-            self._thread.join(timeout=1)  # its connection has ended, unless some other process inherited it
+            self._thread.join(timeout=30)  # its connection has ended, unless some other process inherited it
         self.connection.close()
 
     def _wait(self) -> int:

@@ -178,10 +178,9 @@ def list_partition_directory(
     path = java_file(path)
     name = name or partition_name(path)
     listing = _list(path, root=root or parent(normal_path(path)), entries_of=entries_of)
-    files, others = _known(listing.files, PARTITION_FILE_NAMES)
     sorter = _Sorter(listing.errors, has_kraft_snapshots=name.topic in (METADATA_TOPIC, ""))
-    unusual = [other for other in others if not sorter.accept_usual(*other)]
-    left_overs = [file for file_name, file in unusual if not sorter.accept(file_name, file)]
+    files, others = _known(sorter.accept_usual(listing.files), PARTITION_FILE_NAMES)
+    left_overs = [file for file_name, file in others if not sorter.accept(file_name, file)]
     segments, orphans = sorter.segments()
     left_overs += orphans + [directory for _, directory in listing.directories]
     return PartitionFiles(
@@ -258,17 +257,20 @@ class _Sorter:
         self._errors = errors
         self._has_kraft_snapshots = has_kraft_snapshots
 
-    def accept_usual(self, name: str, path: str) -> bool:
-        """Take the file if its name is as Kafka writes the names of most files; return whether it is.
+    def accept_usual(self, entries: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Take the files whose names are as Kafka writes the names of most files; return names and paths of the others.
 
         These are taken first, and quickly: a data directory may have millions of them.
         """
-        stem, suffix = name[:OFFSET_DIGIT_COUNT], name[OFFSET_DIGIT_COUNT:]
-        files = self._usual.get(suffix)
-        if files is None or not (stem.isdecimal() and stem.isascii() and stem <= _OFFSET_NAME_MAX):
-            return False
-        files[int(stem)] = path
-        return True
+        others, usual = [], self._usual
+        for entry in entries:
+            name, path = entry
+            stem, files = name[:OFFSET_DIGIT_COUNT], usual.get(name[OFFSET_DIGIT_COUNT:])
+            if files is None or not (stem.isdecimal() and stem.isascii() and stem <= _OFFSET_NAME_MAX):
+                others.append(entry)
+            else:
+                files[int(stem)] = path
+        return others
 
     def accept(self, name: str, path: str) -> bool:
         """Take the file if its name has a meaning; return whether it has."""
@@ -307,7 +309,7 @@ class _Sorter:
                 for base in sorted(logs)
             ]
         )
-        orphans = [paths[base] for paths in indexes for base in paths.keys() - logs.keys()]
+        orphans = [paths[base] for paths in indexes if paths for base in paths.keys() - logs.keys()]
         return segments, orphans
 
 
@@ -324,8 +326,9 @@ def _list(path: str, *, root: str, entries_of: Scan = scan) -> _Listing:
         entries = entries_of(path)
     except OSError as error:
         raise nio_error(error, path) from error
+    files, start = listing.files, child(path, "")
     for entry in entries:
-        entry_path = child(path, entry.name)
+        entry_path = start + entry.name
         is_link = entry.is_symlink()
         if is_link and not _is_below(real_path(entry_path), real_path(root)):
             listing.errors.append(
@@ -338,7 +341,7 @@ def _list(path: str, *, root: str, entries_of: Scan = scan) -> _Listing:
         elif is_directory(entry_path) if is_link else entry.is_dir(follow_symlinks=False):
             listing.directories.append((entry.name, entry_path))
         else:
-            listing.files.append((entry.name, entry_path))
+            files.append((entry.name, entry_path))
     return listing
 
 

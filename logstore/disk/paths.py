@@ -10,6 +10,7 @@ import os
 import stat as modes
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from operator import attrgetter
 from typing import TYPE_CHECKING, Union
 
 from .names import is_url
@@ -24,6 +25,7 @@ Status = Union[os.stat_result, "ObjectStatus"]
 Scan = Callable[[str], list[Entry]]
 
 WILDCARDS = "*?["
+_NAME = attrgetter("name")
 
 
 def stat(path: str) -> Status:
@@ -76,7 +78,7 @@ def scan(path: str) -> list[Entry]:
 
         return [*objects.scan(path)]
     with opened(os.scandir, path) as entries:
-        return sorted(entries, key=lambda entry: entry.name)
+        return sorted(entries, key=_NAME)
 
 
 def tree_scan(path: str) -> Scan:

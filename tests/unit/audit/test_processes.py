@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
             return process
 
         monkeypatch.setattr(processes._Process, name, start)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)  # an earlier test may have left some
     monkeypatch.setattr(processes, "processor_count", lambda: 3)
     monkeypatch.setattr(processes, "FORK_COST", 1)
     monkeypatch.setattr(processes, "START_COST", 1)
@@ -61,16 +62,10 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
 
 
 @pytest.fixture(params=["fork", "start"])
-def way(request: pytest.FixtureRequest) -> Iterator[str]:
+def way(request: pytest.FixtureRequest, started: Started, monkeypatch: pytest.MonkeyPatch) -> str:
     """Beside another thread nothing is forked."""
-    done = threading.Event()
-    thread = threading.Thread(target=done.wait)
-    if request.param == "start":
-        thread.start()
-    yield request.param
-    done.set()
-    if request.param == "start":
-        thread.join()
+    monkeypatch.setattr(threading, "active_count", lambda: 1 if request.param == "fork" else 2)
+    return str(request.param)
 
 
 def in_one(monkeypatch: pytest.MonkeyPatch, read: Callable[[], AuditedFindings]) -> AuditedFindings:
