@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 export PYTHONDONTWRITEBYTECODE :=
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted kafka-diff prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once soak lint bench bench-compare bench-docs bench-dump golden wheel release docs reference lock clean prove-interrupts
+.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted test-oldest-spark test-shipping test-wheel kafka-diff prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once soak lint bench bench-compare bench-docs bench-dump golden wheel release docs reference lock clean prove-interrupts
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -34,7 +34,7 @@ SAMPLE := $(PARALLEL) -m "not long"
 
 test: setup lint ## check everything, random tests by a sample (the real Kafka too, where Java and Maven are there)
 	$(SHM) $(PYTEST) $(SAMPLE)
-	@$(MAKE) --no-print-directory test-interpreted
+	@$(MAKE) --no-print-directory test-interpreted test-oldest-spark
 
 test-long: setup lint ## check everything whole, from a fresh seed (an hour; LOGSTORE_SEED=…: again)
 	@export LOGSTORE_LONG=1 LOGSTORE_SEED=$${LOGSTORE_SEED:-$$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')}; \
@@ -46,10 +46,25 @@ test-unit test-properties test-kafka test-spark: test-%: setup
 	$(SHM) $(PYTEST) $(SAMPLE) tests/$*
 
 SPARK_VERSIONS := 4.0.5 4.1.4 4.2.1 4.3.0
-test-spark-versions: setup ## hold each version of Spark to the answers of the installed one (2 GB of downloads, into .spark)
-	@for version in $(SPARK_VERSIONS); do [ -d .spark/$$version/pyspark ] || \
-	  $(BIN)/python -m pip install --quiet --no-cache-dir --no-deps --no-build-isolation --target .spark/$$version pyspark==$$version || exit 1; done
+SPARKS := $(SPARK_VERSIONS:%=.spark/%/pyspark)
+.spark/%/pyspark: | .venv/.done
+	$(BIN)/python -m pip install --quiet --no-cache-dir --no-deps --no-build-isolation --target .spark/$* pyspark==$*
+
+test-spark-versions: setup $(SPARKS) ## hold each version of Spark to the answers of the installed one (2 GB of downloads, into .spark)
 	LOGSTORE_SPARK_VERSIONS=.spark $(PYTEST) -q -p no:cacheprovider tests/spark/test_versions.py
+
+# The Python part of Spark 4.0, without a JVM, plans, reads and writes: five seconds of a processor.
+OLDEST_CLIENT := .spark/client/4.0.4
+$(OLDEST_CLIENT)/pyspark: | .venv/.done
+	$(BIN)/python -m pip install --quiet --no-cache-dir --no-deps --no-build-isolation --target $(@D) pyspark-client==$(notdir $(@D))
+
+test-oldest-spark: setup $(OLDEST_CLIENT)/pyspark
+	LOGSTORE_REQUIRE_ORACLE=0 PYTHONPATH=$(CURDIR)/$(OLDEST_CLIENT) $(SHM) $(PYTEST) -q -p no:cacheprovider -m "not long" \
+	  tests/spark/test_tables.py tests/spark/test_committed.py tests/spark/test_writing.py \
+	  -k "test_tables or test_committed or one_transaction or every_column or topics or killed or staging"
+
+test-shipping: wheel $(SPARKS) ## try each way to a cluster on each version of Spark, and kill executors and drivers (2 GB of downloads, half an hour)
+	LOGSTORE_SPARK_VERSIONS=.spark LOGSTORE_WHEEL=$$(ls dist/*.whl) $(PYTEST) -q $(LONG) -p no:cacheprovider tests/spark/test_shipping.py tests/spark/test_killed_jobs.py
 
 test-interpreted: setup
 	NUMBA_DISABLE_JIT=1 $(SHM) $(PYTEST) $(SAMPLE) tests/unit tests/properties -k kernel
@@ -118,6 +133,9 @@ kafka-diff: setup ## print what another release of Kafka changed against the new
 wheel: setup ## build the wheel for this system, with the kernels of each level of processor, into dist
 	rm -rf build
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+test-wheel: wheel ## try the wheel as a new user does, on each Python from 3.11 that is here
+	$(BIN)/python -m tests.stories.fresh_wheel dist/*.whl
 
 release: setup ## build the source archive and its wheel twice, compare and try them, into dist; the upload is left to you
 	rm -rf build

@@ -47,6 +47,7 @@ def session(master: str | None = None, settings: Mapping[str, str] | None = None
     check_pyspark()
     if master is not None and master.startswith(CONNECT):
         return register(_connected(master, settings or {}))
+    _require_jvm_classes()
     check_java()
     from pyspark.sql import SparkSession
 
@@ -165,6 +166,18 @@ def check_pyspark() -> None:
     from .versions import require_spark
 
     require_spark("PySpark", pyspark.__version__)
+
+
+def _require_jvm_classes() -> None:
+    """Raise UsageError if PySpark is `pyspark-client`, which only speaks to a Spark Connect server."""
+    from pyspark.util import is_remote_only
+
+    if is_remote_only():
+        raise UsageError(
+            "pyspark-client has no Spark of its own",
+            expected="a master such as sc://host:15002",
+            advice="pip install pyspark for local[*] or spark://host:7077",
+        )
 
 
 def check_java() -> None:

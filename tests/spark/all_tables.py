@@ -15,6 +15,7 @@ from typing import Any
 
 TABLES = ["records", "batches", "transactions", "producers", "aborted", "index_entries", "group_offsets"]
 TABLES += ["transaction_state", "topics", "findings"]
+ATTEMPTS = 20
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -62,13 +63,23 @@ def answers(spark: Any, data: str, out: str) -> dict[str, Any]:
     writer = committed.select("key", "value").write.format("kafka_segments").mode("append")
     writer.option("topic", "copy").option("partitions", 2).option("stagingPath", out).save(copy)
     found["written"] = digest(table("records", copy).select("key", "value").collect())
-    stream = spark.readStream.format("kafka_segments").option("startingOffsets", "earliest").load(data)
-    writing = stream.writeStream.trigger(availableNow=True).format("parquet")
-    writing = writing.option("checkpointLocation", f"{out}/checkpoint")
-    query = writing.start(f"{out}/streamed")
-    query.awaitTermination()
+    follow(spark, data, out)
     found["streamed"] = digest(spark.read.parquet(f"{out}/streamed").select("topic", "offset", "value").collect())
     return found
+
+
+def follow(spark: Any, data: str, out: str) -> None:
+    """Write what a stream follows to files; again, where Spark gave its Python worker up after 10 seconds."""
+    for attempt in range(ATTEMPTS):
+        stream = spark.readStream.format("kafka_segments").option("startingOffsets", "earliest").load(data)
+        writing = stream.writeStream.trigger(availableNow=True).format("parquet")
+        query = writing.option("checkpointLocation", f"{out}/checkpoint-{attempt}").start(f"{out}/streamed")
+        try:
+            query.awaitTermination()
+            return
+        except Exception as error:
+            if "failed to connect back" not in str(error) or attempt == ATTEMPTS - 1:
+                raise
 
 
 if __name__ == "__main__":

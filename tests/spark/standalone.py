@@ -6,13 +6,13 @@ import contextlib
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.support.broker import free_ports
 
-START_SECONDS = 90
-STOP_SECONDS = 30
+START_SECONDS = 300  # only a fault takes longer
+STOP_SECONDS = 120
 PACKAGE = "org.apache.spark.deploy"
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"  # tests end before the C2 compiler pays
 SETTINGS = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_START, "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -20,26 +20,34 @@ SETTINGS = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_START
 
 @contextlib.contextmanager
 def cluster(
-    directory: Path, worker_count: int, *, is_pinned: bool = False, hidden: Path | None = None
+    directory: Path,
+    worker_count: int,
+    *,
+    is_pinned: bool = False,
+    hidden: Path | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """The address of the master once all workers are there; logs and work lie in `directory`.
 
     Args:
         is_pinned: worker 0 and all that it starts run on the first processor alone, worker 1 on the second, and so on.
         hidden: a directory that is empty for the workers, who have mounts of their own.
+        variables: all that the processes have in their environment, SPARK_HOME among it; by default that of this one,
+            and the installed PySpark.
     """
     processors = sorted(os.sched_getaffinity(0)) if is_pinned else []
     port, web_port = free_ports(2)
+    given = dict(variables) if variables is not None else {**os.environ, "SPARK_HOME": _installed_spark()}
     address = f"spark://127.0.0.1:{port}"
     with contextlib.ExitStack() as stack:
         log = directory / "master.log"
         ports = ["--port", str(port), "--webui-port", str(web_port)]
-        master = stack.enter_context(_running([f"{PACKAGE}.master.Master", "--host", "127.0.0.1", *ports], log))
+        master = stack.enter_context(_running([f"{PACKAGE}.master.Master", "--host", "127.0.0.1", *ports], log, given))
         _wait_for(log, "I have been elected leader", 1, master)
         for number in range(worker_count):
             place = ["--work-dir", str(directory / f"work-{number}"), "--webui-port", "0", "--host", "127.0.0.1"]
             words = [f"{PACKAGE}.worker.Worker", "--cores", "1", "--memory", "1g", *place, address]
-            worker = stack.enter_context(_running(words, directory / f"worker-{number}.log", hidden))
+            worker = stack.enter_context(_running(words, directory / f"worker-{number}.log", given, hidden))
             if is_pinned:
                 os.sched_setaffinity(worker.pid, {processors[number]})  # what it starts inherits that
         _wait_for(log, "Registering worker", worker_count, master)
@@ -47,20 +55,26 @@ def cluster(
 
 
 @contextlib.contextmanager
-def _running(words: list[str], log: Path, hidden: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    import pyspark
-
-    argv = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), *words]
+def _running(
+    words: list[str], log: Path, variables: Mapping[str, str], hidden: Path | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    argv = [str(Path(variables["SPARK_HOME"]) / "bin" / "spark-class"), *words]
     if hidden is not None:
         script = 'mount -t tmpfs none "$0" && exec "$@"'
         argv = ["unshare", "--mount", "sh", "-c", script, str(hidden), *argv]
     with log.open("wb") as out:
-        process = subprocess.Popen(argv, stdout=out, stderr=out, env={**os.environ, **SETTINGS})
+        process = subprocess.Popen(argv, stdout=out, stderr=out, env={**variables, **SETTINGS})
         try:
             yield process
         finally:
             process.terminate()
             process.wait(STOP_SECONDS)
+
+
+def _installed_spark() -> str:
+    import pyspark
+
+    return str(Path(pyspark.__file__).parent)
 
 
 def _wait_for(log: Path, text: str, count: int, process: subprocess.Popen[bytes]) -> None:

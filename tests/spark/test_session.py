@@ -6,6 +6,7 @@ import os
 import pkgutil
 import stat
 import sys
+import tomllib
 import types
 from importlib import import_module
 from pathlib import Path
@@ -73,6 +74,17 @@ def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UsageError, match=r"pip install 'logstore-kafka\[spark\]'"):
         check_pyspark()
+
+
+def test_the_extra_leaves_the_pyspark_of_a_cluster_alone() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "pyspark" in project["optional-dependencies"]["spark"]  # no version, so pip keeps the one that is there
+
+
+def test_a_client_of_spark_connect_has_no_spark_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.util.is_remote_only", lambda: True)
+    with pytest.raises(UsageError, match=r"pyspark-client has no Spark of its own.*pip install pyspark for local"):
+        spark_dumps.session("local[2]")
 
 
 def test_an_old_pyspark_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

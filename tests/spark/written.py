@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,9 @@ from spark_dumps.sink import StagedRows, TransactionalSink
 from spark_dumps.source import KafkaSegments
 
 Row = dict[str, Any]
+_IN_UTC = (
+    {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+)  # as Spark 4.0 does
 ALL = "topic string, key binary, value binary, partition int, timestamp timestamp, headers headers"
 
 
@@ -40,7 +44,7 @@ class Job:
 
     def stage(self, *batches: Sequence[Row]) -> StagedRows:
         """What an attempt of a task answers that was given these rows, and maybe nobody asks for."""
-        arrow = to_arrow_schema(self.schema, timezone="UTC")
+        arrow = to_arrow_schema(self.schema, **_IN_UTC)
         rows = (pa.RecordBatch.from_pylist(list(batch), schema=arrow) for batch in batches)
         message: StagedRows = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(self.writer)).write(rows)))
         return message
