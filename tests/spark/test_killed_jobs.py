@@ -40,7 +40,6 @@ settings = {
     "spark.executor.extraJavaOptions": java_options,
     "spark.executor.memory": "512m",
     "spark.cores.max": "2",
-    "spark.task.maxFailures": "100",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
 }
 row_count = int(rows)
