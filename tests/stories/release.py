@@ -51,7 +51,14 @@ def source_archive(folder: Path) -> Path:
 def wheel(archive: Path, folder: Path) -> Path:
     """Build the wheel of a source archive into a folder, with the compilers that are here, and return its path."""
     variables = {"PATH": os.environ["PATH"], "HOME": str(folder), "SOURCE_DATE_EPOCH": time_of_release()}
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-cache-dir", "--wheel-dir", folder]
+    options: list[str | Path] = [
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-cache-dir",
+        "--wheel-dir",
+        folder,
+    ]
     run(sys.executable, "-m", "pip", "wheel", *options, archive, cwd=folder, **variables)
     return next(folder.glob("*.whl"))
 
