@@ -162,9 +162,8 @@ def test_transaction_over_all(partition_count: int, measured: Measured, tmp_path
             floor=NO_FLOOR,
             growth=growth("transaction over all", partition_count),
         )
-        assert (
-            store.log(TOPIC, partition_count - 1).last_stable_offset % 2 == 1
-        )  # a record, then pairs of a record and a marker
+        # a record, then pairs of a record and a marker
+        assert store.log(TOPIC, partition_count - 1).last_stable_offset % 2 == 1
     assert sent == partition_count
 
 

@@ -2,7 +2,7 @@
 
 facts, producers = follow_tail(partition, cluster)                       as far back as a transaction is open
 facts, producers = follow_tail(partition, cluster, since=17)             and back to an offset
-end = segment_end(partition, segment)
+start = start_at(partition, 17)                                          a batch that a pass may begin with
 
 A broker that starts knows its producers by the newest snapshot and by what follows, and so does this; what lies before
 is not looked at.
@@ -40,8 +40,7 @@ class KnownProducers(Follower):
     """Steps the producers of a snapshot by what follows, as a broker that starts (`ProducerStateManager`).
 
     Attributes:
-        state: at the end of the log.
-        end_offset: up to here it is known: to the first damage, behind which a broker that recovers the log cuts it.
+        state: at the end of the log, or at the first damage, where a broker that recovers the log cuts it.
         problems: why it does not go on to the end, and snapshots that cannot be read.
     """
 

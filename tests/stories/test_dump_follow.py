@@ -101,43 +101,23 @@ def test_a_log_that_is_cut_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert stdout.getvalue().count(b"| offset") == 2
 
 
-def test_offsets_below_zero_count_from_the_end_at_the_first_look(tmp_path: Path) -> None:
+def test_offsets_below_zero_count_from_the_end_at_the_first_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / FIRST
     path.write_bytes(batch(0) + batch(1) + batch(2))
-    steps = iter([lambda: None, lambda: path.write_bytes(b"".join(map(batch, range(6))))])
-
-    def list_paths() -> list[str]:
-        step = next(steps, None)
-        if step is None:
-            raise KeyboardInterrupt
-        step()
-        return [str(path)]
-
-    stdout = io.BytesIO()
-    options = DumpOptions(["--follow", "--records", "--offset", "-2:"])
-    with pytest.raises(KeyboardInterrupt):
-        DumpFollower(options, Output.to_stream(stdout), stdout, Findings(print)).run(list_paths)
-    lines = stdout.getvalue().decode().splitlines()
-    assert [line.split(" ")[2] for line in lines if line.startswith("| offset: ")] == ["1", "2", "3", "4", "5"]
+    looks = Looks(monkeypatch, "--records", "--offset", "-2:")
+    printed = looks.run(lambda: [str(path)], lambda: path.write_bytes(b"".join(map(batch, range(6)))))
+    assert offsets_of(printed) == [[1, 2], [3, 4, 5]]
 
 
-def test_a_log_that_was_deleted_and_comes_back_is_dumped_from_its_start(tmp_path: Path) -> None:
+def test_a_log_that_was_deleted_and_comes_back_is_dumped_from_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / FIRST
     path.write_bytes(batch(0) + batch(1))
-    steps = iter([lambda: None, path.unlink, lambda: path.write_bytes(batch(7))])
-
-    def list_paths() -> list[str]:
-        step = next(steps, None)
-        if step is None:
-            raise KeyboardInterrupt
-        step()
-        return [str(path)]
-
-    stdout = io.BytesIO()
-    options = DumpOptions(["--follow"])
-    with pytest.raises(KeyboardInterrupt):
-        DumpFollower(options, Output.to_stream(stdout), stdout, Findings(print)).run(list_paths)
-    lines = stdout.getvalue().decode().splitlines()
+    printed = Looks(monkeypatch).run(lambda: [str(path)], path.unlink, lambda: path.write_bytes(batch(7)))
+    lines = [line for look in printed for line in look]
     assert [line.split(" ")[1] for line in lines if line.startswith("baseOffset: ")] == ["0", "1", "7"]
     assert lines[-2] == "Log starting offset: 0"
 

@@ -270,8 +270,9 @@ class PartitionTransactions(Follower):
         table, found = batches.table, self._rows[numbers]
         epoch = table.producer_epoch[last]
         is_other = (epoch != found["producer_epoch"]) & (found["last_offset"] >= self._damage_offset)
-        emptied = np.array([self._emptied.get(one, NONE) for one in found["producer_id"].tolist()], np.int64)
-        is_other &= (emptied < found["last_offset"]) | (emptied > batches.base[last])
+        if self._emptied:
+            emptied = np.array([self._emptied.get(one, NONE) for one in found["producer_id"].tolist()], np.int64)
+            is_other &= (emptied < found["last_offset"]) | (emptied > batches.base[last])
         found["earlier_epoch"] = np.where(is_other, found["producer_epoch"], found["earlier_epoch"])
         found["producer_epoch"] = epoch
         found["last_offset"], found["last_timestamp"] = batches.last[last], table.max_timestamp[last]
