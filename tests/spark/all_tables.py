@@ -1,9 +1,10 @@
 """A program that reads all tables, writes, and follows a stream, and prints what came of it; to run it elsewhere.
 
-    python all_tables.py MASTER DATA OUT [REGISTER]
+    python all_tables.py MASTER DATA OUT SETTINGS [REGISTER]
 
 `MASTER` is one of Spark's, or `-` for that of `spark-submit`. It knows the source by `REGISTER=session`
-(`spark_dumps.session`), else as Spark finds it. `DATA` is a data directory, below `OUT` lies what it writes.
+(`spark_dumps.session`), else as Spark finds it. `DATA` is a data directory, below `OUT` lies what it writes. `SETTINGS`
+are of a new session, as JSON.
 """
 
 from __future__ import annotations
@@ -16,29 +17,19 @@ from typing import Any
 TABLES = ["records", "batches", "transactions", "producers", "aborted", "index_entries", "group_offsets"]
 TABLES += ["transaction_state", "topics", "findings"]
 ATTEMPTS = 20
-SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "512m",
-    "spark.executor.memory": "512m",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
-}
 
 
-def session(master: str, register: str) -> Any:
+def session(master: str, settings: dict[str, str], register: str) -> Any:
     if register == "session":
         import spark_dumps
 
-        return spark_dumps.session(None if master == "-" else master, {} if master.startswith("sc:") else SETTINGS)
+        return spark_dumps.session(None if master == "-" else master, settings)
     from pyspark.sql import SparkSession
 
     if master.startswith("sc:"):
         return SparkSession.builder.remote(master).getOrCreate()
     builder = SparkSession.builder
-    for key, value in SETTINGS.items() if master != "-" else ():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     return (builder if master == "-" else builder.master(master)).getOrCreate()
 
@@ -83,7 +74,7 @@ def follow(spark: Any, data: str, out: str) -> None:
 
 
 if __name__ == "__main__":
-    master, data, out, *more = sys.argv[1:]
-    spark = session(master, "".join(more))
+    master, data, out, settings, *more = sys.argv[1:]
+    spark = session(master, json.loads(settings), "".join(more))
     print(json.dumps({"version": spark.version, **answers(spark, data, out)}))
     spark.stop()

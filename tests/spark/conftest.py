@@ -10,20 +10,13 @@ import pytest
 
 import spark_dumps
 from logstore.errors import UsageError
-from tests.spark.standalone import QUICK_START
+from tests.spark import standalone
 from tests.support.judges import skip_without_judge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": QUICK_START,
-    "spark.driver.host": "127.0.0.1",
-}
+SETTINGS = {**standalone.SETTINGS, "spark.driver.memory": "1g"}
 Load = Callable[..., "DataFrame"]
 
 

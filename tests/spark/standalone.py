@@ -1,4 +1,7 @@
-"""A standalone Spark cluster on this machine, of what PySpark ships: a master, and workers of one core each."""
+"""A standalone Spark cluster on this machine, of what PySpark ships: a master, and workers of one core each.
+
+Drivers of tests get their settings as JSON, since some of them run where this module is not.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,20 @@ START_SECONDS = 300  # only a fault takes longer
 STOP_SECONDS = 120
 PACKAGE = "org.apache.spark.deploy"
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"  # tests end before the C2 compiler pays
-SETTINGS = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_START, "SPARK_LOCAL_IP": "127.0.0.1"}
+DAEMONS = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_START, "SPARK_LOCAL_IP": "127.0.0.1"}
+#: of a small session, on this machine or on the cluster
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "512m",
+    "spark.driver.extraJavaOptions": QUICK_START,
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": QUICK_START,
+    "spark.sql.shuffle.partitions": "1",
+    "spark.cores.max": "2",
+    "spark.locality.wait": "0",
+}
 
 
 @contextlib.contextmanager
@@ -63,7 +79,7 @@ def _running(
         script = 'mount -t tmpfs none "$0" && exec "$@"'
         argv = ["unshare", "--mount", "sh", "-c", script, str(hidden), *argv]
     with log.open("wb") as out:
-        process = subprocess.Popen(argv, stdout=out, stderr=out, env={**variables, **SETTINGS})
+        process = subprocess.Popen(argv, stdout=out, stderr=out, env={**variables, **DAEMONS})
         try:
             yield process
         finally:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.peers.spark_kafka_source import kafka_source_jars
-from tests.spark.standalone import QUICK_START
+from tests.spark.standalone import SETTINGS
 from tests.spark.written import make_topics
 from tests.support.broker import Broker
 from tests.support.judges import skip_without_judge
@@ -25,12 +25,8 @@ PROGRAM = """
 import json, sys
 import spark_dumps
 
-jars, directory, java_options = sys.argv[1:]
-settings = {
-    "spark.jars": jars, "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": java_options,
-}
-spark = spark_dumps.session("local[2]", settings)
+directory, settings = sys.argv[1:]
+spark = spark_dumps.session("local[2]", json.loads(settings))
 spark.sparkContext.setLogLevel("OFF")
 key = "if(id % 7 = 0, null, repeat(cast(id as string), cast(id % 9 as int))) key"
 headers = "if(id % 3 = 0, null, transform(sequence(0, id % 3), x -> struct(concat('h', x) as key, "
@@ -101,7 +97,8 @@ def oracle() -> Oracle:
 
 def test_the_same_records_and_refusals_as_sparks_kafka_sink(oracle: Oracle, tmp_path: Path) -> None:
     directory = make_topics(tmp_path / "data", ours=3, theirs=3)
-    argv = [sys.executable, "-c", PROGRAM, kafka_source_jars(), str(directory), QUICK_START]
+    settings = json.dumps({**SETTINGS, "spark.driver.memory": "1g", "spark.jars": kafka_source_jars()})
+    argv = [sys.executable, "-c", PROGRAM, str(directory), settings]
     with (tmp_path / "errors").open("w+") as errors:
         spark = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert spark.stdin is not None

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.peers.spark_kafka_source import kafka_source_jars
-from tests.spark.standalone import QUICK_START
+from tests.spark.standalone import SETTINGS
 from tests.support.broker import Broker
 from tests.support.judges import skip_without_judge
 from tests.support.oracle import Oracle, OracleUnavailableError
@@ -28,12 +28,8 @@ PROGRAM = """
 import json, sys
 import spark_dumps
 
-jars, bootstrap, directory, pattern, java_options = sys.argv[1:]
-settings = {
-    "spark.jars": jars, "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": java_options,
-}
-spark = spark_dumps.session("local[2]", settings)
+bootstrap, directory, pattern, settings = sys.argv[1:]
+spark = spark_dumps.session("local[2]", json.loads(settings))
 
 def frame(source, level, path=None):
     reader = spark.read.format(source).option("subscribePattern", pattern).option("includeHeaders", "true")
@@ -76,7 +72,8 @@ def test_the_same_rows_as_sparks_kafka_source(oracle: Oracle, tmp_path: Path) ->
         oracle.run("GoldenTransactions", bootstrap, cwd=tmp_path)
         oracle.run("GoldenRecords", bootstrap, cwd=tmp_path)
         wait_for_line(directory / "log-start-offset-checkpoint", "deleted 0 17")
-        argv = [sys.executable, "-c", PROGRAM, kafka_source_jars(), bootstrap, str(directory), PATTERN, QUICK_START]
+        settings = json.dumps({**SETTINGS, "spark.driver.memory": "1g", "spark.jars": kafka_source_jars()})
+        argv = [sys.executable, "-c", PROGRAM, bootstrap, str(directory), PATTERN, settings]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     uncommitted, committed = json.loads(done.stdout.splitlines()[-1])

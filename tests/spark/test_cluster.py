@@ -12,28 +12,15 @@ import pytest
 from logstore.errors import UsageError
 from spark_dumps.session import check_java
 from tests.spark.segment_files import write_partition
-from tests.spark.standalone import QUICK_START, cluster
+from tests.spark.standalone import SETTINGS, cluster
 from tests.support.judges import skip_without_judge
 
 PROGRAM = """
 import json, os, sys
 import spark_dumps
 
-master, path, java_options = sys.argv[1:]
-settings = {
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": java_options,
-    "spark.executor.extraJavaOptions": java_options,
-    "spark.sql.shuffle.partitions": "1",
-    "spark.executor.memory": "512m",
-    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-    "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
-    "spark.locality.wait": "0",
-    "spark.cores.max": "2",
-}
-spark = spark_dumps.session(master, settings)
+master, path, settings = sys.argv[1:]
+spark = spark_dumps.session(master, json.loads(settings))
 frame = spark.read.format("kafka_segments").option("minPartitions", 8).load(path)
 row = frame.selectExpr("count(*)", "sum(offset)", "sum(length(value))").first()
 parents = frame.rdd.mapPartitions(lambda rows: [os.getppid()]).collect()
@@ -44,6 +31,11 @@ executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
 print(json.dumps([list(row), len(set(parents)), executors, copied]))
 spark.stop()
 """
+
+BOTH_WORKERS = {
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
+}
 
 pytestmark = pytest.mark.long
 
@@ -60,7 +52,8 @@ def master(tmp_path: Path) -> object:
 def test_two_workers_share_the_work(master: object, tmp_path: Path) -> None:
     write_partition(tmp_path / "data", "orders-0", [200])
     with master as address:  # type: ignore[attr-defined]
-        argv = [sys.executable, "-c", PROGRAM, address, str(tmp_path / "data"), QUICK_START]
+        settings = json.dumps({**SETTINGS, **BOTH_WORKERS})
+        argv = [sys.executable, "-c", PROGRAM, address, str(tmp_path / "data"), settings]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     row, parent_count, executor_count, copied_count = json.loads(done.stdout.splitlines()[-1])
@@ -71,19 +64,11 @@ def test_two_workers_share_the_work(master: object, tmp_path: Path) -> None:
 
 
 READS = """
-import sys
+import json, sys
 import spark_dumps
 
-master, path, java_options = sys.argv[1:]
-settings = {
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": java_options,
-    "spark.executor.extraJavaOptions": java_options,
-    "spark.executor.memory": "512m",
-}
-spark = spark_dumps.session(master, settings)
+master, path, settings = sys.argv[1:]
+spark = spark_dumps.session(master, json.loads(settings))
 for table in ("records", "findings", "topics"):
     try:
         print(table, spark.read.format("kafka_segments").option("table", table).load(path).count())
@@ -109,7 +94,7 @@ def test_workers_that_do_not_see_the_directory_fail_every_query(tmp_path: Path) 
     path = tmp_path / "data"
     write_partition(path, "orders-0")
     with cluster(tmp_path, 1, hidden=path) as address:
-        argv = [sys.executable, "-c", READS, address, str(path), QUICK_START]
+        argv = [sys.executable, "-c", READS, address, str(path), json.dumps(SETTINGS)]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     told = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)

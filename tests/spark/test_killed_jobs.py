@@ -7,6 +7,7 @@ of a job, one transaction, is killed at moments drawn at random.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -22,26 +23,16 @@ import pytest
 from logstore.errors import UsageError
 from logstore.model import FetchIsolation
 from spark_dumps.session import check_java
-from tests.spark.standalone import QUICK_START, cluster
+from tests.spark.standalone import SETTINGS, cluster
 from tests.spark.written import make_topics, values
 from tests.support.judges import skip_without_judge
 from tests.support.sampling import case_count, seed_of
 
 PROGRAM = """
-import os, sys, time
+import json, os, sys, time
 import spark_dumps
 
-master, data, shared, staging, job, rows, java_options = sys.argv[1:]
-settings = {
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "512m",
-    "spark.driver.extraJavaOptions": java_options,
-    "spark.executor.extraJavaOptions": java_options,
-    "spark.executor.memory": "512m",
-    "spark.cores.max": "2",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
-}
+master, data, shared, staging, job, rows, settings = sys.argv[1:]
 row_count = int(rows)
 
 def slowly(rows):
@@ -52,7 +43,7 @@ def slowly(rows):
                 time.sleep(0.05)
         yield (f"{job}/{row.id} {'-' * 10_000}",)
 
-spark = spark_dumps.session(master, settings)
+spark = spark_dumps.session(master, json.loads(settings))
 frame = spark.createDataFrame(spark.range(0, row_count, 1, 4).rdd.mapPartitions(slowly), "value string")
 writer = frame.write.format("kafka_segments").mode("append")
 writer.options(topic="orders", stagingPath=staging, transactionalId=job).save(data)
@@ -81,18 +72,9 @@ class Jobs:
     @contextlib.contextmanager
     def started(self, name: str, rows: int = ROWS) -> Iterator[subprocess.Popen[bytes]]:
         """A job in a group of processes of its own, which is killed in the end."""
-        words = [
-            sys.executable,
-            "-c",
-            PROGRAM,
-            self.master,
-            self.data,
-            self.shared,
-            self.staging,
-            name,
-            rows,
-            QUICK_START,
-        ]
+        settings = json.dumps({**SETTINGS, "spark.sql.execution.arrow.maxRecordsPerBatch": "50"})
+        program = [sys.executable, "-c", PROGRAM, self.master]
+        words = [*program, self.data, self.shared, self.staging, name, rows, settings]
         with (self.shared / f"{name}.log").open("ab") as log:
             driver = subprocess.Popen([*map(str, words)], start_new_session=True, stdout=log, stderr=log)
         try:

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 from logstore.errors import UsageError
 from spark_dumps.session import check_java
-from tests.spark.all_tables import SETTINGS, TABLES
+from tests.spark.all_tables import TABLES
+from tests.spark.standalone import SETTINGS
 from tests.support.broker import free_ports
 from tests.support.judges import skip_without_judge
 
@@ -28,7 +29,7 @@ RUN_SECONDS = 900  # only a fault takes longer
 SERVER_SECONDS = 300
 CLIENT_NEEDS = ["grpcio", "grpcio-status", "googleapis-common-protos", "pandas", "pyarrow", "zstandard"]
 DEPENDENCIES = ["numpy", "xxhash", "click", "cramjam", "isal", "zstandard", "pyarrow"]
-CLUSTER_SETTINGS = {"spark.cores.max": "2", "spark.locality.wait": "0"}
+CONF = [word for item in SETTINGS.items() for word in ("--conf", "=".join(item))]
 
 Answers = dict[str, Any]
 
@@ -125,7 +126,7 @@ def answers_here(data: Path, place: Path, pyspark: Path | None = None) -> Answer
     environment = dict(os.environ)
     if pyspark is not None:
         environment["PYTHONPATH"] = f"{pyspark}{os.pathsep}{os.getcwd()}"
-    argv = [sys.executable, str(PROGRAM), "local[2]", str(data), str(place), "session"]
+    argv = [sys.executable, str(PROGRAM), "local[2]", str(data), str(place), json.dumps(SETTINGS), "session"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment, timeout=RUN_SECONDS)
     assert done.returncode == 0, done.stderr[-4000:]
     found: Answers = json.loads(done.stdout.splitlines()[-1])
@@ -142,12 +143,12 @@ def java_or_skip() -> None:
 def program(ground: Ground, master: str, *register: str) -> list[str]:
     """The words of the program, which is copied to where nothing else lies."""
     path = shutil.copy(PROGRAM, ground.place / "job.py")
-    return [str(path), master, str(ground.data), str(ground.place), *register]
+    settings = SETTINGS if master == ground.master else {}  # others have those of `spark-submit`, or of their server
+    return [str(path), master, str(ground.data), str(ground.place), json.dumps(settings), *register]
 
 
 def submit(ground: Ground, options: list[str], *register: str, **variables: str) -> Answers:
-    settings = [word for item in {**SETTINGS, **CLUSTER_SETTINGS}.items() for word in ("--conf", "=".join(item))]
-    words = [str(ground.home / "bin" / "spark-submit"), "--master", ground.master, *settings, *options]
+    words = [str(ground.home / "bin" / "spark-submit"), "--master", ground.master, *CONF, *options]
     environment = {**plain_environment(ground.place, ground.home), **variables}
     return answered(ground, [*words, *program(ground, "-", *register)], environment)
 
@@ -223,9 +224,8 @@ def pyspark_path(spark: Path) -> str:
 def connect_server(ground: Ground) -> Iterator[str]:
     """The address of a server whose Python is that of the workers."""
     (port,) = free_ports(1)
-    settings = {**SETTINGS, **CLUSTER_SETTINGS, "spark.connect.grpc.binding.port": str(port)}
-    words = [str(ground.home / "bin" / "spark-submit"), "--master", ground.master]
-    words += [word for item in settings.items() for word in ("--conf", "=".join(item))]
+    words = [str(ground.home / "bin" / "spark-submit"), "--master", ground.master, *CONF]
+    words += ["--conf", f"spark.connect.grpc.binding.port={port}"]
     words += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     variables = {**plain_environment(ground.place, ground.home), "PYSPARK_PYTHON": ground.python("workers")}
     log = ground.place / "server.log"
@@ -251,8 +251,7 @@ def sql(ground: Ground) -> Answers:
         lines.append(f"CREATE TEMPORARY VIEW {table}_rows USING kafka_segments OPTIONS ({options});")
         lines.append(f"SELECT '{table}', count(*) FROM {table}_rows;")
     (ground.place / "views.sql").write_text("\n".join(lines))
-    settings = [word for item in {**SETTINGS, **CLUSTER_SETTINGS}.items() for word in ("--conf", "=".join(item))]
-    words = [str(ground.home / "bin" / "spark-sql"), "--master", ground.master, *settings, "-f", "views.sql"]
+    words = [str(ground.home / "bin" / "spark-sql"), "--master", ground.master, *CONF, "-f", "views.sql"]
     variables = {**plain_environment(ground.place, ground.home), "PYSPARK_PYTHON": ground.python("workers")}
     rows = [line.split("\t") for line in printed(ground, words, variables).splitlines()]
     return {row[0]: [int(row[1])] for row in rows if len(row) == 2 and row[0] in TABLES}
