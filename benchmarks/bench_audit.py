@@ -20,6 +20,7 @@ from benchmarks.support.logs import settings_of
 from benchmarks.support.measure import Measured, seconds_of
 from logstore.audit.directory_audit import AuditedDirectory, audit_directory
 from logstore.log.load.recover import recover_partition
+from logstore.view.partition_reader import PartitionReader
 
 SIZE, PARTITION_SIZE = scaled(256 * KIB, 1024 * MIB), 32 * KIB  # two batches
 PARTITION_COUNT = scaled(20, 10_000)
@@ -78,6 +79,10 @@ def copies(root: Path, size: int, count: int) -> Path:
     one = write_partition(root / "one" / "orders-0", size)
     for number in range(count):
         shutil.copytree(one, root / "data" / f"orders-{number}", copy_function=os.link)
+    end = PartitionReader(str(one)).log_end_offset
+    lines = "".join(f"orders {number} {end}\n" for number in range(count))
+    for name in ("recovery-point", "replication"):  # as long as a broker's
+        (root / "data" / f"{name}-offset-checkpoint").write_text(f"0\n{count}\n{lines}")
     return root / "data"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from logstore.audit.cluster import Cluster
 from logstore.audit.evidence import AuditedBatches, Follower
 from logstore.errors import LogstoreError, SchemaError
 from logstore.replay.group_offsets import Commits, ReplayedOffsets
@@ -20,7 +21,6 @@ from logstore.topics import consumer_offsets, transaction_state
 
 from .directories import ListedPartition
 from .followed import follow_partition
-from .options import Options
 from .schemas import columns_of
 from .tables import Row, partition_table, row_of
 
@@ -28,9 +28,9 @@ OFFSET_COLUMNS = columns_of(CommittedOffsetRow)
 STATE_COLUMNS = columns_of(TransactionalIdRow)
 
 
-def _group_offsets(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
+def _group_offsets(partition: ListedPartition, cluster: Cluster) -> Iterator[Row | LogstoreError]:
     offsets = ReplayedOffsets()
-    errors = _replay(partition, offsets.replay_item)
+    errors = _replay(partition, cluster, offsets.replay_item)
     yield from _offset_rows(offsets.committed, is_pending=False)
     pending: Commits = {}
     for commits in offsets.undecided.values():
@@ -64,10 +64,12 @@ class _Records(Follower):
                 self.errors.append(error)
 
 
-def _replay(partition: ListedPartition, take: Callable[[ReplayedRecord | ControlBatch], None]) -> list[LogstoreError]:
+def _replay(
+    partition: ListedPartition, cluster: Cluster, take: Callable[[ReplayedRecord | ControlBatch], None]
+) -> list[LogstoreError]:
     """Hand over all records and markers of a partition; return errors of those that do not parse."""
     records = _Records(take, partition.log_start_offset)
-    return [*follow_partition(partition, lambda evidence: records), *records.errors]
+    return [*follow_partition(partition, cluster, lambda evidence: records), *records.errors]
 
 
 def _offset_rows(commits: Commits, *, is_pending: bool) -> Iterator[Row]:
@@ -86,7 +88,7 @@ def _offset_rows(commits: Commits, *, is_pending: bool) -> Iterator[Row]:
             )
 
 
-def _transaction_state(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
+def _transaction_state(partition: ListedPartition, cluster: Cluster) -> Iterator[Row | LogstoreError]:
     found: dict[str, Row] = {}
 
     def take(record: ReplayedRecord | ControlBatch) -> None:
@@ -110,7 +112,7 @@ def _transaction_state(partition: ListedPartition, options: Options) -> Iterator
                 offset=record.offset,
             )
 
-    errors = _replay(partition, take)
+    errors = _replay(partition, cluster, take)
     yield from found.values()
     yield from errors
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from logstore.audit.cluster import Cluster
 from logstore.audit.evidence import BadBytes, Evidence, Follower
 from logstore.audit.log_pass import follow
 from logstore.audit.partition import open_partition
@@ -12,13 +13,15 @@ from logstore.errors import CorruptRecordError, LogstoreError
 from .directories import ListedPartition
 
 
-def follow_partition(partition: ListedPartition, make: Callable[[Evidence], Follower]) -> list[LogstoreError]:
+def follow_partition(
+    partition: ListedPartition, cluster: Cluster, make: Callable[[Evidence], Follower]
+) -> list[LogstoreError]:
     """Let a follower read the whole log of a partition; return errors of damage, behind which it goes on.
 
     A cut batch, or zeros, at the end of the last segment are being written, and no damage.
     """
-    opened = open_partition(partition.files.path)
-    evidence, damage = Evidence(opened), list[LogstoreError]()
+    opened = open_partition(partition.files.path, cluster.checkpoints)
+    evidence, damage = Evidence(opened, cluster), list[LogstoreError]()
 
     def keep(facts: object) -> None:
         if isinstance(facts, BadBytes) and not _is_being_written(facts):

@@ -16,7 +16,7 @@ import numpy as np
 
 from logstore.audit.cluster import Cluster
 from logstore.audit.listings import producer_row
-from logstore.audit.partition import directory_around, open_partition
+from logstore.audit.partition import open_partition
 from logstore.audit.tails import follow_tail
 from logstore.columns.batch_table import Int64Array
 from logstore.disk.side_files import (
@@ -31,12 +31,12 @@ from logstore.rows.places import AbortedRow, IndexEntryRow, PartitionRow, Produc
 
 from .bounds import find_bounds
 from .directories import ListedPartition
-from .options import READ_COMMITTED, Options
+from .options import READ_COMMITTED
 from .schemas import columns_of
 from .tables import Row, partition_table
 
 
-def _topics(partition: ListedPartition, options: Options) -> Iterator[Row]:
+def _topics(partition: ListedPartition, cluster: Cluster) -> Iterator[Row]:
     bounds = find_bounds(partition, READ_COMMITTED)
     epochs = leader_epochs_of(partition.files.path)
     yield {
@@ -64,11 +64,10 @@ PRODUCER_COLUMNS = {
 }
 
 
-def _producers(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
+def _producers(partition: ListedPartition, cluster: Cluster) -> Iterator[Row | LogstoreError]:
     if any(isinstance(error, DataDirectoryError) for error in partition.files.errors):
         return  # a link among the files, which a reader refuses: the task for what cannot be listed tells of it
-    opened = open_partition(partition.files.path)
-    facts, producers = follow_tail(opened, Cluster(directory_around(partition.files.path)))
+    facts, producers = follow_tail(open_partition(partition.files.path, cluster.checkpoints), cluster)
     if facts.error is not None:
         raise facts.error
     for entry in producers.state:
@@ -85,7 +84,7 @@ def _rows(columns: Mapping[str, Int64Array], **same: Any) -> Iterator[Row]:
         yield {**same, **dict(zip(columns, values, strict=True))}
 
 
-def _aborted(partition: ListedPartition, options: Options) -> Iterator[Row]:
+def _aborted(partition: ListedPartition, cluster: Cluster) -> Iterator[Row]:
     for segment in partition.files.segments:
         if segment.transaction_index is not None:
             index = read_transaction_index(segment.transaction_index)
@@ -105,7 +104,7 @@ ABORTED = partition_table(
 )
 
 
-def _index_entries(partition: ListedPartition, options: Options) -> Iterator[Row]:
+def _index_entries(partition: ListedPartition, cluster: Cluster) -> Iterator[Row]:
     for segment in partition.files.segments:
         if segment.offset_index is not None:
             offsets = read_offset_index(segment.offset_index)

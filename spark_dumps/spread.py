@@ -9,10 +9,9 @@ from typing import NamedTuple
 from pyspark import SparkContext
 
 from logstore.audit.cluster import Cluster
-from logstore.audit.partition import Partition, open_partition
+from logstore.audit.partition import Partition, open_partition, read_checkpoints
 from logstore.audit.processes import Task
 from logstore.audit.verify import Asked, PartitionFacts
-from logstore.disk.names import parent
 from logstore.disk.paths import is_directory
 from logstore.errors import DataDirectoryError
 
@@ -48,7 +47,8 @@ def follow_on_executors(
     _ = cluster.image  # a cached property: read it here once, not in every task
     task = Task(cluster, Asked.EVERYTHING, decodes)
     found: list[PartitionFacts] = []
-    listed = [_listed(one) for one in partitions]
+    properties = properties_of(cluster.root)
+    listed = [_listed(one, properties) for one in partitions]
     for look in range(LOOK_COUNT_MAX):
         groups = list(packed(listed, lambda one: one.seen.cost, GROUPS_A_CORE * context.defaultParallelism))
         tasks = context.parallelize(groups, max(1, len(groups)))
@@ -61,14 +61,16 @@ def follow_on_executors(
         if look == LOOK_COUNT_MAX - 1:
             raise next(answer.error for answer in answers if answer.error is not None)
         # gone for the driver too, which saw them before: retention took segments, or the partition was deleted
-        listed = [_listed(open_partition(one.seen.path)) for one in unseen if is_directory(one.seen.path)]
+        checkpoints = read_checkpoints(cluster.root)
+        paths = [one.seen.path for one in unseen if is_directory(one.seen.path)]
+        listed = [_listed(open_partition(path, checkpoints), properties) for path in paths]
     for facts in found:
         facts.transactions.evidence.cluster = cluster
     return found
 
 
-def _listed(partition: Partition) -> _Listed:
-    return _Listed(partition, SeenFiles.of(partition.files, properties_of(parent(partition.files.path))))
+def _listed(partition: Partition, properties: frozenset[str] | None) -> _Listed:
+    return _Listed(partition, SeenFiles.of(partition.files, properties))
 
 
 def _answers(group: tuple[_Listed, ...], task: Task) -> list[_Answer]:

@@ -7,6 +7,7 @@ import pickle
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from itertools import groupby, islice
 from typing import Any, TypeVar
@@ -15,6 +16,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import DataType, StringType, StructType
 
+from logstore.audit.cluster import Cluster
+from logstore.disk.names import parent
+from logstore.disk.side_files import log_start_offsets_of
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 
 from .directories import (
@@ -93,14 +97,15 @@ class UnlistedTask(InputPartition):
 
 def partition_table(
     columns: Columns,
-    rows: Callable[[ListedPartition, Options], Iterable[Row | LogstoreError]],
+    rows: Callable[[ListedPartition, Cluster], Iterable[Row | LogstoreError]],
     *,
     topic: str | None = None,
 ) -> Table:
     """Return a table whose rows are made one partition at a time.
 
     Args:
-        rows: yields the rows of a partition, and errors of damage; columns that a row does not have are null.
+        rows: yields the rows of a partition, in the cluster around it, and errors of damage; columns that a row does
+            not have are null.
         topic: the topic to read, whatever the options choose.
     """
 
@@ -110,10 +115,13 @@ def partition_table(
 
     def read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(task, PartitionsTask)
-        for partition in task.partitions:
-            partition.require()
-            now = list_again(partition.path, partition.properties)
-            yield from _batches(now, rows(now, options), options, schema)
+        # once a task: checkpoints and metadata log are as long as the directory has partitions
+        starts_of, cluster_of = cache(log_start_offsets_of), cache(Cluster)
+        for seen in task.partitions:
+            seen.require()
+            root = parent(seen.path)
+            now = list_again(seen.path, seen.properties, starts_of(root))
+            yield from _batches(now, rows(now, cluster_of(root)), options, schema)
 
     return Table(columns, None, plan, read)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from logstore.audit.cluster import Cluster
 from logstore.audit.evidence import Evidence
 from logstore.audit.facts.transactions import PartitionTransaction, PartitionTransactions
 from logstore.errors import LogstoreError
@@ -14,7 +15,6 @@ from logstore.rows.transactions import TransactionRow
 
 from .directories import ListedPartition
 from .followed import follow_partition
-from .options import Options
 from .schemas import columns_of
 from .tables import Row, partition_table, row_of
 
@@ -22,14 +22,14 @@ COLUMNS = columns_of(TransactionRow)
 _OF_MARKER = ("marker_offset", "marker_timestamp", "marker_epoch", "coordinator_epoch")
 
 
-def _rows(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
+def _rows(partition: ListedPartition, cluster: Cluster) -> Iterator[Row | LogstoreError]:
     histories: list[PartitionTransactions] = []
 
     def history(evidence: Evidence) -> PartitionTransactions:
         histories.append(PartitionTransactions(evidence))
         return histories[-1]
 
-    damage = follow_partition(partition, history)
+    damage = follow_partition(partition, cluster, history)
     for one in histories:
         yield from map(_row, one.transactions)
     yield from damage

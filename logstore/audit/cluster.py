@@ -25,7 +25,7 @@ from ..replay.metadata_image import MetadataImage, TopicImage
 from ..topics import INTERNAL_TOPICS
 from ..view.walk import Damage, Run, walk
 from .finding import Breach, Where, newer_kafka
-from .partition import Partition, open_partition, unless_gone
+from .partition import Checkpoints, Partition, open_partition, read_checkpoints, unless_gone
 from .stable_reading import Signature, newest_ms, signature
 
 NEVER = 2**63 - 1  # ms
@@ -55,6 +55,11 @@ class Cluster:
             return open_partition(child(self.root, f"{METADATA_TOPIC}-0"))
         except LogstoreError:
             return None  # `directory-entry` tells of one that cannot be listed
+
+    @cached_property
+    def checkpoints(self) -> Checkpoints:
+        """The content of each readable offset checkpoint."""
+        return read_checkpoints(self.root)
 
     @cached_property
     def has_history(self) -> bool:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ..disk.directory import DataDirectoryFiles
 from ..layout.file_names import METADATA_TOPIC
 from ..topics import INTERNAL_TOPICS, consumer_offsets, transaction_state
 from ..view.walk import Advance
 from . import rules
 from .cluster import Cluster, Known
-from .directory_verify import Follow, Looks, VerifiedDirectory, found_in, places_of
+from .directory_verify import Follow, Looks, VerifiedDirectory, found_in, in_reading_order, places_of
 from .evidence import Evidence
 from .facts.coordinators import CoordinatorLog
 from .facts.times import Retained
@@ -102,23 +103,24 @@ def _looked_at(path: str, now_ms: int, looks: Looks) -> tuple[AuditedDirectory, 
     """Return what the last look found, and the findings that last."""
 
     def read() -> AuditedDirectory:
-        partitions, cluster = looks.look()
-        audited = join(path, partitions, cluster, now_ms)
+        audited = join(*looks.look(), now_ms)
         looks.suspect(_suspects(audited))
         return audited
 
     return read_until_stable(path, read, lambda found: found.findings)
 
 
-def join(path: str, partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> AuditedDirectory:
-    """Join the facts of all partitions of the data directory at `path`, and check them against each other."""
+def join(
+    directory: DataDirectoryFiles, partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int
+) -> AuditedDirectory:
+    """Join the facts of all partitions of a data directory, and check them against each other."""
     live = [one for one in partitions if _counts(one.partition, cluster)]
     transactions, groups = _transactions(live, cluster, now_ms), _groups(live, cluster)
     retained = _retained(live, cluster, now_ms)
     crossing = [
         finding for facts in (*cluster.unreadable, transactions, groups, *retained) for finding in rules.ask(facts)
     ]
-    findings = *found_in(path, partitions, cluster), *crossing
+    findings = *found_in(directory, partitions, cluster), *crossing
     return AuditedDirectory(tuple(partitions), findings, transactions, groups)
 
 
@@ -230,15 +232,6 @@ def read_coordinators(path: str, advance: Advance = lambda size: None) -> tuple[
     return log, cluster, list(told)
 
 
-def _in_reading_order(
-    check: Callable[[Partition], PartitionFacts], partitions: Sequence[Partition]
-) -> list[PartitionFacts]:
-    """Check coordinators last: they know of what was written to other partitions by then; return all in their order."""
-    order = sorted(partitions, key=lambda one: one.files.topic == transaction_state.TOPIC)
-    facts = {one.files.path: check(one) for one in order}
-    return [facts[one.files.path] for one in partitions]
-
-
 def _counts(partition: Partition, cluster: Cluster) -> bool:
     """Return whether the directory is the cluster's partition of this name."""
     return partition.is_live and cluster.has_partition(*partition.key) is not Known.NO
@@ -252,7 +245,8 @@ def _live(
 ) -> list[PartitionFacts]:
     """Check the wanted ones of the live partitions; one that cannot be read is a finding."""
     wanted = [one for one in open_partitions(path) if _counts(one, cluster) and is_wanted(one)]
-    return _in_reading_order(check, wanted)
+    facts = {one.files.path: check(one) for group in in_reading_order(wanted) for one in group}
+    return [facts[one.files.path] for one in wanted]
 
 
 def _is_of(topic: str) -> Callable[[Partition], bool]:

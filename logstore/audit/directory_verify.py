@@ -9,10 +9,11 @@ Nothing is written, and a broker may be running.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ..disk.directory import DataDirectoryFiles, list_data_directory
 from ..topics import transaction_state
 from ..view.walk import Advance
 from . import rules
@@ -20,7 +21,7 @@ from .cluster import Cluster
 from .evidence import Unasked
 from .facts.surroundings import Surrounding
 from .finding import Finding
-from .partition import Partition, open_partitions
+from .partition import Partition, partitions_of
 from .processes import follow
 from .stable_reading import read_until_stable
 from .verify import Asked, PartitionFacts
@@ -56,16 +57,14 @@ class Looks:
         self._facts: dict[str, PartitionFacts] = {}  # by path
         self._suspects: Collection[tuple[str | None, int | None]] = ()
 
-    def look(self) -> tuple[list[PartitionFacts], Cluster]:
-        """Return the facts, by topic and partition, and the cluster as it is now."""
-        cluster, partitions = Cluster(self._path), open_partitions(self._path)
-        # coordinators last: by then they know of what was written to other partitions
-        for is_coordinator in (False, True):
-            asked = [one for one in partitions if _is_coordinator(one) is is_coordinator and self._is_read(one)]
-            if asked:
-                self._facts |= {one.partition.files.path: one for one in self._follow(asked, cluster)}
+    def look(self) -> tuple[DataDirectoryFiles, list[PartitionFacts], Cluster]:
+        """Return the listing of now, the facts by topic and partition, and the cluster as it is now."""
+        cluster, directory = Cluster(self._path), list_data_directory(self._path)
+        partitions = partitions_of(directory)
+        for group in in_reading_order([one for one in partitions if self._is_read(one)]):
+            self._facts |= {one.partition.files.path: one for one in self._follow(group, cluster)}
         facts = (self._facts.get(one.files.path) for one in partitions)
-        return [one for one in facts if one is not None], cluster
+        return directory, [one for one in facts if one is not None], cluster
 
     def suspect(self, keys: Collection[tuple[str | None, int | None]]) -> None:
         """Read these partitions again in the next look, by topic and number."""
@@ -73,6 +72,13 @@ class Looks:
 
     def _is_read(self, partition: Partition) -> bool:
         return partition.files.path not in self._facts or partition.key in self._suspects or _is_coordinator(partition)
+
+
+def in_reading_order(partitions: Sequence[Partition]) -> Iterator[list[Partition]]:
+    """Yield coordinators behind all others: by then they know of what was written to other partitions."""
+    for is_coordinator in (False, True):
+        if group := [one for one in partitions if _is_coordinator(one) is is_coordinator]:
+            yield group
 
 
 def _is_coordinator(partition: Partition) -> bool:
@@ -98,8 +104,8 @@ def verify_directory(path: str, *, decodes: bool = True, advance: Advance = lamb
     looks = Looks(path, partial(follow, asked=Asked.FILES, decodes=decodes, advance=advance))
 
     def read() -> VerifiedDirectory:
-        partitions, cluster = looks.look()
-        findings = found_in(path, partitions, cluster)
+        directory, partitions, cluster = looks.look()
+        findings = found_in(directory, partitions, cluster)
         looks.suspect(places_of(findings))
         return VerifiedDirectory(tuple(partitions), findings)
 
@@ -107,8 +113,10 @@ def verify_directory(path: str, *, decodes: bool = True, advance: Advance = lamb
     return replace(found, findings=findings)
 
 
-def found_in(path: str, partitions: Iterable[PartitionFacts], cluster: Cluster) -> tuple[Finding, ...]:
-    """Return what is wrong around the partitions of the data directory at `path`, then what is wrong in each."""
-    surrounding = Surrounding(path, [(one.partition, one.size) for one in partitions], cluster)
+def found_in(
+    directory: DataDirectoryFiles, partitions: Iterable[PartitionFacts], cluster: Cluster
+) -> tuple[Finding, ...]:
+    """Return what is wrong around the partitions of a data directory, then what is wrong in each."""
+    surrounding = Surrounding(directory, [(one.partition, one.size) for one in partitions], cluster)
     around = [finding for facts in (surrounding, *surrounding.unreadable) for finding in rules.ask(facts)]
     return *around, *(finding for one in partitions for finding in one.findings)

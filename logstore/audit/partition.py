@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..disk import paths
-from ..disk.directory import PartitionFiles, SegmentFiles, list_data_directory, list_partition_directory
+from ..disk.directory import (
+    DataDirectoryFiles,
+    PartitionFiles,
+    SegmentFiles,
+    list_data_directory,
+    list_partition_directory,
+)
 from ..disk.names import child, file_name, normal_path, parent
 from ..disk.side_files import read_offset_checkpoint, read_offset_index, read_time_index
 from ..errors import CheckpointFormatError, DataDirectoryError
@@ -21,6 +27,7 @@ from ..layout.file_names import DELETED_SUFFIX, LOG_SUFFIX, METADATA_TOPIC, Dire
 from .finding import Where
 
 T = TypeVar("T")
+Checkpoints = dict[str, dict[tuple[str, int], int]]  # offsets by topic and number, by name of the file
 SET_ASIDE = (DirectoryKind.STRAY, DirectoryKind.DELETE)
 
 
@@ -138,15 +145,19 @@ def directory_around(path: str) -> str:
     return parent(normal_path(path))
 
 
-def open_partition(path: str) -> Partition:
+def open_partition(path: str, checkpoints: Checkpoints | None = None) -> Partition:
     """Open the partition directory at `path`, with the checkpoints beside it.
+
+    Args:
+        checkpoints: those beside it, for a caller that opens several: they name all partitions of the directory.
 
     Raises:
         InvalidNameError: the name is no partition's.
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
     root, files = directory_around(path), list_partition_directory(path)
-    return Partition(files, _surroundings(root, read_checkpoints(root), files))
+    checkpoints = read_checkpoints(root) if checkpoints is None else checkpoints
+    return Partition(files, _surroundings(root, checkpoints, files))
 
 
 def open_partitions(path: str) -> list[Partition]:
@@ -155,16 +166,18 @@ def open_partitions(path: str) -> list[Partition]:
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
-    checkpoints = read_checkpoints(path)
+    return partitions_of(list_data_directory(path))
+
+
+def partitions_of(directory: DataDirectoryFiles) -> list[Partition]:
+    """Return the partitions of a data directory, with the checkpoints beside them, by topic and number."""
+    checkpoints = read_checkpoints(directory.path)
     found = [
-        Partition(files, _surroundings(path, checkpoints, files))
-        for files in list_data_directory(path).partitions
+        Partition(files, _surroundings(directory.path, checkpoints, files))
+        for files in directory.partitions
         if files.kind is not DirectoryKind.DELETE
     ]
     return sorted(found, key=lambda partition: partition.key)
-
-
-Checkpoints = dict[str, dict[tuple[str, int], int]]
 
 
 def read_checkpoints(root: str) -> Checkpoints:

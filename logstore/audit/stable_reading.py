@@ -38,9 +38,10 @@ def read_until_stable(
     findings = tuple(findings_of(result))
     has_waited = False
     for _ in range(READING_COUNT_MAX - 1):
+        if not findings:
+            break
         after = signature(path)
-        is_at_rest = after == before and (has_waited or abs(now_ms() - newest_ms(after)) >= REST_MS)
-        if not findings or is_at_rest:
+        if after == before and (has_waited or abs(now_ms() - newest_ms(after)) >= REST_MS):
             break
         if after == before:
             has_waited = True

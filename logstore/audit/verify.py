@@ -179,7 +179,8 @@ def verify_partition_directory(
 
     def read() -> PartitionFacts:
         around = known.pop() if known else None
-        return verify_partition(open_partition(path), around, asked, decodes=decodes, advance=advance)
+        partition = open_partition(path, None if around is None else around.checkpoints)
+        return verify_partition(partition, around, asked, decodes=decodes, advance=advance)
 
     found, findings = read_until_stable(path, read, lambda one: one.findings)
     return replace(found, findings=findings)

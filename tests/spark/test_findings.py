@@ -24,6 +24,7 @@ from logstore.audit.verify import PartitionFacts, verify_partition
 from spark_dumps.findings import DirectoryTask
 from spark_dumps.left_facts import LeftFacts
 from tests.spark.planned import Planned
+from tests.spark.segment_files import leave_at_rest
 from tests.support.audit_twenty_faults import twenty_faults
 from tests.support.golden import Golden
 
@@ -86,9 +87,7 @@ def test_the_joining_task_reads_what_it_does_not_find(
     """Spark starts it last; as the first one it finds nothing, and says the same."""
     path = tmp_path / "data"
     planted, now_ms = twenty_faults(path)
-    for one in path.rglob("*"):
-        at_rest_s = one.stat().st_mtime - 10  # so that one look is enough
-        os.utime(one, (at_rest_s, at_rest_s))
+    leave_at_rest(path)
     expected = [told(finding) for finding in audit_directory(str(path), now_ms).findings]
     names, planned = read_again(monkeypatch), Planned(path, table="findings", now=now_ms, minPartitions=4)
     assert isinstance(planned.tasks[-1], DirectoryTask)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from logstore.disk import side_files
+from logstore.layout.offset_checkpoint import parse_offset_checkpoint
 from tests.golden.archive import answers, read_rows
 from tests.spark.planned import Planned
-from tests.spark.segment_files import batch, write_segment
+from tests.spark.segment_files import batch, leave_at_rest, write_partition, write_segment
 from tests.support.golden import Golden
 
 if TYPE_CHECKING:
@@ -178,3 +180,29 @@ def test_group_offsets(name: str, golden: Golden, load: Load) -> None:
     else:
         assert len(found) > 5
         assert not any(is_pending for _, is_pending in found.values())
+
+
+@pytest.mark.parametrize("table", ["topics", "producers", "transactions", "findings"])
+def test_a_task_reads_checkpoints_once(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have a line for each partition: read for each of n, they would be n * n lines."""
+    counts = []
+    for partition_count in (2, 9):
+        root = tmp_path / str(partition_count)
+        names = [f"orders-{number}" for number in range(partition_count)]
+        for name in names:
+            write_partition(root, name, [1])
+        lines = "".join(f"{name.replace('-', ' ')} 0\n" for name in names)
+        for kind in ("recovery-point", "log-start"):
+            (root / f"{kind}-offset-checkpoint").write_text(f"0\n{partition_count}\n{lines}")
+        leave_at_rest(root)
+        parsed = [0]
+
+        def parse(data: bytes, *, path: str, parsed: list[int] = parsed) -> dict[tuple[str, int], int]:
+            parsed[0] += 1
+            return parse_offset_checkpoint(data, path=path)
+
+        planned = Planned(root, table=table, minPartitions=1)
+        monkeypatch.setattr(side_files, "parse_offset_checkpoint", parse)
+        planned.rows()
+        counts += parsed
+    assert counts[0] == counts[1] > 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...config.kafka_version import METADATA_VERSION
-from ...disk.directory import PartitionFiles, list_data_directory
+from ...disk.directory import DataDirectoryFiles, PartitionFiles
 from ...disk.names import child, file_name
 from ...disk.side_files import read_offset_checkpoint, read_partition_metadata
 from ...errors import CheckpointFormatError, DataDirectoryError, LogstoreError
@@ -75,7 +75,7 @@ class CheckpointEntry(NamedTuple):
 
 
 class Surrounding:
-    """Files around the partitions of the data directory at `path`.
+    """Files around the partitions of a data directory, which was listed before they were read.
 
     Attributes:
         entries: of offset checkpoints.
@@ -92,17 +92,19 @@ class Surrounding:
         unreadable: files that do not parse, or do not belong there.
     """
 
-    def __init__(self, path: str, passes: Iterable[tuple[Partition, PassSize]], cluster: Cluster) -> None:
+    def __init__(
+        self, directory: DataDirectoryFiles, passes: Iterable[tuple[Partition, PassSize]], cluster: Cluster
+    ) -> None:
         """Read the files; `passes` are the partitions, each with the size of its log."""
         self.entries: list[CheckpointEntry] = []
         self.left_out: list[tuple[Where, str]] = []
         self.ids: list[tuple[Where, str | None, str, str]] = []
         self.unreadable: list[Breach] = []
+        path = directory.path
         self.identity_path = child(path, meta_properties.FILE_NAME)
         self.foreign_ids = list(self._foreign_ids(cluster))
         self.is_without_level = self._is_without_level(cluster.image)
         self.metadata_path = child(path, directory_name(METADATA_TOPIC, 0))
-        directory = list_data_directory(path)
         self.unreadable += [entry_breach(error, directory.path) for error in directory.errors]
         self.unreadable += [*startup_breaches(directory), *cluster.newer]
         is_closed = clean_shutdown.FILE_NAME in directory.files
