@@ -189,14 +189,18 @@ def find_bounds(
     return PartitionBounds(partition, isolation_level, readers, is_open_ended=is_open_ended)
 
 
-def find_range(partition: ListedPartition, options: Options) -> PartitionRange:
-    """Return the offsets of a partition that the options ask for.
+def find_ranges(partitions: Iterable[ListedPartition], options: Options) -> list[PartitionRange]:
+    """Return the offsets of partitions that the options ask for.
 
     Raises:
         UsageError: a bound is outside the log (`failOnDataLoss`) or does not name the partition, the start is above the
             end, or no record is as young as the starting timestamp (`startingOffsetsByTimestampStrategy`).
     """
     is_open_ended = options.isolation_level != READ_COMMITTED and options.reads_everything
+    return [_find_range(partition, options, is_open_ended) for partition in partitions]
+
+
+def _find_range(partition: ListedPartition, options: Options, is_open_ended: bool) -> PartitionRange:
     bounds = find_bounds(partition, options.isolation_level, is_open_ended=is_open_ended)
     first, end = resolve(options.starting, bounds, options), resolve(options.ending, bounds, options, is_start=False)
     if first is None:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
+from typing import NamedTuple
 
 from logstore.disk import paths
 from logstore.disk.directory import (
@@ -28,8 +30,7 @@ from .seen import SeenFiles, properties_of
 _NAME_COUNT_MAX = 10  # of names that an error lists
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPartition:
+class ListedPartition(NamedTuple):
     """A partition that is read.
 
     Attributes:
@@ -59,7 +60,7 @@ class ListedPartition:
     @property
     def key(self) -> tuple[str, int]:
         """(topic, partition)."""
-        return self.topic, self.partition
+        return self.files.key
 
     @property
     def name(self) -> str:
@@ -76,7 +77,7 @@ class Unlisted:
     error: LogstoreError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FoundPartitions:
     """The chosen live partitions.
 
@@ -90,7 +91,7 @@ class FoundPartitions:
     refused: list[Unlisted]
     roots: list[DataDirectoryFiles]
 
-    @property
+    @cached_property
     def keys(self) -> set[tuple[str, int]]:
         """(topic, partition) of all of them."""
         return {one.key for one in self.listed} | {(one.topic, one.partition) for one in self.refused}

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-import numpy as np
 from pyspark.sql.datasource import InputPartition
 
 from logstore.columns.batch_table import Int64Array
@@ -62,14 +61,13 @@ class Slice(NamedTuple):
         return self.end - self.start
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentRun:
+class SegmentRun(NamedTuple):
     """Consecutive segments of a partition, the first and the last perhaps in part.
 
     Attributes:
         path: the directory of the partition.
         names: of the logs.
-        sizes, heads: int64[n], at planning.
+        sizes, heads: at planning.
         start, end: bytes in the first and in the last segment.
         has_last: the last segment is the last of the log.
         properties, etags: as of `SeenFiles`.
@@ -80,8 +78,8 @@ class SegmentRun:
     partition: int
     path: str
     names: tuple[str, ...]
-    sizes: Int64Array
-    heads: Int64Array
+    sizes: tuple[int, ...]
+    heads: tuple[int, ...]
     start: int
     end: int
     has_last: bool
@@ -93,13 +91,13 @@ class SegmentRun:
 
     def require(self) -> None:
         """Check that this process sees the segments; raises as `SeenFiles.require`."""
-        logs = {child(self.path, name): size for name, size in zip(self.names, self.sizes.tolist(), strict=True)}
+        logs = {child(self.path, name): size for name, size in zip(self.names, self.sizes, strict=True)}
         SeenFiles.of_sizes(self.path, logs, self.properties, self.etags).require()
 
     def slices(self) -> Iterator[Slice]:
         """Yield the slices of the segments, in order."""
         first, last = self.names[0], self.names[-1]
-        for name, size, head in zip(self.names, self.sizes.tolist(), self.heads.tolist(), strict=True):
+        for name, size, head in zip(self.names, self.sizes, self.heads, strict=True):
             yield Slice(
                 topic=self.topic,
                 partition=self.partition,
@@ -216,13 +214,13 @@ def _runs(pieces: Sequence[_Piece]) -> Iterator[SegmentRun]:
             partition=partition.partition,
             path=partition.files.path,
             names=tuple(map(file_name, logs)),
-            sizes=np.array([segment.size for segment in segments], np.int64),
-            heads=np.array([head_of(log) for log in logs], np.int64),
+            sizes=tuple([segment.size for segment in segments]),
+            heads=tuple(map(head_of, logs)),
             start=first.start,
             end=last.end,
             has_last=following is None,
             properties=partition.properties,
-            etags={log: etag_of(log) for log in logs if is_url(log)},
+            etags={log: etag_of(log) for log in logs} if is_url(partition.files.path) else {},
             first_offset=one.first_offset,
             end_offset=one.end_offset,
             aborted=one.bounds.aborted_between(segments[0].files.base_offset, end_offset),

@@ -19,7 +19,7 @@ from logstore.layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX
 from logstore.view.walk import tables_and_damage, tables_around_damage
 
 from .arrow_records import KeptRecords, record_batch
-from .bounds import find_range, require_named
+from .bounds import find_ranges, require_named
 from .directories import chosen_partitions
 from .options import Options
 from .planning import NO_HEAD, Slice, SliceTask, head_of, plan_tasks
@@ -50,8 +50,8 @@ def plan(options: Options) -> list[InputPartition]:
     found = chosen_partitions(options)
     for bound in (options.starting, options.ending):
         require_named(bound, found.keys)
-    ranges = [find_range(partition, options) for partition in found.listed]
-    return [*plan_tasks(ranges, options.partition_count_min), *tasks_of_unlisted(found)]
+    tasks = plan_tasks(find_ranges(found.listed, options), options.partition_count_min)
+    return [*tasks, *tasks_of_unlisted(found)]
 
 
 def read_task(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

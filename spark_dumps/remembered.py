@@ -9,7 +9,7 @@ So an idle trigger takes two `stat` a partition, in place of listing and opening
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from logstore import clock
 from logstore.disk import paths
@@ -88,7 +88,7 @@ class RememberedPartitions:
             log = _log_stamp(before, now_ns)
             if log is not None and log == known.log and before.log_start_offset == partition.log_start_offset:
                 return known
-            listed, topic_id = replace(before, log_start_offset=partition.log_start_offset), known.topic_id
+            listed, topic_id = before._replace(log_start_offset=partition.log_start_offset), known.topic_id
         else:
             if known is None:
                 listed, directory = partition, None  # it was listed before the stamp was taken
@@ -110,7 +110,7 @@ def _content(path: str) -> Content | None:
 
 def _started(partition: ListedPartition, starts: dict[Key, int]) -> ListedPartition:
     start = starts.get(partition.key, 0)
-    return partition if start == partition.log_start_offset else replace(partition, log_start_offset=start)
+    return partition if start == partition.log_start_offset else partition._replace(log_start_offset=start)
 
 
 def _log_stamp(partition: ListedPartition, now_ns: int) -> Stamp | None:

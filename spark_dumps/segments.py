@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -76,8 +77,7 @@ class IndexEntries:
         return is_there and int(table.is_valid[0]) != 0
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedSegment:
+class PlannedSegment(NamedTuple):
     """A segment at planning.
 
     Attributes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from logstore.disk import paths
@@ -198,7 +197,7 @@ def _files_of_directory(path: str, note: Note) -> list[str]:
         note(error)
     partitions = root.partitions
     if not partitions:  # segments in any other directory, where files with other names are not errors
-        partitions = (replace(list_partition_directory(path, root=path, name=name or _UNNAMED), errors=()),)
+        partitions = (list_partition_directory(path, root=path, name=name or _UNNAMED)._replace(errors=()),)
     bootstrap = [path for name, path in root.files.items() if name.endswith(KRAFT_SNAPSHOT_SUFFIX)]
     return [*bootstrap, *(path for partition in partitions for path in _files_of_partition(partition, note))]
 

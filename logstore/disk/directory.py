@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 from ..errors import DataDirectoryError, InvalidNameError, LogstoreError
 from ..layout import clean_shutdown, leader_epoch_checkpoint, meta_properties, offset_checkpoint, partition_metadata
@@ -35,6 +36,7 @@ from .names import child, file_name, java_file, normal_path, parent
 from .paths import Scan, is_directory, real_path, scan, tree_scan
 from .system_errors import nio_error
 
+K = TypeVar("K", int, tuple[int, int])
 _OFFSET_NAME_MAX = f"{2**63 - 1:0{OFFSET_DIGIT_COUNT}d}"
 ROOT_FILE_NAMES = frozenset(
     {
@@ -50,8 +52,7 @@ PARTITION_FILE_NAMES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentFiles:
+class SegmentFiles(NamedTuple):
     """Paths of one segment's files; None for a missing file."""
 
     base_offset: int
@@ -61,8 +62,7 @@ class SegmentFiles:
     transaction_index: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionFiles:
+class PartitionFiles(NamedTuple):
     """Content of the directory of one partition.
 
     Attributes:
@@ -127,13 +127,12 @@ class DataDirectoryFiles:
             )
 
 
-@dataclass(slots=True)
-class _Listing:
+class _Listing(NamedTuple):
     """Entries of one directory that may be read: names and paths."""
 
-    directories: list[tuple[str, str]] = field(default_factory=list)
-    files: list[tuple[str, str]] = field(default_factory=list)
-    errors: list[LogstoreError] = field(default_factory=list)
+    directories: list[tuple[str, str]]
+    files: list[tuple[str, str]]
+    errors: list[LogstoreError]
 
 
 def list_data_directory(path: str) -> DataDirectoryFiles:
@@ -189,12 +188,16 @@ def list_partition_directory(
         kind=name.kind,
         path=path,
         segments=segments,
-        producer_snapshots=dict(sorted(sorter.producer_snapshots.items())),
-        kraft_snapshots=dict(sorted(sorter.kraft_snapshots.items())),
+        producer_snapshots=_ascending(sorter.producer_snapshots),
+        kraft_snapshots=_ascending(sorter.kraft_snapshots),
         files=files,
         left_overs=tuple(sorted(left_overs)),
         errors=tuple(listing.errors),
     )
+
+
+def _ascending(files: dict[K, str]) -> dict[K, str]:
+    return dict(sorted(files.items())) if len(files) > 1 else files
 
 
 def partition_name(path: str) -> PartitionDirectory:
@@ -263,13 +266,18 @@ class _Sorter:
         These are taken first, and quickly: a data directory may have millions of them.
         """
         others, usual = [], self._usual
+        last, offset = "", 0  # files of one segment follow each other
         for entry in entries:
             name, path = entry
             stem, files = name[:OFFSET_DIGIT_COUNT], usual.get(name[OFFSET_DIGIT_COUNT:])
-            if files is None or not (stem.isdecimal() and stem.isascii() and stem <= _OFFSET_NAME_MAX):
+            if files is None or not (
+                stem == last or (stem.isdecimal() and stem.isascii() and stem <= _OFFSET_NAME_MAX)
+            ):
                 others.append(entry)
-            else:
-                files[int(stem)] = path
+                continue
+            if stem != last:
+                last, offset = stem, int(stem)
+            files[offset] = path
         return others
 
     def accept(self, name: str, path: str) -> bool:
@@ -301,16 +309,15 @@ class _Sorter:
 
     def segments(self) -> tuple[tuple[SegmentFiles, ...], list[str]]:
         """Return the segments, and the indexes without a `.log`."""
-        logs, *indexes = self._segment_files.values()
-        offset_index, time_index, transaction_index = (paths.get for paths in indexes)
-        segments = tuple(
-            [
-                SegmentFiles(base, logs[base], offset_index(base), time_index(base), transaction_index(base))
-                for base in sorted(logs)
-            ]
-        )
-        orphans = [paths[base] for paths in indexes if paths for base in paths.keys() - logs.keys()]
-        return segments, orphans
+        logs, offset_indexes, time_indexes, transaction_indexes = self._segment_files.values()
+        of_offsets, of_times, of_transactions = offset_indexes.get, time_indexes.get, transaction_indexes.get
+        segments = [
+            SegmentFiles(base, log, of_offsets(base), of_times(base), of_transactions(base))
+            for base, log in _ascending(logs).items()
+        ]
+        indexes = (offset_indexes, time_indexes, transaction_indexes)
+        orphans = [path for paths in indexes for base, path in paths.items() if base not in logs]
+        return tuple(segments), orphans
 
 
 def _scanner(path: str) -> Scan:
@@ -321,7 +328,7 @@ def _scanner(path: str) -> Scan:
 
 
 def _list(path: str, *, root: str, entries_of: Scan = scan) -> _Listing:
-    listing = _Listing()
+    listing = _Listing([], [], [])
     try:
         entries = entries_of(path)
     except OSError as error:
@@ -329,6 +336,9 @@ def _list(path: str, *, root: str, entries_of: Scan = scan) -> _Listing:
     files, start = listing.files, child(path, "")
     for entry in entries:
         entry_path = start + entry.name
+        if entry.is_file(follow_symlinks=False):  # most of them
+            files.append((entry.name, entry_path))
+            continue
         is_link = entry.is_symlink()
         if is_link and not _is_below(real_path(entry_path), real_path(root)):
             listing.errors.append(

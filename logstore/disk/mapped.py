@@ -188,18 +188,18 @@ def exceeds_segment(path: str) -> bool:
 
 def segment_size(path: str) -> int:
     """Return the size of a file that `MappedFile` could map; raises as that does, except for a lack of permission."""
-    path = java_file(path)
     try:
         status = paths.stat(path)
     except OSError as error:
-        raise nio_error(error, path) from error
+        raise nio_error(error, java_file(path)) from error
     return _checked_size(status, path)
 
 
 def _checked_size(status: paths.Status, path: str) -> int:
     if stat.S_ISDIR(status.st_mode):
-        raise DataDirectoryError("Is a directory", path=path, java_class="java.io.IOException")
+        raise DataDirectoryError("Is a directory", path=java_file(path), java_class="java.io.IOException")
     if status.st_size > SEGMENT_SIZE_MAX:
+        path = java_file(path)
         raise DataDirectoryError(
             f"The size of segment {path} ({status.st_size}) is larger than the maximum allowed segment size of "
             f"{SEGMENT_SIZE_MAX}",

@@ -19,6 +19,8 @@ _LAST_OF_BASIC_PLANE = "\uffff"
 
 def parse_int(text: str) -> int | None:
     """Return the 32-bit value of `text`, or None where Java throws NumberFormatException."""
+    if text.isdecimal() and text.isascii() and len(text) < 10:  # most numbers of partitions
+        return int(text)
     return _parse(text, 32)
 
 

@@ -49,7 +49,7 @@ class CopiedSwap(Follower):
             return None
         copied = range(merged.base_offset + 1, self._last_offset + 1)
         segments = tuple(one for one in partition.files.segments if one.base_offset not in copied)
-        return replace(partition, files=replace(partition.files, segments=segments))
+        return replace(partition, files=partition.files._replace(segments=segments))
 
 
 def _offsets(batches: AuditedBatches, is_wanted: BoolArray) -> zip[tuple[int, int]]:
