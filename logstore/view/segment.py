@@ -165,7 +165,7 @@ class Segment:
             yield from read_batch_tables(self.read, position, self.size, path, capacity=capacity)
             return
         data = self.data
-        for table in batch_tables(data, position, path, capacity=capacity):
+        for table in batch_tables(data, position, path, first_capacity=capacity):
             yield 0, data, table
 
     def view(self) -> Segment:

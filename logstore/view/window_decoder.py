@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..columns.batch_table import BatchTable, BoolArray, compute_is_valid
+from ..columns.batch_table import BatchTable, BoolArray, compute_is_valid, headers
 from ..columns.decoded_records import Records
 from ..columns.record_windows import record_windows
 from ..errors import LogstoreError
@@ -22,7 +22,6 @@ from ..folds.committed_filter import CommittedFilter
 from ..kernels.decode.batches import TO_CHECK
 from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from .batch_checks import first_bad_row, located
-from .parallel_scan import walker
 from .read import Fetched
 
 WINDOW_SIZE_MIN, WINDOW_SIZE_MAX = 1024 * 1024, 8 * 1024 * 1024  # bytes of a window, which one thread works on
@@ -62,7 +61,7 @@ class WindowDecoder:
         self._check_crc = check_crc
         size = fetched.data.size
         window_size = min(max(size // WINDOW_COUNT_MIN, WINDOW_SIZE_MIN), WINDOW_SIZE_MAX)
-        self._walk = walker(fetched.data, 0, size, capacity=ROW_COUNT_MAX, window_size=window_size)
+        self._tables = headers(fetched.data, capacity=ROW_COUNT_MAX, window_size=window_size)
         self._filter = CommittedFilter(fetched.aborted_transactions or ())
 
     def decoded(self) -> Generator[Window]:
@@ -72,7 +71,7 @@ class WindowDecoder:
 
     def next_window(self) -> Window | None:
         """Return the next batches; None after the last. Not for two threads at a time."""
-        table = self._walk()
+        table = next(self._tables, None)
         if table is None:
             return None
         if not self._is_committed:

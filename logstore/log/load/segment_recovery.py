@@ -14,7 +14,7 @@ import numpy as np
 from ...columns.batch_table import BatchTable, ByteArray
 from ...columns.legacy import valid_row_count
 from ...config.topic import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
-from ...disk.mapped import MappedFile
+from ...disk.mapped import FileInMemory, MappedFile
 from ...errors import CorruptRecordError, InvalidOffsetError, InvalidRecordError, LogstoreError, OffsetOverflowError
 from ...folds import aborted_transactions, leader_epochs, producer_update, segment_indexes
 from ...folds.aborted_transactions import AbortedTransactions
@@ -32,7 +32,6 @@ from ...layout.file_names import (
 from ...view.batch_search import batch_tables
 from ...view.parallel_scan import scan_windows
 from ..segment.log_segment import LogSegment
-from ..segment.planned_changes import PlannedContent
 
 # errors that end a segment at the batch; any other keeps a broker from starting
 _BATCH_FAILURES = (CorruptRecordError.java_class, InvalidRecordError.java_class)
@@ -144,7 +143,7 @@ def _empty_indexes(segment: LogSegment, config: LogConfig) -> SegmentIndexes:
 
 
 def _scan(
-    log: MappedFile | PlannedContent,
+    log: MappedFile | FileInMemory,
     segment: LogSegment,
     scan: _Scan,
     producers: ProducerState,

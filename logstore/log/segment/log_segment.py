@@ -12,7 +12,7 @@ import numpy as np
 
 from ...columns.batch_table import ByteArray
 from ...disk.file_range import became_shorter
-from ...disk.mapped import MappedFile
+from ...disk.mapped import FileInMemory, MappedFile
 from ...errors import LogstoreError
 from ...folds.segment_indexes import SegmentIndexes
 from ...kernels.rules import RELATIVE_OFFSET_MAX
@@ -20,7 +20,6 @@ from ...layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, SEGMENT_SUFFIX
 from ...layout.offset_index import parse_offset_index
 from ...layout.time_index import parse_time_index
 from ...view.segment import Segment
-from .planned_changes import PlannedContent
 from .unsynced_files import UnsyncedFiles
 from .writable_folder import WritableFolder
 
@@ -148,7 +147,7 @@ class LogSegment(Segment):
         """Yield the bytes of the `.log` that count, uint8[size], mapped; not to be kept."""
         yield self._map()[: self.size]
 
-    def map_log(self, room: int = 0) -> MappedFile | PlannedContent:
+    def map_log(self, room: int = 0) -> MappedFile | FileInMemory:
         """Map the whole `.log`, of which `size` bytes count, and `room` behind it; raises DataDirectoryError."""
         return self.directory.map(self.file_name(LOG_SUFFIX), room)
 
