@@ -25,7 +25,7 @@ from logstore.log.partition_log import PartitionLog
 from logstore.log.state import LogHost
 from logstore.view.parallel_scan import in_order
 from logstore.view.read import Fetched, OffsetMetadata, ReadBounds
-from logstore.view.window_decoder import WindowDecoder
+from logstore.view.record_reader import WindowDecoder
 
 NAME = "t-0"
 WITHOUT_CLOCK = [fields.SIZE, fields.RECORD_COUNT, fields.LAST_OFFSET_DELTA, fields.ATTRIBUTES, fields.MAGIC]

@@ -19,14 +19,12 @@ from ...columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array,
 from ...columns.legacy import valid_row_count
 from ...columns.record_table import BatchRecords
 from ...config.topic import ARRAY_SIZE_MAX
-from ...disk.mapped import MappedFile
 from ...errors import CorruptRecordError
 from ...folds.transaction_marker import NO_RECORD, control_types
 from ...kernels.scan import batches as fields
 from ...layout.batch import CODEC_MASK, CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
 from ...layout.file_names import LOG_SUFFIX
 from ...model import ControlRecordType
-from ...view.batch_search import batch_tables
 from ...view.read import aborted_entries
 from ..segment.log_segment import LogSegment
 from ..state import LogState
@@ -45,14 +43,12 @@ def tables(
         DataDirectoryError: the file cannot be read.
     """
     path = segment.path(LOG_SUFFIX)
-    with MappedFile(path) as log:
-        for table in batch_tables(log.data[: segment.size], position, path):
-            if not is_checked:
-                compute_is_valid(log.data, table)
-                _require_valid(log.data, table, path)
-            yield log.data, table
-            log.release(position, table.next_position)
-            position = table.next_position
+    for data, table in segment.mapped_batches(position):
+        if not is_checked:
+            compute_is_valid(data, table)
+            _require_valid(data, table, path)
+        yield data, table
+        position = table.next_position
     if position < segment.size:
         raise CorruptRecordError(
             f"Log segment may be corrupt, {segment.size - position} bytes left in segment for log segment {path} at "
@@ -77,9 +73,7 @@ def require_record_sizes(data: ByteArray, table: BatchTable, rows: Int64Array, r
 
 def record_count_max(segment: LogSegment) -> int:
     """Return an upper bound of the segment's records, from its batch headers; no checksum is verified."""
-    path = segment.path(LOG_SUFFIX)
-    with MappedFile(path) as log:
-        return sum(map(_record_count_max, batch_tables(log.data[: segment.size], 0, path)))
+    return sum(_record_count_max(table) for _, table in segment.mapped_batches(0))
 
 
 def _require_valid(data: ByteArray, table: BatchTable, path: str) -> None:
