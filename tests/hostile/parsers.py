@@ -20,7 +20,7 @@ from logstore.columns.header_columns import columns_of_table
 from logstore.columns.legacy import fill_legacy_is_valid, legacy_entry, read_legacy_records
 from logstore.columns.record_table import BatchRecords
 from logstore.columns.record_windows import record_windows
-from logstore.disk.mapped import CopiedFile
+from logstore.disk.mapped import FileInMemory
 from logstore.errors import LogstoreError
 from logstore.folds import aborted_transactions, committed_filter, leader_epochs, producer_update, segment_indexes
 from logstore.folds.aborted_transactions import AbortedTransactions
@@ -58,17 +58,10 @@ CODECS = (Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD)
 Parser = Callable[[ByteArray], object]
 
 
-class _Whole(CopiedFile):
-    """A file that is an array already."""
-
-    def __init__(self, data: ByteArray) -> None:
-        self.path, self.data, self.size = PATH, data, data.size
-
-
 def batches(data: ByteArray) -> None:
     """Scan, and walk around damage."""
     scan(data, check_crc=True).error(PATH, data.size)
-    for _ in walk(_Whole(data), 0):
+    for _ in walk(FileInMemory(PATH, data), 0):
         pass
 
 
