@@ -44,10 +44,10 @@ from logstore.model import Codec
 from logstore.topics import cluster_metadata, consumer_offsets, transaction_state
 from logstore.view.walk import walk
 from logstore_tools.dump.decoders import parsers as record_parsers
-from logstore_tools.dump.log_printer import LogPrinter
+from logstore_tools.dump.findings import Gaps
+from logstore_tools.dump.log_dump import LogDump
 from logstore_tools.dump.options import DumpOptions
 from logstore_tools.dump.output import Output
-from logstore_tools.dump.text_rows import LogTextRows
 from tests.support.logs import open_partition_log
 
 PATH = "/data/orders-0/00000000000000000000.log"
@@ -150,7 +150,7 @@ def dump(data: ByteArray) -> None:
     """Print batches and records."""
     options = DumpOptions(["--files", PATH, "--deep-iteration", "--print-data-log"])
     out = Output(lambda buffer, _: buffer)
-    LogPrinter(PATH, data, options, out, None, LogTextRows).print_table(scan(data, check_crc=True))
+    LogDump(PATH, data, options, None, out, Gaps(PATH, None)).write([scan(data, check_crc=True)], 0, data.size)
 
 
 def streams(data: ByteArray) -> None:
