@@ -31,7 +31,7 @@ def test_an_interrupt_before_any_line_loses_an_answer_at_most(name: str, runs: R
     assert outcome.wrong == {}, f"LOGSTORE_INTERRUPT_SEED={START} LOGSTORE_INTERRUPT_STEP={step}"
 
 
-@pytest.mark.parametrize("name", sampled(CALLS, list(CALLS)[::3]))
+@pytest.mark.parametrize("name", sampled(CALLS, list(CALLS)[::9]))
 def test_a_signal_at_any_moment_loses_an_answer_at_most(name: str, runs: Runs) -> None:
     outcome = runs.run(name, signals=max(SIGNAL_COUNT // len(CALLS), 1), start=START)
     assert outcome.wrong == {}, f"LOGSTORE_INTERRUPT_SEED={START}"

@@ -18,7 +18,7 @@ from logstore.errors import IllegalStateError, LogstoreError, ReentrantCallError
 from tests.support.sampling import IS_LONG
 from tests.support.stores import FEW_PARTITIONS
 
-CALL_COUNT = 20_000 if IS_LONG else 1_500
+CALL_COUNT = 20_000 if IS_LONG else 500
 HANGS_S = 120  # only a call that waits for itself takes so long
 HEAD = """
     import itertools, os, signal, sys, threading, time
