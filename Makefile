@@ -34,10 +34,11 @@ SAMPLE := $(PARALLEL) -m "not long"
 
 test: setup lint ## check everything in five minutes, by samples (the real Kafka too, where Java and Maven are there)
 	$(SHM) $(PYTEST) $(PARALLEL) -m "not long and not slow"
-	@$(MAKE) --no-print-directory test-interpreted test-oldest-spark
+	@$(MAKE) --no-print-directory test-oldest-spark
 
-test-slow: setup ## check what takes seconds of a processor each, as CI does too (five minutes)
+test-slow: setup ## check what takes seconds of a processor each, and interpreted kernels, as CI does too (five minutes)
 	$(SHM) $(PYTEST) $(PARALLEL) -m "slow and not long"
+	@$(MAKE) --no-print-directory test-interpreted
 
 test-long: setup lint ## check everything whole, from a fresh seed (an hour; LOGSTORE_SEED=…: again)
 	@export LOGSTORE_LONG=1 LOGSTORE_SEED=$${LOGSTORE_SEED:-$$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')}; \

@@ -17,7 +17,7 @@ from tests.crash.interrupt_runs import Runs
 from tests.crash.interrupted_calls import CALLS
 from tests.support.sampling import case_count, sampled, seed_of
 
-STEP = case_count("LOGSTORE_INTERRUPT_STEP", sample=1620, whole=90)
+STEP = case_count("LOGSTORE_INTERRUPT_STEP", sample=3240, whole=90)
 START = int(os.environ.get("LOGSTORE_INTERRUPT_SEED") or Random(seed_of("INTERRUPT")).randrange(STEP))
 SHORT = ("log append", "send at once", "send cold", "send with")
 SIGNAL_COUNT = case_count("LOGSTORE_INTERRUPT_SIGNALS", sample=100, whole=1000)

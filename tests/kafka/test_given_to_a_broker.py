@@ -36,7 +36,8 @@ def worked(root: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize("is_dynamic", [pytest.param(True, marks=pytest.mark.slow), False])
+@pytest.mark.slow
+@pytest.mark.parametrize("is_dynamic", [True, False])
 def test_a_broker_starts_from_a_snapshot_of_the_metadata(
     oracle: Oracle, tmp_path: Path, is_dynamic: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

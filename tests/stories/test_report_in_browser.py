@@ -92,9 +92,8 @@ def section_of(seen: dict[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    "name", ["demo", *(pytest.param(name, marks=pytest.mark.long) for name in ("compacted", "killed", "records"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sampled(("demo", "compacted", "killed", "records"), ("demo",)))
 def test_the_report_of_a_brokers_directory_is_in_order_at_any_width(
     name: str, golden: Golden, browser: Browser, tmp_path: Path
 ) -> None:

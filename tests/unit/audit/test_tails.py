@@ -81,6 +81,7 @@ def test_golden_directories_answer_as_a_pass_over_all(name: str, golden: Golden,
     assert answers(killed, AFTER_GOLDEN_MS) == answers_of_all(killed, AFTER_GOLDEN_MS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", sorted(FILE_FAULTS.keys() - {"log-size"}))
 def test_planted_faults_of_files_change_no_answer(rule: str, golden: Golden, tmp_path: Path) -> None:
     root = Path(shutil.copytree(golden("transactions"), tmp_path / "data"))

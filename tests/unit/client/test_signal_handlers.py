@@ -82,7 +82,7 @@ def test_an_append_in_an_append_gets_no_offset_of_it(tmp_path: Path, others: str
         tmp_path / "data",
     )
     acknowledged = out.splitlines()
-    assert len(acknowledged) > 1000
+    assert len(acknowledged) > CALL_COUNT // 2
     assert set(acknowledged) <= set(found(tmp_path / "data"))
     assert len({line.split()[0] for line in acknowledged}) == len(acknowledged)
 
@@ -111,7 +111,7 @@ def test_a_send_in_a_send_loses_no_record(tmp_path: Path, linger_ms: int, call: 
         tmp_path / "data",
     )
     acknowledged = out.splitlines()
-    assert len(acknowledged) > 1000
+    assert len(acknowledged) > CALL_COUNT // 2
     assert set(acknowledged) <= set(found(tmp_path / "data"))
 
 
