@@ -23,7 +23,7 @@ SHORT = ("log append", "send at once", "send cold", "send with")
 SIGNAL_COUNT = case_count("LOGSTORE_INTERRUPT_SIGNALS", sample=100, whole=1000)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", sampled(CALLS, list(CALLS)[::2], pytest.mark.slow))
 def test_an_interrupt_before_any_line_loses_an_answer_at_most(name: str, runs: Runs) -> None:
     step = min(STEP, 10) if name == "send" or name.startswith(SHORT) else STEP
     outcome = runs.run(name, step=step, start=START % step)
