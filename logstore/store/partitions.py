@@ -19,6 +19,7 @@ from ..log.load.loader import LoadSettings
 from ..log.load.opening import PlannedLog, make_log
 from ..log.load.removals import Removal, require_accepted
 from ..log.partition_log import PartitionLog
+from ..log.state import LogHost
 from ..model import TopicPartition
 from ..replay.metadata_image import MetadataImage
 from .checkpoints import Checkpoints
@@ -332,9 +333,11 @@ class Partitions:
 
     def _open(self, wanted: WantedPartition, planned: PlannedLog) -> None:
         log = planned.open(
-            now_ms=self._now_ms,
-            requires_verification=self._requires_verification,
-            flush_later=self.timers.run_soon,
+            LogHost(
+                now_ms=self._now_ms,
+                flush_later=self.timers.run_soon,
+                requires_verification=self._requires_verification,
+            )
         )
         log.leader_epoch = wanted.leader_epoch
         if planned.removals:

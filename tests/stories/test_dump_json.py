@@ -14,7 +14,8 @@ import pytest
 
 from logstore.disk.names import java_file
 from logstore.layout.utf8 import java_utf8
-from logstore_tools.dump.row_types import DUMP_ROWS
+from logstore.rows.dumped import DUMPED
+from logstore_tools.rows import RowType
 from tests.conformance.beyond import difference
 from tests.conformance.comparison import comparable_stdout, differences
 from tests.conformance.damage import KINDS
@@ -34,7 +35,10 @@ CONTROL_TITLES = {
 LINE_BEGINS = re.compile(r"\n(\| |baseOffset: |offset: |Dumping )")
 HEADER_LINE = re.compile(r"(Dumping |Log starting offset: |KRaft bootstrap snapshot$|Snapshot end offset: |$)")
 
-FIELDS = {of.name: {field.name: field.type for field in of.fields} for of in DUMP_ROWS}
+FIELDS = {
+    name: {field.name: field.type for field in RowType.of(row_type, name, {}).fields}
+    for name, row_type in DUMPED.items()
+}
 
 Item = dict[str, Any]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
 from ...columns.record_windows import whole_batch_windows
-from ...disk.mapped import MappedFile
+from ...disk.mapped import FileInMemory, MappedFile
 from ...errors import LogstoreError
 from ...folds.transaction_marker import control_types
 from ...layout.batch import CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
@@ -22,7 +22,6 @@ from ...layout.file_names import LOG_SUFFIX, base_offset_of
 from ...model import ControlRecordType
 from ...view.walk import Run, walk
 from ..cleaner.offset_map import OffsetMap
-from ..segment.planned_changes import PlannedContent
 from ..segment.writable_folder import WritableFolder
 
 
@@ -111,7 +110,7 @@ class Cleaning:
         return newest
 
 
-def _runs(log: MappedFile | PlannedContent, name: str) -> Iterator[Run]:
+def _runs(log: MappedFile | FileInMemory, name: str) -> Iterator[Run]:
     for piece in walk(log, base_offset_of(name)):
         if isinstance(piece, Run):
             yield piece

@@ -31,9 +31,6 @@ from ...layout.file_names import (
     TRANSACTION_INDEX_SUFFIX,
     segment_file_name,
 )
-from ...layout.offset_index import OffsetIndex
-from ...layout.time_index import TimeIndex
-from ...layout.transaction_index import TransactionIndex, parse_transaction_index
 from .log_segment import LogSegment
 from .unsynced_files import UnsyncedFiles
 from .writable_folder import WritableFolder
@@ -69,16 +66,16 @@ class ActiveSegment(LogSegment):
         self._struct = struct
         super().__init__(directory, base_offset, "", size, known=known)
         self.unsynced = self._files = UnsyncedFiles(directory.seam)
-        self.indexes = SegmentIndexes.resume(
-            super().offset_index,
-            super().time_index,
+        self.aborted = AbortedTransactions.resume(self.transaction_index)
+        self.indexes: SegmentIndexes = SegmentIndexes.resume(
+            self.offset_index,
+            self.time_index,
             size,
             index_interval_bytes=config[INDEX_INTERVAL_BYTES],
             index_size_max=config[SEGMENT_INDEX_BYTES],
         )
-        self._aborted = AbortedTransactions.resume(super().transaction_index)
-        self._offset_entry_count_on_disk = super().offset_index.entry_count
-        self._time_entry_count_on_disk = super().time_index.entry_count
+        self._offset_entry_count_on_disk = self.offset_index.entry_count
+        self._time_entry_count_on_disk = self.time_index.entry_count
         struct.first_timestamp = _UNREAD if size else NO_TIMESTAMP
         self._is_preallocated = config[_PREALLOCATE]
         self._size_max = segment_size_max(config)
@@ -129,29 +126,6 @@ class ActiveSegment(LogSegment):
                 self.space.give_back(self.size)
             self._end_writing()
             self._files.finish()
-
-    @property
-    def offset_index(self) -> OffsetIndex:
-        """The entries up to now."""
-        return self._stepped_offset_index(self.indexes)
-
-    @property
-    def time_index(self) -> TimeIndex:
-        """The entries up to now, without the one that `close` adds."""
-        return self._stepped_time_index(self.indexes)
-
-    @property
-    def transaction_index(self) -> TransactionIndex:
-        """The entries up to now."""
-        known = super().transaction_index
-        if known.entry_count != self._aborted.entry_count:
-            path = self.path(TRANSACTION_INDEX_SUFFIX)
-            known = self._transaction_index = parse_transaction_index(self._aborted.to_bytes(), path=path)
-        return known
-
-    def max_timestamp_and_offset(self) -> tuple[int, int]:
-        """Return the largest timestamp (ms) and the last offset of its batch; (-1, base offset) without one."""
-        return self.indexes.largest_timestamp, self.indexes.largest_timestamp_offset
 
     @property
     def size(self) -> int:
@@ -214,18 +188,14 @@ class ActiveSegment(LogSegment):
 
     def add_aborted(self, completed: CompletedTransactions) -> None:
         """Append the aborted ones of these transactions to the `.txnindex`, which the first one creates."""
-        entry_count = self._aborted.entry_count
+        entry_count = self.aborted.entry_count
         try:
-            aborted_transactions.step(self._aborted, completed)
+            aborted_transactions.step(self.aborted, completed)
         # an entry whose successor is refused is in memory already, so it must be in the file too
         finally:
-            if self._aborted.entry_count > entry_count:
-                data = self._aborted.to_bytes(entry_count)
+            if self.aborted.entry_count > entry_count:
+                data = self.aborted.to_bytes(entry_count)
                 self._write_behind(TRANSACTION_INDEX_SUFFIX, data, "a transaction was aborted")
-
-    def aborted_from(self, offset: int) -> list[tuple[int, int]]:
-        """Return producer id and first offset of each aborted transaction whose marker is at `offset` or behind it."""
-        return self._aborted.ended_from(offset)
 
     def sync(self) -> None:
         """Sync the `.log`, from any thread; a closed one is left alone.

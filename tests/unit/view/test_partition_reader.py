@@ -17,7 +17,7 @@ from logstore.config.topic import parse_config
 from logstore.errors import CorruptRecordError, DataDirectoryError, InvalidNameError, InvalidTxnStateError
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
-from logstore.log.load.recovered import RecoveredLog
+from logstore.log.state import LogState
 from logstore.model import FetchIsolation
 from logstore.view import record_reader
 from logstore.view.folder import PartitionFolder
@@ -49,10 +49,10 @@ def offsets(reader: PartitionReader, isolation: FetchIsolation = COMMITTED, star
     return [int(offset) for chunk in reader.records(start, isolation=isolation).chunks() for offset in chunk.offset]
 
 
-def recover(directory: Path) -> RecoveredLog:
+def recover(directory: Path) -> LogState:
     config = parse_config({"segment.index.bytes": 65536})
     settings = LoadSettings(was_clean=False, recovery_point=0, log_start_offset=0, now_ms=0, config=config)
-    return recover_partition(str(directory), settings)
+    return recover_partition(str(directory), settings)[0]
 
 
 def visible(log: TransactionalLog, isolation: FetchIsolation) -> list[int]:
