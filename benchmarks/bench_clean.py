@@ -23,9 +23,10 @@ from benchmarks.support.measure import Growth, Measured
 from benchmarks.support.page_cache import read_again
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.config.topic import parse_config
-from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
+from logstore.log.load.opening import PlannedLog
 from logstore.log.partition_log import PartitionLog
+from logstore.log.state import LogHost
 
 NOW_MS = 1_700_000_000_000
 KEY_SIZE, VALUE_SIZE = 16, 70  # with the rest of a record some 100 bytes
@@ -79,7 +80,7 @@ def opened(directory: Path, segment_size: int = 1 << 30) -> PartitionLog:
     """Open the log with its clock at NOW_MS."""
     config = parse_config({**CONFIG, "segment.bytes": str(segment_size)})
     settings = LoadSettings(was_clean=True, recovery_point=0, log_start_offset=0, now_ms=NOW_MS, config=config)
-    return opening.open_log(str(directory), settings, now_ms=lambda: NOW_MS)
+    return PlannedLog(str(directory), settings).open(LogHost(lambda: NOW_MS))
 
 
 def buffer_size(record_count: int) -> int:

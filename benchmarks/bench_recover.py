@@ -101,7 +101,7 @@ def measure_recovery(
 
     def recover() -> int:
         with one_processor() if is_pinned else contextlib.nullcontext():
-            return recover_partition(str(crashed.partition("ours")), settings_of(was_clean=False)).log_end_offset
+            return recover_partition(str(crashed.partition("ours")), settings_of(was_clean=False))[0].log_end_offset
 
     def kafkas() -> float:
         directory = str(crashed.fresh("kafka"))

@@ -21,7 +21,7 @@ from logstore.disk.names import file_name
 from logstore.disk.paths import real_path
 from logstore.layout.file_names import base_offset_of
 from logstore.layout.offset_index import ENTRY_SIZE, parse_offset_index
-from logstore.view.walk import scan_loaded, tables_around_damage
+from logstore.view.walk import batch_at, tables_around_damage
 
 from .directories import ListedPartition
 
@@ -72,7 +72,7 @@ class IndexEntries:
 
     def _holds(self, log: LoadedFile, slot: int) -> bool:
         end = min(self.end, log.size)
-        table = scan_loaded(log, int(self.positions[slot]), end, check_crc=True, capacity=1)
+        table = batch_at(log, int(self.positions[slot]), end, check_crc=True)
         is_there = len(table) == 1 and int(table.last_offset[0]) == int(self.last_offsets[slot])
         return is_there and int(table.is_valid[0]) != 0
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logstore.disk.directory import partition_name
 from logstore.disk.names import absolute_path, parent
+from logstore.errors import DataDirectoryError
 from logstore.rows.schema import iso_text
 
 from .paths import partition_directory
@@ -18,7 +20,9 @@ from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, to
 if TYPE_CHECKING:
     from logstore.config.topic import LogConfig
     from logstore.folds.producer_state import ProducerEntry
-    from logstore.log.load.recovered import RecoveredLog, RecoveryPlan
+    from logstore.log.load.removals import RecoveryPlan
+    from logstore.log.segment.log_segment import LogSegment
+    from logstore.log.state import LogState
 
 
 def _topic_config(context: click.Context, _: click.Parameter, texts: Sequence[str]) -> LogConfig:
@@ -153,8 +157,8 @@ def command(
         print_row(PLAN, _planned(plan, was_clean=settings.was_clean), form)
         return FINDINGS if plan.readable else 0
     with data_directory_lock(parent(path)), Progress("recover"):
-        recovered = recover_partition(path, settings)
-    print_row(RECOVERED, _recovered(recovered), form)
+        recovered = _recovered(*recover_partition(path, settings))
+    print_row(RECOVERED, recovered, form)
     return 0
 
 
@@ -181,13 +185,38 @@ def _verdict(plan: RecoveryPlan, *, was_clean: bool) -> str:
     return f"nothing would be changed{read}"
 
 
-def _recovered(log: RecoveredLog) -> Row:
-    return members(log) | {
-        "segments": [members(one) | {"abortedTransactions": len(one.aborted_transactions)} for one in log.segments],
-        "leaderEpochs": [{"epoch": epoch, "startOffset": offset} for epoch, offset in log.leader_epochs],
-        "producers": [_producer(producer) for producer in log.producers],
-        "repairs": [members(repair) for repair in log.repairs],
-        "removals": [members(removal) for removal in log.removals],
+def _recovered(state: LogState, done: RecoveryPlan) -> Row:
+    name = partition_name(done.path)
+    return {
+        "topic": name.topic,
+        "partition": name.partition,
+        "path": done.path,
+        "topicId": state.topic_id,
+        "logStartOffset": state.log_start_offset,
+        "logEndOffset": state.log_end_offset,
+        "lastStableOffset": state.last_stable_offset,
+        "highWatermark": state.high_watermark,
+        "recoveryPoint": state.recovery_point,
+        "segments": [_segment(segment) for segment in state.segments],
+        "leaderEpochs": [{"epoch": epoch, "startOffset": offset} for epoch, offset in state.epochs.entries],
+        "producers": [_producer(each) for each in sorted(state.producers.state, key=lambda each: each.producer_id)],
+        "repairs": [members(repair) for repair in done.repairs],
+        "removals": [members(removal) for removal in done.removals],
+    }
+
+
+def _segment(segment: LogSegment) -> Row:
+    try:
+        next_offset: int | None = segment.next_offset()
+    except (ValueError, DataDirectoryError):
+        next_offset = None  # an index that a clean start does not check leads nowhere
+    return {
+        "baseOffset": segment.base_offset,
+        "size": segment.size,
+        "nextOffset": next_offset,
+        "indexEntryCount": segment.offset_index.entry_count,
+        "timeIndexEntryCount": segment.time_index.entry_count,
+        "abortedTransactions": segment.transaction_index.entry_count,
     }
 
 

@@ -24,8 +24,7 @@ from .tables import print_lines
 from .verbs import FINDINGS, Verb, dry_run_option, path_argument, yes_option
 
 if TYPE_CHECKING:
-    from logstore.log.load.recovered import RecoveryPlan
-    from logstore.log.load.removals import Removal
+    from logstore.log.load.removals import RecoveryPlan, Removal
     from logstore.model import TopicPartition
 
     from .takeover.inspection import Inspection

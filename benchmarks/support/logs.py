@@ -19,12 +19,13 @@ from logstore.columns.decoded_records import Records
 from logstore.config.topic import parse_config
 from logstore.disk.mapped import MappedFile
 from logstore.kernels.scan import batches as fields
-from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
+from logstore.log.load.opening import PlannedLog
 from logstore.log.partition_log import PartitionLog
+from logstore.log.state import LogHost
 from logstore.view.parallel_scan import in_order
 from logstore.view.read import Fetched, OffsetMetadata, ReadBounds
-from logstore.view.window_decoder import WindowDecoder
+from logstore.view.record_reader import WindowDecoder
 
 NAME = "t-0"
 WITHOUT_CLOCK = [fields.SIZE, fields.RECORD_COUNT, fields.LAST_OFFSET_DELTA, fields.ATTRIBUTES, fields.MAGIC]
@@ -41,7 +42,7 @@ def settings_of(*, was_clean: bool, config: dict[str, str] | None = None) -> Loa
 def opened(directory: Path, *, was_clean: bool = True, config: dict[str, str] | None = None) -> PartitionLog:
     """Open the log of a partition directory, made if it is not there; transactions need no verification."""
     settings = settings_of(was_clean=was_clean, config=config)
-    return opening.open_log(str(directory), settings, requires_verification=False)
+    return PlannedLog(str(directory), settings).open(LogHost(requires_verification=False))
 
 
 def twin(directory: Path) -> Path:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import click
 
+from logstore.rows.batches import RecordRow
+from logstore.rows.dumped import DUMPED
 from logstore_tools.commands import logstore
-from logstore_tools.dump.row_types import DUMP_ROWS, RECORD
 from logstore_tools.rows import RowType
 from logstore_tools.verbs import Verb
 
@@ -47,11 +48,9 @@ def page() -> str:
         for of in verb.prints:
             printed.setdefault(of.name, (of, []))[1].append(f"`logstore {' '.join(words)}`")
     sections = [_section(of, calls) for _, (of, calls) in sorted(printed.items())]
-    return (
-        _HEAD
-        + "".join(sections + [_section(of, ["`logstore dump`"]) for of in DUMP_ROWS])
-        + _section(RECORD, ["`logstore dump --records`"])
-    )
+    sections += [_section(RowType.of(row, name, {}), ["`logstore dump`"]) for name, row in DUMPED.items()]
+    sections.append(_section(RowType.of(RecordRow, "record", {}), ["`logstore dump --records`"]))
+    return _HEAD + "".join(sections)
 
 
 def _section(of: RowType, calls: list[str]) -> str:

@@ -182,7 +182,6 @@ def _coordinator(one: OpenTransaction) -> CoordinatorStateRow | None:
         CoordinatorStateRow,
         one.coordinator,
         metadata,
-        partition=f"__transaction_state-{one.coordinator.partition}",
         state=metadata.state.name,
         transaction_start_time=unless_missing(metadata.start_timestamp_ms),
         partitions=tuple(f"{topic}-{number}" for topic, number in metadata.partitions),

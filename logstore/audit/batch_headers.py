@@ -12,6 +12,7 @@ from ..layout.batch import CODEC_MASK, CONTROL_FLAG, DELETE_HORIZON_FLAG, MAGIC_
 from ..model import Codec, TimestampType
 
 _CODEC_NAMES = [Codec(number).kafka_name if number in set(Codec) else None for number in range(CODEC_MASK + 1)]
+_TIMESTAMP_TYPES: list[str | None] = [kind.kafka_name for kind in TimestampType]
 _FLAGS = {"is_transactional": TRANSACTIONAL_FLAG, "is_control": CONTROL_FLAG}
 
 
@@ -49,8 +50,7 @@ def field_column(table: BatchTable, name: str) -> FieldColumn:
     if name == "codec":
         return FieldColumn(attributes & CODEC_MASK, texts=_CODEC_NAMES)
     if name == "timestamp_type":
-        names: list[str | None] = [kind.kafka_name for kind in TimestampType]
-        return FieldColumn(timestamp_types(table) - TimestampType.NO_TIMESTAMP_TYPE, texts=names)
+        return FieldColumn(timestamp_types(table) - TimestampType.NO_TIMESTAMP_TYPE, texts=_TIMESTAMP_TYPES)
     if name in _FLAGS:
         return FieldColumn(is_v2 & (attributes & _FLAGS[name] != 0))
     if name in ("base_timestamp", "max_timestamp", "delete_horizon"):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..columns.batch_table import BatchTable
-from ..columns.legacy import fill_legacy_is_valid
+from ..columns.batch_table import BatchTable, headers
+from ..columns.legacy import check_all
 from ..disk.directory import SegmentFiles
 from ..disk.index_slots import IndexSlots
 from ..disk.loaded import LoadedFile
@@ -17,7 +17,7 @@ from ..errors import CorruptRecordError, LogstoreError
 from ..layout import offset_index, time_index, transaction_index
 from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, TRANSACTIONAL_FLAG
 from ..model import Codec
-from ..view.walk import Damage, scan_loaded
+from ..view.walk import Damage, batch_at
 from .evidence import AuditedBatches, Evidence, Follower
 from .partition import Partition, unless_gone
 from .tails import last_indexed
@@ -111,7 +111,7 @@ def end_figures(partition: Partition, segment: SegmentFiles, problems: list[Logs
     with log:
         row = SegmentFigures(segment.base_offset, segment.base_offset, log.size)
         row.count_entries(segment)
-        first = scan_loaded(log, 0, log.size, capacity=1)
+        first = batch_at(log, 0, log.size)
         if len(first):
             row.first_timestamp = int(first.max_timestamp[0])
         row.largest_timestamp = _indexed_timestamp(segment)
@@ -131,19 +131,19 @@ def _last_tables(
     log: LoadedFile, position: int, problems: list[LogstoreError], *, is_last: bool
 ) -> Iterator[BatchTable]:
     """Yield the batches from a byte to the end, or to what is none; a batch that is being written is no problem."""
-    while position < log.size:
-        table = scan_loaded(log, position, log.size, check_crc=True)
-        fill_legacy_is_valid(log.data, table)
+    if position >= log.size:
+        return
+    for table in headers(log.data, position, load=log.load):
+        check_all(log.data, table)
         yield table
         position = table.next_position
-        if table.has_more or position == log.size:
-            continue
-        log.load(position, position + HEADER_SIZE)
-        error = table.error(log.path, log.size)
-        if not is_last or (error is not None and log.data[position : position + HEADER_SIZE].any()):
-            what = "the rest of the segment is no batch"
-            problems.append(error or CorruptRecordError(what, path=log.path, position=position))
+    if position == log.size:
         return
+    log.load(position, position + HEADER_SIZE)
+    error = table.error(log.path, log.size)
+    if not is_last or (error is not None and log.data[position : position + HEADER_SIZE].any()):
+        what = "the rest of the segment is no batch"
+        problems.append(error or CorruptRecordError(what, path=log.path, position=position))
 
 
 def _indexed_timestamp(segment: SegmentFiles) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 CHUNK_ROW_COUNT = 4096
 WINDOW_SIZE = 8 * 1024 * 1024  # bytes; small enough to be in the cache for the next kernel
+_GROWTH = 8
 
 
 class BatchTable:
@@ -165,12 +167,12 @@ def scan_chunk(
         position: byte where a batch starts.
         end: byte that no batch may reach past, at most len(data).
         check_crc: compute CRC-32C into `is_valid`, a pass over all bytes.
-        window_size: bytes; WINDOW_SIZE by default.
     """
     matrix = np.empty((fields.COLUMN_COUNT, capacity), np.int64)
     result = np.zeros(fields.RESULT_COUNT, np.int64)
-    window_end = position + (window_size or WINDOW_SIZE)
-    status = fields.scan_batches(data, data.size, position, window_end, end, matrix, capacity, result)
+    status = fields.scan_batches(
+        data, data.size, position, position + (window_size or WINDOW_SIZE), end, matrix, capacity, result
+    )
     row_count, next_position, bad_length = result.tolist()
     table = BatchTable(matrix, row_count, status, next_position, bad_length)
     if check_crc:
@@ -183,12 +185,50 @@ def compute_is_valid(data: ByteArray, table: BatchTable) -> None:
     fields.check_batches(data, table.matrix, table.capacity, 0, table.count)
 
 
-def scan(data: ByteArray, position: int = 0, end: int | None = None, *, check_crc: bool = False) -> BatchTable:
-    """Scan all batches from `position` to `end`, as `scan_chunk`; takes 120 bytes of memory for each batch."""
+def headers(
+    data: ByteArray,
+    position: int = 0,
+    end: int | None = None,
+    *,
+    capacity: int = CHUNK_ROW_COUNT,
+    first_capacity: int | None = None,
+    window_size: int | None = None,
+    load: Callable[[int, int], None] | None = None,
+) -> Iterator[BatchTable]:
+    """Yield tables of the batches from `position` to `end`, without checksums: the one walk over headers.
+
+    It ends where no batch follows; the status of the last table says why.
+
+    Args:
+        data: uint8, 1-D, contiguous, may be read-only: the whole file.
+        position: byte where a batch starts.
+        end: byte that no batch may reach past; by default the end of `data`.
+        capacity: rows of a table.
+        first_capacity: rows of the first table, for a reader that may need few; each later one has eight times as many.
+        window_size: bytes of batches in a table, about; WINDOW_SIZE by default.
+        load: called with each range before it is read, in order, as `LoadedFile.load`.
+    """
     end = data.size if end is None else end
-    tables = [scan_chunk(data, position, end, check_crc=check_crc)]
-    while tables[-1].status == fields.MORE:
-        tables.append(scan_chunk(data, tables[-1].next_position, end, check_crc=check_crc))
+    row_count, window_size = first_capacity or capacity, window_size or WINDOW_SIZE
+    while True:
+        if load is not None:
+            load(position, min(end, position + window_size + HEADER_SIZE))
+        table = scan_chunk(data, position, end, capacity=row_count, window_size=window_size)
+        if load is not None:
+            load(position, table.next_position)  # the last batch of a window may be longer
+        yield table
+        if not table.has_more:
+            return
+        position, row_count = table.next_position, min(_GROWTH * row_count, capacity)
+
+
+def scan(data: ByteArray, position: int = 0, end: int | None = None, *, check_crc: bool = False) -> BatchTable:
+    """Return all batches from `position` to `end` in one table; takes 120 bytes of memory for each batch."""
+    tables = []
+    for table in headers(data, position, end):
+        if check_crc:
+            compute_is_valid(data, table)
+        tables.append(table)
     last = tables[-1]
     matrix = np.concatenate([t.matrix[:, : t.count] for t in tables], axis=1)
     return BatchTable(matrix, matrix.shape[1], last.status, last.next_position, last.bad_length)

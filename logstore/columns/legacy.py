@@ -18,7 +18,7 @@ from ..kernels.scan import batches as fields
 from ..layout import legacy as layout
 from ..layout.batch import MAGIC_V2, NO_TIMESTAMP
 from ..model import Codec, TimestampType
-from .batch_table import BatchTable, ByteArray
+from .batch_table import BatchTable, ByteArray, compute_is_valid
 from .record_table import DECOMPRESSED_SIZE_MAX
 
 
@@ -147,6 +147,12 @@ def fill_legacy_is_valid(data: ByteArray, table: BatchTable) -> None:
     """Compute `is_valid` of the rows of magic 0 and 1, which `compute_is_valid` leaves out."""
     for row in np.flatnonzero(table.magic < MAGIC_V2).tolist():
         table.matrix[fields.IS_VALID, row] = int(legacy_entry(data, table, row).is_valid)
+
+
+def check_all(data: ByteArray, table: BatchTable) -> None:
+    """Compute `is_valid` of all rows."""
+    compute_is_valid(data, table)
+    fill_legacy_is_valid(data, table)
 
 
 def valid_row_count(data: ByteArray, table: BatchTable) -> int:

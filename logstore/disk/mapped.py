@@ -136,8 +136,8 @@ def _system() -> Any:
     return library
 
 
-class CopiedFile:
-    """A whole file in memory, in place of a `MappedFile`.
+class FileInMemory:
+    """The content of a file in memory, in place of a `MappedFile`.
 
     Attributes:
         path: as Java prints it.
@@ -145,18 +145,27 @@ class CopiedFile:
         size: bytes of `data`.
     """
 
-    def __init__(self, path: str) -> None:
-        """Copy the file; raises DataDirectoryError, also for what is larger than a segment."""
-        segment_size(path)
-        with FileRange(paths.real_path(path)) as file:
-            self.path, self.data = java_file(path), file.read(0, file.size)
-        self.size = self.data.size
+    def __init__(self, path: str, data: npt.NDArray[np.uint8]) -> None:
+        self.path, self.data, self.size = path, data, data.size
 
     def load(self, start: int, end: int) -> None:
         """Do nothing: all is loaded."""
 
     def release(self, start: int, end: int) -> None:
         """Do nothing: no pages of a file are mapped."""
+
+    def __enter__(self) -> FileInMemory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing: the memory ends with the last array over it."""
+
+
+def copied_file(path: str) -> FileInMemory:
+    """Copy a whole file; raise DataDirectoryError, also for what is larger than a segment."""
+    segment_size(path)
+    with FileRange(paths.real_path(path)) as file:
+        return FileInMemory(java_file(path), file.read(0, file.size))
 
 
 def _map_error(error: OSError, path: str, size: int) -> DataDirectoryError:

@@ -1,6 +1,6 @@
 """One partition that is open for writing (`UnifiedLog`): the verbs over its `LogState`, and its lock.
 
-    log = open_log("data/orders-0", LoadSettings(was_clean=False, …))
+    log = PlannedLog("data/orders-0", LoadSettings(was_clean=False, …)).open(LogHost())
     log.append_as_leader(batch)
     log.roll(), log.flush(), log.delete_records(offset), …
     log.close()
@@ -38,7 +38,7 @@ from .tail import read_tail
 
 
 class PartitionLog(LogAppends, ReadableLog):
-    """The running log; opened by `load.opening.open_log`.
+    """The running log; opened by `load.opening.PlannedLog`.
 
     Attributes:
         leader_epoch: epoch of appends; 0 unless a metadata log sets another.

@@ -119,7 +119,7 @@ def read_tail(
         size = active.size - position
         if state.failure.is_closed or position < 0 or not 0 < size <= min(SIZE_MAX, size_max):
             return None
-        aborted = active.aborted_from(start_offset) if is_committed else ()
+        aborted = active.aborted.ended_from(start_offset) if is_committed else ()
         descriptor, open_count = active.descriptor, active.open_count
         # nobody writes the log now: read under the lock, where the file has this name
         data = active.read_file(position, size) if descriptor < 0 else None

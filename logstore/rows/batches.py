@@ -52,4 +52,4 @@ class RecordRow(NamedTuple):
     is_control: Annotated[bool, "it is a marker, or another control record"]
     key: Annotated[bytes | None, "its key"]
     value: Annotated[bytes | None, "its value"]
-    headers: Annotated[tuple[HeaderRow, ...], "its headers, in order"]
+    headers: Annotated[tuple[HeaderRow, ...], "its headers, in order: objects of `key` and `value`"]

@@ -9,51 +9,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from .batches import HeaderRow
-from .schema import Int32, TimeMs
+from .batches import BatchRow, RecordRow
+from .schema import Int32, TimeMs, selection
 
 
-class DumpedBatch(NamedTuple):
-    """A record batch, or an entry of message format 0 or 1, which has no members before `position` but its offset."""
-
+class _OfBatch(NamedTuple):
     path: Annotated[str, "the file"]
-    base_offset: Annotated[int, "of its first record"]
-    last_offset: Annotated[int, "of its last record"]
-    record_count: Annotated[Int32, "records"]
-    base_sequence: Annotated[Int32, "sequence of its first record, -1 for none"]
     last_sequence: Annotated[Int32, "sequence of its last record, -1 for none"]
-    producer_id: Annotated[int, "-1 without a producer"]
-    producer_epoch: Annotated[Int32, "-1 without a producer"]
-    partition_leader_epoch: Annotated[Int32, "epoch of the leader that wrote it"]
-    is_transactional: Annotated[bool, "it is of a transaction"]
-    is_control: Annotated[bool, "it is a marker, or another control batch"]
-    delete_horizon: Annotated[TimeMs | None, "from when on its tombstones may go"]
-    position: Annotated[int, "byte in the file"]
-    timestamp_type: Annotated[str, "CreateTime or LogAppendTime"]
-    max_timestamp: Annotated[TimeMs | None, "the largest of its records"]
-    size: Annotated[Int32, "bytes"]
-    magic: Annotated[Int32, "0, 1 or 2"]
-    codec: Annotated[str, "none, gzip, snappy, lz4 or zstd"]
-    crc: Annotated[int, "its checksum"]
-    is_valid: Annotated[bool, "the checksum is right"]
 
 
-class DumpedRecord(NamedTuple):
-    """A record, below its batch. `crc` and `isValid` are of message formats 0 and 1, `sequence` and `headers` of 2."""
-
+class _OfRecord(NamedTuple):
     path: Annotated[str, "the file"]
-    offset: Annotated[int, "of the record"]
-    timestamp_type: Annotated[str, "CreateTime or LogAppendTime"]
-    timestamp: Annotated[TimeMs | None, "of the record"]
     key_size: Annotated[Int32, "bytes, -1 for null"]
     value_size: Annotated[Int32, "bytes, -1 for null"]
     sequence: Annotated[Int32, "-1 for none"]
-    headers: Annotated[tuple[HeaderRow, ...], "objects of `key` and `value`"]
     crc: Annotated[int, "its checksum"]
     is_valid: Annotated[bool, "the checksum is right"]
     control: Annotated[Mapping[str, str], "what a control record says"]
     key: Annotated[bytes | None, "or `keyBase64`; with a decoder an object"]
     value: Annotated[bytes | None, "or `valueBase64`; with a decoder an object"]
+
+
+# In the order of Kafka's lines.
+DumpedBatch = selection(
+    "DumpedBatch",
+    "A record batch, or an entry of message format 0 or 1, which has no members before `position` but its offset.",
+    "path base_offset last_offset record_count base_sequence last_sequence producer_id producer_epoch "
+    "partition_leader_epoch is_transactional is_control delete_horizon position timestamp_type max_timestamp size "
+    "magic codec crc is_valid",
+    *(BatchRow, _OfBatch),
+)
+DumpedRecord = selection(
+    "DumpedRecord",
+    "A record, below its batch. `crc` and `isValid` are of message formats 0 and 1, `sequence` and `headers` of 2.",
+    "path offset timestamp_type timestamp key_size value_size sequence headers crc is_valid control key value",
+    *(RecordRow, _OfRecord),
+)
 
 
 class DumpedTrailer(NamedTuple):
@@ -111,3 +102,15 @@ class DumpedProducerEntry(NamedTuple):
     last_offset: Annotated[int, "of its last batch"]
     offset_delta: Annotated[Int32, "from the first to the last offset of that batch"]
     timestamp: Annotated[TimeMs | None, "of that batch"]
+
+
+DUMPED: dict[str, type] = {  # by their `type`
+    "batch": DumpedBatch,
+    "record": DumpedRecord,
+    "trailer": DumpedTrailer,
+    "message": DumpedMessage,
+    "offsetIndexEntry": DumpedOffsetIndexEntry,
+    "timeIndexEntry": DumpedTimeIndexEntry,
+    "abortedTransaction": DumpedAbortedTransaction,
+    "producerEntry": DumpedProducerEntry,
+}

@@ -77,6 +77,23 @@ def _field(name: str, hint: Any, *notes: Any) -> RowField:
     return RowField(name, kind or found, is_nullable, about, item)
 
 
+def selection(name: str, about: str, names: str, *sources: type) -> type:
+    """Return a row type with some fields of other row types.
+
+    Args:
+        about: its docstring.
+        names: of its fields, in order, with blanks between them.
+        sources: the row types; where several have a field, the last one counts.
+    """
+    hints: dict[str, Any] = {}
+    for source in sources:
+        hints |= get_type_hints(source, include_extras=True)
+    make: Any = NamedTuple
+    row_type: type = make(name, [(field, hints[field]) for field in names.split()])
+    row_type.__doc__, row_type.__module__ = about, sources[-1].__module__
+    return row_type
+
+
 def kind_of(hint: Any) -> tuple[Kind, Any]:
     """Return the kind of an annotation, and the type of its items or members."""
     if get_origin(hint) is Annotated:

@@ -29,7 +29,7 @@ class TransactionRow(NamedTuple):
 class CoordinatorStateRow(NamedTuple):
     """What `__transaction_state` says of the transactional id of an open transaction."""
 
-    partition: Annotated[str, "partition of the record"]
+    partition: Annotated[Int32, "number of the partition of `__transaction_state` that has the record"]
     offset: Annotated[int, "of the record"]
     state: Annotated[str, "of the transactional id, as Kafka names it"]
     producer_epoch: Annotated[Int32, "of the transactional id"]

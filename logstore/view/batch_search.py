@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..columns.batch_table import CHUNK_ROW_COUNT, WINDOW_SIZE, BatchTable, ByteArray, scan_chunk
+from ..columns.batch_table import CHUNK_ROW_COUNT, WINDOW_SIZE, BatchTable, ByteArray, headers, scan_chunk
 from ..columns.legacy import legacy_entry, read_legacy_records
 from ..disk.names import is_url
 from ..errors import InvalidRecordError, LogstoreError
@@ -39,22 +39,18 @@ class BatchPlace(NamedTuple):
     size: int
 
 
-def batch_tables(data: ByteArray, position: int, path: str, *, capacity: int = CHUNK_ROW_COUNT) -> Iterator[BatchTable]:
-    """Yield the batches from `position` to the end, without checksums, in tables of `capacity` rows that grow.
+def batch_tables(
+    data: ByteArray, position: int, path: str, *, first_capacity: int = CHUNK_ROW_COUNT
+) -> Iterator[BatchTable]:
+    """Yield the batches from `position` to the end, without checksums; see `headers`.
 
     Raises:
         CorruptRecordError: batches end before the data does; in Kafka's words.
     """
-    while True:
-        table = scan_chunk(data, position, data.size, capacity=capacity)
+    for table in headers(data, position, first_capacity=first_capacity):
         yield table
-        error = table.error(path, data.size)
-        if error is not None:
+        if (error := table.error(path, data.size)) is not None:
             raise error
-        if table.status != fields.MORE:
-            return
-        position = table.next_position
-        capacity = min(_GROWTH * capacity, CHUNK_ROW_COUNT)
 
 
 def read_batch_tables(

@@ -29,7 +29,7 @@ from ..layout.offset_index import ENTRY_SIZE as OFFSET_ENTRY_SIZE
 from ..layout.offset_index import OffsetIndex, parse_offset_index
 from ..layout.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
 from ..layout.time_index import TimeIndex, parse_time_index
-from ..layout.transaction_index import TransactionIndex, parse_transaction_index
+from ..layout.transaction_index import parse_transaction_index
 from .batch_search import last_offset_in
 from .folder import PartitionFolder
 from .segment import Segment
@@ -58,7 +58,6 @@ class LiveSegment(Segment):
 
     Attributes:
         identity: of the `.log`.
-        indexes: of the batches read here; None unless the segment is followed.
     """
 
     def __init__(
@@ -75,8 +74,6 @@ class LiveSegment(Segment):
             DataDirectoryError: a file cannot be read.
         """
         self._names = dict(names)
-        self.indexes: SegmentIndexes | None = None
-        self._aborted = AbortedTransactions()
         self._tail: bytes = b""
         before = self._identities(directory)
         with changed_if_missing():
@@ -100,12 +97,8 @@ class LiveSegment(Segment):
         # not by `has`: only a file that was listed was checked to belong to this `.log`
         return self.directory.read(self.file_name(kind)) if kind in self._names else b""
 
-    @property
-    def offset_index(self) -> OffsetIndex:
-        """Entries of the known batches, or of the file without preallocated zeros."""
-        return super().offset_index if self.indexes is None else self._stepped_offset_index(self.indexes)
-
     def _read_offset_index(self) -> OffsetIndex:
+        # a file that a writer has open ends with preallocated zeros
         content = without_zero_tail(self._content_beside_log(OFFSET_INDEX_SUFFIX), OFFSET_ENTRY_SIZE)
         index = parse_offset_index(content, base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX))
         # three entries are enough: a cleaner replaces the whole file; one in a store, where each look is a request
@@ -115,29 +108,9 @@ class LiveSegment(Segment):
         is_ours = all(self._is_of_log(index, slot) for slot in slots)
         return index if is_ours else parse_offset_index(b"", base_offset=self.base_offset, path="")
 
-    @property
-    def time_index(self) -> TimeIndex:
-        """As `offset_index`."""
-        return super().time_index if self.indexes is None else self._stepped_time_index(self.indexes)
-
     def _read_time_index(self) -> TimeIndex:
         content = without_zero_tail(self._content_beside_log(TIME_INDEX_SUFFIX), TIME_ENTRY_SIZE)
         return parse_time_index(content, base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX))
-
-    @property
-    def transaction_index(self) -> TransactionIndex:
-        """Aborted transactions whose marker is in the segment."""
-        known = super().transaction_index
-        if self.indexes is not None and known.entry_count != self._aborted.entry_count:
-            path = self.path(TRANSACTION_INDEX_SUFFIX)
-            known = self._transaction_index = parse_transaction_index(self._aborted.to_bytes(), path=path)
-        return known
-
-    def max_timestamp_and_offset(self) -> tuple[int, int]:
-        """Return the largest timestamp (ms) and the last offset of its batch; see `Segment`."""
-        if self.indexes is not None:
-            return self.indexes.largest_timestamp, self.indexes.largest_timestamp_offset
-        return super().max_timestamp_and_offset()
 
     def rename(self, names: Mapping[str, str]) -> None:
         """Note the new names of the same files."""
@@ -149,10 +122,10 @@ class LiveSegment(Segment):
         Raises:
             CorruptIndexError: the file is of an unknown version.
         """
-        self.indexes = SegmentIndexes(self.base_offset, index_size_max=_INDEX_SIZE_MAX)
-        self._aborted = AbortedTransactions.resume(self.transaction_index)
-        self._aborted.truncate_to(offset)
+        self.aborted = AbortedTransactions.resume(self.transaction_index)
+        self.aborted.truncate_to(offset)
         self._transaction_index = parse_transaction_index(b"", path=self.path(TRANSACTION_INDEX_SUFFIX))
+        self.indexes = SegmentIndexes(self.base_offset, index_size_max=_INDEX_SIZE_MAX)
         self.size = 0
 
     def add(self, data: ByteArray, table: BatchTable, row_end: int) -> None:
@@ -178,7 +151,7 @@ class LiveSegment(Segment):
 
     def add_aborted(self, completed: CompletedTransactions) -> None:
         """Note the transactions that these batches aborted."""
-        aborted_transactions.step(self._aborted, completed)
+        aborted_transactions.step(self.aborted, completed)
 
     def _is_of_log(self, index: OffsetIndex, slot: int) -> bool:
         """Return whether an index entry leads to the batch it names."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ..columns import batch_table
-from ..columns.batch_table import BatchTable, ByteArray, compute_is_valid, scan_chunk
-from ..layout.batch import HEADER_SIZE
+from ..columns.batch_table import BatchTable, ByteArray, compute_is_valid, headers
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -57,41 +57,14 @@ def scan_windows(
 
     window_size = max((end - position) // WINDOW_COUNT_MIN, WINDOW_SIZE_MIN)
     if release is None:
-        walk = walker(data, position, end, min(window_size, batch_table.WINDOW_SIZE), load=load)
+        tables = headers(data, position, end, window_size=min(window_size, batch_table.WINDOW_SIZE), load=load)
     else:
-        walk = walker(data, position, end, min(window_size, RELEASED_WINDOW_SIZE), RELEASED_ROW_COUNT)
+        window_size = min(window_size, RELEASED_WINDOW_SIZE)
+        tables = headers(data, position, end, window_size=window_size, capacity=RELEASED_ROW_COUNT)
     if end - position >= PARALLEL_SIZE_MIN:
-        yield from in_order(walk, check)
-        return
-    while (table := walk()) is not None:
-        yield check(table)
-
-
-def walker(
-    data: ByteArray,
-    position: int,
-    end: int,
-    window_size: int | None = None,
-    capacity: int = batch_table.CHUNK_ROW_COUNT,
-    *,
-    load: Callable[[int, int], None] | None = None,
-) -> Callable[[], BatchTable | None]:
-    """Return a function that returns the next table, without checksums, each time; None after the last."""
-    place: int | None = position
-
-    def walk() -> BatchTable | None:
-        nonlocal place
-        if place is None:
-            return None
-        if load is not None:
-            load(place, min(end, place + (window_size or batch_table.WINDOW_SIZE) + HEADER_SIZE))
-        table = scan_chunk(data, place, end, capacity=capacity, window_size=window_size)
-        if load is not None:
-            load(place, table.next_position)  # the last batch of a window may be longer
-        place = table.next_position if table.has_more else None
-        return table
-
-    return walk
+        yield from in_order(partial(next, tables, None), check)
+    else:
+        yield from map(check, tables)
 
 
 def in_order(make_next: Callable[[], T | None], work: Callable[[T], R]) -> Generator[R]:

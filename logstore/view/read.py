@@ -134,17 +134,20 @@ def read(
     if not len(segments) and start_offset == bounds.log_end_offset:  # another process has just created the directory
         return _nothing(OffsetMetadata(start_offset, -1, -1), bounds, [] if is_committed else None)
     end = _end_metadata(segments, bounds, isolation)
-    segment: Segment | None = _segment_of(segments, bounds, start_offset)
+    segment = _segment_of(segments, bounds, start_offset)
     if start_offset >= end.message_offset:
         is_at_end = start_offset == end.message_offset
         start = end if is_at_end else offset_metadata(segments, bounds, start_offset)
         return _nothing(start, bounds, [] if is_committed else None)
-    while segment is not None:
-        place = _place_of(segment, start_offset, max_size)
-        if place is not None:
-            return _slice(segments, segment, place, start_offset, max_size, end, bounds, is_committed, min_one_message)
-        segment = segments.higher(segment.base_offset)
-    return _nothing(_log_end_metadata(segments, bounds), bounds, None)
+    if max_size < 0:
+        raise UsageError(
+            f"Invalid max size {max_size} for log read from segment {_file_records_text(segment)}",
+            java_class=_ILLEGAL_ARGUMENT,
+        )
+    found = segments.place_of(start_offset)
+    if found is None:
+        return _nothing(_log_end_metadata(segments, bounds), bounds, None)
+    return _slice(segments, *found, start_offset, max_size, end, bounds, is_committed, min_one_message)
 
 
 def offset_metadata(segments: Segments[Segment], bounds: ReadBounds, offset: int) -> OffsetMetadata:
@@ -154,15 +157,12 @@ def offset_metadata(segments: Segments[Segment], bounds: ReadBounds, offset: int
         OffsetOutOfRangeError: the offset is above the log's end, or below all segments.
         CorruptRecordError, DataDirectoryError: as `read`.
     """
-    segment: Segment | None = _segment_of(segments, bounds, offset)
-    if offset == bounds.log_end_offset:
+    _segment_of(segments, bounds, offset)
+    found = None if offset == bounds.log_end_offset else segments.place_of(offset)
+    if found is None:
         return _log_end_metadata(segments, bounds)
-    while segment is not None:
-        place = segment.place_of(offset)
-        if place is not None:
-            return OffsetMetadata(place.base_offset, segment.base_offset, place.position)
-        segment = segments.higher(segment.base_offset)
-    return _log_end_metadata(segments, bounds)
+    segment, place = found
+    return OffsetMetadata(place.base_offset, segment.base_offset, place.position)
 
 
 def _segment_of(segments: Segments[Segment], bounds: ReadBounds, offset: int) -> Segment:
@@ -189,15 +189,6 @@ def _log_end_metadata(segments: Segments[Segment], bounds: ReadBounds) -> Offset
     if active is None:
         return OffsetMetadata(bounds.log_end_offset, -1, -1)
     return OffsetMetadata(bounds.log_end_offset, active.base_offset, active.size)
-
-
-def _place_of(segment: Segment, start_offset: int, max_size: int) -> BatchPlace | None:
-    if max_size < 0:
-        raise UsageError(
-            f"Invalid max size {max_size} for log read from segment {_file_records_text(segment)}",
-            java_class=_ILLEGAL_ARGUMENT,
-        )
-    return segment.place_of(start_offset)
 
 
 def _slice(

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..columns.batch_table import CHUNK_ROW_COUNT, BatchTable, ByteArray
-from ..disk.file_range import FileRange, became_shorter
-from ..disk.mapped import MappedFile
+from ..disk.file_range import FileRange
+from ..folds.aborted_transactions import AbortedTransactions
 from ..folds.segment_indexes import SegmentIndexes
 from ..layout.batch import NO_TIMESTAMP
 from ..layout.file_names import (
@@ -47,6 +47,7 @@ class Segment:
         size: bytes of the `.log` that count; the file may be longer until `segment_recovery.cut`.
         is_timestamp_known: the largest timestamp is known, from recovery, an append, or a request
             (`maxTimestampSoFar`).
+        indexes, aborted: of the batches that are read or written here; `indexes` is None where the files count.
     """
 
     def __init__(
@@ -68,6 +69,8 @@ class Segment:
         self.base_offset = base_offset
         self.size = size
         self.is_timestamp_known = False
+        self.indexes: SegmentIndexes | None = None
+        self.aborted = AbortedTransactions()
         self._suffix = suffix
         self._file: FileRange | None = file if known is None else known._file
         self._mapped = np.empty(0, np.uint8)
@@ -79,37 +82,37 @@ class Segment:
 
     @property
     def offset_index(self) -> OffsetIndex:
-        """Entries of the file; none without a file. Raises DataDirectoryError, as the other indexes do."""
-        if self._offset_index is None:
+        """Entries of the known batches, else of the file; none without one. Raises DataDirectoryError, as others do."""
+        stepped, index = self.indexes, self._offset_index
+        if stepped is not None and (index is None or index.entry_count != len(stepped.offset_entries)):
+            index = self._offset_index = stepped.to_offset_index(self.path(OFFSET_INDEX_SUFFIX))
+        if index is None:
             with self._renaming:
-                self._offset_index = self._offset_index or self._read_offset_index()
-        return self._offset_index
+                index = self._offset_index = self._offset_index or self._read_offset_index()
+        return index
 
     @property
     def time_index(self) -> TimeIndex:
-        """Entries of the file; none without a file."""
-        if self._time_index is None:
+        """As `offset_index`, without the entry that a writer adds when it closes the segment."""
+        stepped, index = self.indexes, self._time_index
+        if stepped is not None and (index is None or index.entry_count != len(stepped.time_entries)):
+            index = self._time_index = stepped.to_time_index(self.path(TIME_INDEX_SUFFIX))
+        if index is None:
             with self._renaming:
-                self._time_index = self._time_index or self._read_time_index()
-        return self._time_index
+                index = self._time_index = self._time_index or self._read_time_index()
+        return index
 
     @property
     def transaction_index(self) -> TransactionIndex:
-        """Entries of the file; none without a file."""
-        if self._transaction_index is None:
+        """The aborted transactions whose marker is in the segment; as `offset_index`."""
+        index = self._transaction_index
+        if index is None:
             with self._renaming:
-                self._transaction_index = self._transaction_index or self._read_transaction_index()
-        return self._transaction_index
-
-    def _stepped_offset_index(self, indexes: SegmentIndexes) -> OffsetIndex:
-        if self._offset_index is None or self._offset_index.entry_count != len(indexes.offset_entries):
-            self._offset_index = indexes.to_offset_index(self.path(OFFSET_INDEX_SUFFIX))
-        return self._offset_index
-
-    def _stepped_time_index(self, indexes: SegmentIndexes) -> TimeIndex:
-        if self._time_index is None or self._time_index.entry_count != len(indexes.time_entries):
-            self._time_index = indexes.to_time_index(self.path(TIME_INDEX_SUFFIX))
-        return self._time_index
+                index = self._transaction_index = self._transaction_index or self._read_transaction_index()
+        if self.indexes is not None and index.entry_count != self.aborted.entry_count:
+            path = self.path(TRANSACTION_INDEX_SUFFIX)
+            index = self._transaction_index = parse_transaction_index(self.aborted.to_bytes(), path=path)
+        return index
 
     def load_largest_timestamp(self) -> int:
         """Return the largest timestamp of the records, ms (`LogSegment.largestTimestamp`).
@@ -132,18 +135,8 @@ class Segment:
 
     @property
     def data(self) -> ByteArray:
-        """Bytes of the `.log` that count, uint8[size], mapped; they may be kept as long as needed."""
-        size = self.size
-        if self._file is not None:
-            return self.read(0, size)
-        mapped = self._mapped  # read once: the budget of open files may drop it at any time
-        if mapped.size < size:
-            # a cleaning may give the name to another file between choosing and opening it
-            with self._renaming:
-                mapped = self._mapped
-                if mapped.size < size:
-                    mapped = self._mapped = self._map()
-        return mapped[:size]
+        """Bytes of the `.log` that count, uint8[size], mapped, or copied as `read` does; kept as long as needed."""
+        return self._mapped[: self.size] if self._file is None else self.read(0, self.size)
 
     def read(self, position: int, size: int) -> ByteArray:
         """Return bytes of the `.log`, uint8[size], read-only: mapped, or copied if another process may cut the file."""
@@ -165,7 +158,7 @@ class Segment:
             yield from read_batch_tables(self.read, position, self.size, path, capacity=capacity)
             return
         data = self.data
-        for table in batch_tables(data, position, path, capacity=capacity):
+        for table in batch_tables(data, position, path, first_capacity=capacity):
             yield 0, data, table
 
     def view(self) -> Segment:
@@ -259,23 +252,18 @@ class Segment:
         return quick_end(tail, offset) if tail.size == size else None
 
     def max_timestamp_and_offset(self) -> tuple[int, int]:
-        """Return the largest timestamp (ms) and the last offset of its batch by the time index, else (-1, base).
+        """Return the largest timestamp (ms) and the last offset of its batch; (-1, base offset) without one.
 
-        A segment that is not written has its largest timestamp there (`readMaxTimestampAndOffsetSoFar`).
+        A segment that is not written has its largest timestamp in the index (`readMaxTimestampAndOffsetSoFar`).
         """
+        if self.indexes is not None:
+            return self.indexes.largest_timestamp, self.indexes.largest_timestamp_offset
         if self._max_timestamp_and_offset is not None:
             return self._max_timestamp_and_offset
         index = self.time_index
         if not index.entry_count:
             return NO_TIMESTAMP, self.base_offset
         return int(index.timestamps[-1]), int(index.offsets[-1])
-
-    def _map(self) -> ByteArray:
-        """Map the whole file, uint8; it is unmapped with the last array over it."""
-        with MappedFile(self.path(LOG_SUFFIX)) as log:
-            if log.size < self.size:
-                raise became_shorter(log.path, self.size, log.size)
-            return log.data
 
     def _content(self, kind: str) -> bytes:
         return self.directory.read(self.file_name(kind)) if self.has(kind) else b""

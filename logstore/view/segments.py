@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Generic, TypeVar
 
+from .batch_search import BatchPlace
 from .segment import Segment
 
 SegmentT = TypeVar("SegmentT", bound=Segment)
@@ -107,16 +108,27 @@ class Segments(Generic[SegmentT]):
         self._view = None
         self._segments = segments
 
+    def place_of(self, offset: int) -> tuple[SegmentT, BatchPlace] | None:
+        """Return the place of the batch that holds `offset`, or of the next one, and its segment; None behind the last.
+
+        Raises:
+            CorruptRecordError, DataDirectoryError: see `Segment.place_of`.
+        """
+        segment = self.floor(offset) or self.first
+        while segment is not None:
+            place = segment.place_of(offset)
+            if place is not None:
+                return segment, place
+            segment = self.higher(segment.base_offset)
+        return None
+
     def batch_base_offset(self, offset: int, end_offset: int) -> int:
         """Return the base offset of the batch that holds `offset`, or of the next one (`maybeConvertToOffsetMetadata`).
 
         Args:
             end_offset: of the log; returned if there is no such batch. An `offset` at or above it is returned as it is.
-
-        Raises:
-            CorruptRecordError, DataDirectoryError: see `Segment.place_of`.
         """
         if offset >= end_offset:
             return offset
-        places = (segment.place_of(offset) for segment in self.between(offset))
-        return next((place.base_offset for place in places if place is not None), end_offset)
+        found = self.place_of(offset)
+        return end_offset if found is None else found[1].base_offset

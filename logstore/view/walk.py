@@ -16,17 +16,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..columns.batch_table import (
-    CHUNK_ROW_COUNT,
-    WINDOW_SIZE,
-    BatchTable,
-    ByteArray,
-    compute_is_valid,
-    scan_chunk,
-)
-from ..columns.legacy import fill_legacy_is_valid
-from ..disk.loaded import LoadedFile
-from ..disk.mapped import MappedFile
+from ..columns.batch_table import BatchTable, ByteArray, headers, scan_chunk
+from ..columns.legacy import check_all, fill_legacy_is_valid
 from ..errors import CorruptRecordError, LogstoreError
 from ..kernels.rules import RELATIVE_OFFSET_MAX
 from ..kernels.scan import batches as fields
@@ -42,7 +33,7 @@ Advance = Callable[[int], None]  # told of how many more bytes of a log have bee
 
 
 class LogBytes(Protocol):
-    """Bytes of a `.log`: a `MappedFile`, a `CopiedFile`, a `LoadedFile`, or a part of one."""
+    """Bytes of a `.log`: a `MappedFile`, a `LoadedFile`, or a `FileInMemory`."""
 
     data: ByteArray
 
@@ -176,9 +167,9 @@ def _starts_batch(data: ByteArray, position: int) -> bool:
 
 
 def tables_around_damage(
-    log: MappedFile | LoadedFile, start: int, end: int, base_offset: int, *, check_crc: bool = False
+    log: LogBytes, start: int, end: int, base_offset: int, *, check_crc: bool = False
 ) -> Iterator[BatchTable]:
-    """Yield the headers of the batches in a part of a segment; pages are released behind each table.
+    """Yield `headers` of a part of a segment, and go on behind what is no batch; pages are released behind each table.
 
     Lengths are trusted whatever the checksum says. Behind a table that ends at what is no batch the next good one is
     searched for; there may be none.
@@ -186,21 +177,24 @@ def tables_around_damage(
     Args:
         start: byte of a batch.
         end: byte that no batch may reach past; at most the size of the file.
+        check_crc: compute the checksums of all magics.
     """
     while start < end:
-        table = scan_loaded(log, start, end, check_crc=check_crc)
-        yield table
-        log.release(start, table.next_position)
-        start = table.next_position
-        if not table.has_more and start < end:
+        for table in headers(log.data, start, end, load=log.load):
+            if check_crc:
+                check_all(log.data, table)
+            yield table
+            log.release(start, table.next_position)
+            start = table.next_position
+        if start < end:
             log.load(start, end)
             start = find_batch(log.data[:end], start + 1, base_offset) or end
 
 
 def tables_and_damage(
-    log: MappedFile | LoadedFile, path: str, start: int, end: int, base_offset: int, *, is_tail: bool
+    log: LogBytes, path: str, start: int, end: int, base_offset: int, *, is_tail: bool
 ) -> Iterator[BatchTable | LogstoreError]:
-    """Yield `tables_around_damage` with the checksums of all magics computed, and an error for bytes that are no batch.
+    """Yield `tables_around_damage` with checksums, and an error for bytes that are no batch.
 
     Args:
         path: of the segment, for errors.
@@ -210,7 +204,6 @@ def tables_and_damage(
     for table in tables_around_damage(log, start, end, base_offset, check_crc=True):
         if before is not None and not before.has_more:
             yield _stop(path, before, end)
-        fill_legacy_is_valid(log.data, table)
         yield table
         before = table
     if before is None or before.has_more or before.next_position == end:
@@ -230,16 +223,11 @@ def _stop(path: str, table: BatchTable, end: int) -> LogstoreError:
     )
 
 
-def scan_loaded(
-    log: MappedFile | LoadedFile, start: int, end: int, *, check_crc: bool = False, capacity: int = CHUNK_ROW_COUNT
-) -> BatchTable:
-    """Scan the next batches of a file as `scan_chunk`, and load them."""
-    window_size = WINDOW_SIZE if capacity > 1 else HEADER_SIZE
-    log.load(start, min(end, start + window_size + HEADER_SIZE))
-    table = scan_chunk(log.data, start, end, capacity=capacity, window_size=window_size)
-    log.load(start, table.next_position)
+def batch_at(log: LogBytes, position: int, end: int, *, check_crc: bool = False) -> BatchTable:
+    """Return the batch at a byte, loaded, as a table of one row; of none if there is no batch up to `end`."""
+    table = next(headers(log.data, position, end, capacity=1, window_size=HEADER_SIZE, load=log.load))
     if check_crc:
-        compute_is_valid(log.data, table)
+        check_all(log.data, table)
     return table
 
 

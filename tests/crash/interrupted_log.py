@@ -7,12 +7,11 @@ from pathlib import Path
 
 from logstore.columns.any_columns import record_columns
 from logstore.config.topic import parse_config
-from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from tests.crash.acknowledged import Transaction
 from tests.crash.interrupted_world import World, records_of
 from tests.support.encoder import SOME_TIME, Batch, Rec
-from tests.support.logs import append_batch
+from tests.support.logs import append_batch, open_log
 
 PLACE = ("t", 0)
 CONFIG = {"segment.index.bytes": "65536", "index.interval.bytes": "200"}
@@ -42,7 +41,7 @@ class LogWorld(World):
     def open(self) -> None:
         settings = LoadSettings(self._is_closed_in_order, self._recovery_point, self._start, SOME_TIME, self._config)
         path = self.root / "t-0"
-        self.log = opening.open_log(str(path), settings, now_ms=lambda: SOME_TIME, topic_id="t" + "A" * 21)
+        self.log = open_log(path, settings, now_ms=lambda: SOME_TIME, topic_id="t" + "A" * 21)
 
     # -- calls ------------------------------------------------------------------------------------------------------
 

@@ -51,9 +51,8 @@ CASES = [
 
 
 def recover(directory: Path, chosen: Case, seam: Seam) -> Answer:
-    state = as_json(recover_partition(str(directory), chosen.settings(), seam))
-    del state["repaired"]
-    return {"state": state, "files": files(directory)}
+    state, _ = recover_partition(str(directory), chosen.settings(), seam)
+    return {"state": as_json(state), "files": files(directory)}
 
 
 def points(golden: Callable[[str], Path], seed: str, place: Path) -> Iterator[Point]:

@@ -8,12 +8,11 @@ import pytest
 
 from logstore.config.topic import LogConfig
 from logstore.errors import DataDirectoryError
-from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import LossyDisk, write_survivor
 from tests.kafka.cleaning_cases import NOW, example_case, lay_out, opened
-from tests.support.logs import batches_of
+from tests.support.logs import batches_of, open_log
 from tests.support.seams import FullDisk, UnsyncedSeam
 
 SIDE_KINDS = (".index", ".timeindex", ".txnindex")
@@ -34,7 +33,7 @@ def reopened(directory: Path, config: LogConfig, recovery_point: int) -> Partiti
     settings = LoadSettings(
         was_clean=False, recovery_point=recovery_point, log_start_offset=0, now_ms=NOW, config=config
     )
-    return opening.open_log(str(directory), settings, now_ms=lambda: NOW, seam=UnsyncedSeam())
+    return open_log(directory, settings, now_ms=lambda: NOW, seam=UnsyncedSeam())
 
 
 def side_files(directory: Path, base_offset: int) -> dict[str, bytes]:

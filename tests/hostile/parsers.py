@@ -20,7 +20,7 @@ from logstore.columns.header_columns import columns_of_table
 from logstore.columns.legacy import fill_legacy_is_valid, legacy_entry, read_legacy_records
 from logstore.columns.record_table import BatchRecords
 from logstore.columns.record_windows import record_windows
-from logstore.disk.mapped import CopiedFile
+from logstore.disk.mapped import FileInMemory
 from logstore.errors import LogstoreError
 from logstore.folds import aborted_transactions, committed_filter, leader_epochs, producer_update, segment_indexes
 from logstore.folds.aborted_transactions import AbortedTransactions
@@ -44,10 +44,10 @@ from logstore.model import Codec
 from logstore.topics import cluster_metadata, consumer_offsets, transaction_state
 from logstore.view.walk import walk
 from logstore_tools.dump.decoders import parsers as record_parsers
-from logstore_tools.dump.log_printer import LogPrinter
+from logstore_tools.dump.findings import Gaps
+from logstore_tools.dump.log_dump import LogDump
 from logstore_tools.dump.options import DumpOptions
 from logstore_tools.dump.output import Output
-from logstore_tools.dump.text_rows import LogTextRows
 from tests.support.logs import open_partition_log
 
 PATH = "/data/orders-0/00000000000000000000.log"
@@ -58,17 +58,10 @@ CODECS = (Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD)
 Parser = Callable[[ByteArray], object]
 
 
-class _Whole(CopiedFile):
-    """A file that is an array already."""
-
-    def __init__(self, data: ByteArray) -> None:
-        self.path, self.data, self.size = PATH, data, data.size
-
-
 def batches(data: ByteArray) -> None:
     """Scan, and walk around damage."""
     scan(data, check_crc=True).error(PATH, data.size)
-    for _ in walk(_Whole(data), 0):
+    for _ in walk(FileInMemory(PATH, data), 0):
         pass
 
 
@@ -157,7 +150,7 @@ def dump(data: ByteArray) -> None:
     """Print batches and records."""
     options = DumpOptions(["--files", PATH, "--deep-iteration", "--print-data-log"])
     out = Output(lambda buffer, _: buffer)
-    LogPrinter(PATH, data, options, out, None, LogTextRows).print_table(scan(data, check_crc=True))
+    LogDump(PATH, data, options, None, out, Gaps(PATH, None)).write([scan(data, check_crc=True)], 0, data.size)
 
 
 def streams(data: ByteArray) -> None:

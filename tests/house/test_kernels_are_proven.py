@@ -30,7 +30,7 @@ PROOFS = {
     "decode_headers": Proof("record_headers.decode", "test_kernel_headers"),
     "gather_fields": Proof("gather.gathered", "test_kernel_gather"),
     "write_record_views": Proof("gather.views", "test_kernel_gather"),
-    "dump_records": Proof("dump_text.record_line", "test_kernel_dump"),
+    "dump_records": Proof("dump_text.decoded", "test_kernel_dump"),
     "dump_batches": Proof("dump_text.dump", "test_kernel_dump"),
     "fill_lines": Proof("fill.filled", "test_kernel_fill"),
     "note_forms": Proof("fill.form", "test_kernel_fill"),

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from logstore.config.topic import LogConfig
 from logstore.disk.seam import Seam
-from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive import legacy
@@ -18,6 +17,7 @@ from tests.recovery.comparison import UnsyncedSeam
 from tests.support.dice import Dice
 from tests.support.encoder import LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
 from tests.support.judges import judged_config
+from tests.support.logs import open_log
 
 NOW = 1_700_000_000_000
 DAY_MS = 86_400_000
@@ -248,8 +248,8 @@ def opened(
 ) -> PartitionLog:
     """The log; no disk is waited for if no seam says otherwise."""
     settings = LoadSettings(was_clean=was_clean, recovery_point=0, log_start_offset=0, now_ms=now_ms, config=config)
-    return opening.open_log(
-        str(directory),
+    return open_log(
+        directory,
         settings,
         seam=seam or UnsyncedSeam(),
         now_ms=lambda: now_ms,

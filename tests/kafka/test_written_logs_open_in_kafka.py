@@ -21,7 +21,6 @@ from typing import Any
 import pytest
 
 from logstore.errors import LogstoreError
-from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from tests.kafka.judge import Asked, Judge
 from tests.kafka.workload_log import WorkloadLog, described
@@ -29,6 +28,7 @@ from tests.kafka.workloads import workload
 from tests.recovery.comparison import Answer, UnsyncedSeam, files
 from tests.support.encoder import Batch, Rec
 from tests.support.judges import judged_config, told
+from tests.support.logs import open_log
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
@@ -122,12 +122,7 @@ def open_again(question: dict[str, Any], copy: Path) -> Answer:
     config = judged_config(question["config"])
     settings = LoadSettings(question["clean"], question["recoveryPoint"], question["logStart"], question["now"], config)
     try:
-        log = opening.open_log(
-            str(copy),
-            settings,
-            seam=UnsyncedSeam(),
-            now_ms=lambda: question["now"],
-        )
+        log = open_log(copy, settings, seam=UnsyncedSeam(), now_ms=lambda: question["now"])
     except LogstoreError as error:
         return refused(told(error).replace(str(copy), "@DIR@"))
     state = described(log)

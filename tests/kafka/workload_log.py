@@ -17,14 +17,13 @@ from logstore.errors import LogstoreError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.layout.batch import TRANSACTIONAL_FLAG
 from logstore.log.append.request import AppendInfo
-from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
-from logstore.log.load.recovered import RecoveredLog, describe_segment
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from tests.kafka.workloads import Step
 from tests.recovery.comparison import UnsyncedSeam
 from tests.support.judges import judged_config, told
+from tests.support.logs import open_log
 from tests.support.recovered_json import as_json
 
 Answer = dict[str, Any]
@@ -62,8 +61,8 @@ class WorkloadLog:
 
     def _open(self, *, clean: bool, log_start: int, recovery_point: int) -> PartitionLog:
         config = judged_config(self.work["config"])
-        return opening.open_log(
-            str(self.directory),
+        return open_log(
+            self.directory,
             LoadSettings(clean, recovery_point, log_start, self.now, config),
             seam=UnsyncedSeam(),
             now_ms=lambda: self.now,
@@ -206,24 +205,7 @@ class WorkloadLog:
 
 def described(log: PartitionLog) -> Answer:
     """What the log knows, in the words of LogCheck."""
-    told = RecoveredLog(
-        topic="t",
-        partition=0,
-        path=log.state.directory.path,
-        topic_id=log.topic_id,
-        log_start_offset=log.log_start_offset,
-        log_end_offset=log.log_end_offset,
-        last_stable_offset=log.last_stable_offset,
-        high_watermark=log.high_watermark,
-        recovery_point=log.recovery_point,
-        segments=tuple(map(describe_segment, log.state.segments)),
-        leader_epochs=tuple(log.state.epochs.entries),
-        producers=tuple(sorted(log.state.producers.state, key=lambda producer: producer.producer_id)),
-        removals=(),
-        repairs=(),
-    )
-    answer = json.loads(json.dumps(as_json(told)))
-    del answer["repaired"]
+    answer: Answer = json.loads(json.dumps(as_json(log.state)))
     return answer
 
 

@@ -21,7 +21,6 @@ class Options(NamedTuple):
     deep: bool = True
     contents: bool = False
     skip_metadata: bool = False
-    python_records: bool = False
 
 
 class Dump(NamedTuple):
@@ -33,17 +32,15 @@ class Dump(NamedTuple):
 
 
 def dump(data: bytes, rows: list[Row], options: Options) -> Dump:
-    """Lines of these batches; `foreign_batch` and `foreign_record` stand for what is not the kernel's."""
+    """Lines of these batches; `foreign_batch` stands for what is not the kernel's."""
     text: bytes = b""
     seen: list[Record] = []
     for row in rows:
-        if row.attributes & 7 >= len(CODECS):
-            return Dump(text + batch_identity(row), gaps_of(seen), f"Unknown compression type id: {row.attributes & 7}")
-        text += batch_identity(row) + batch_place(row)
-        if not options.deep:
-            continue
-        if row.attributes & 7 or row.record_count < 0 or row.size < HEADER_SIZE:
+        if is_foreign(data, row, options):
             text += foreign_batch(row.position)
+            continue
+        text += batch_line(row)
+        if not options.deep:
             continue
         try:
             for record in read_plain(records_of(data, row), row.record_count, context_of(row)):
@@ -52,6 +49,47 @@ def dump(data: bytes, rows: list[Row], options: Options) -> Dump:
         except BrokenRecordError as error:
             return Dump(text, gaps_of(seen), str(error))
     return Dump(text, gaps_of(seen), None)
+
+
+def is_foreign(data: bytes, row: Row, options: Options) -> bool:
+    """Whether the kernel leaves a batch out."""
+    if row.attributes & 7 >= len(CODECS):
+        return True
+    if not options.deep:
+        return False
+    if row.attributes & 7 or row.record_count < 0 or row.size < HEADER_SIZE:
+        return True
+    if not row.attributes & CONTROL or options.skip_metadata:
+        return False
+    try:
+        found = list(read_plain(records_of(data, row), row.record_count, context_of(row)))
+    except BrokenRecordError:
+        return True
+    return len(found) != 1 or marker(found[0]) is None
+
+
+def decoded(
+    rows: list[Row],
+    parts: list[tuple[int, bool, int]],
+    records: list[Record],
+    options: Options,
+    texts: list[bytes | None],
+) -> bytes:
+    """Lines of batches and of decoded records; each part is a row, whether its line is printed, and its last record.
+
+    It ends in the first half of the line of a batch with an unknown codec.
+    """
+    text, start = b"", 0
+    for number, is_headed, end in parts:
+        row = rows[number]
+        if is_headed:
+            if row.attributes & 7 >= len(CODECS):
+                return text + batch_identity(row)
+            text += batch_line(row)
+        for record, own in zip(records[start:end], texts[start:end], strict=True):
+            text += record_line(record, row.attributes, options, own)
+        start = end
+    return text
 
 
 def gaps_of(records: list[Record]) -> list[tuple[int, int]]:
@@ -73,8 +111,8 @@ def foreign_batch(position: int) -> bytes:
     return b"(the batch at %d)\n" % position
 
 
-def foreign_record(offset: int) -> bytes:
-    return b" (the rest of the record at %d)\n" % offset
+def batch_line(row: Row) -> bytes:
+    return batch_identity(row) + batch_place(row)
 
 
 def batch_identity(row: Row) -> bytes:
@@ -114,18 +152,15 @@ def batch_place(row: Row) -> bytes:
     )  # fmt: skip
 
 
-def record_line(record: Record, attributes: int, options: Options) -> bytes:
-    """One record of a batch with these attributes."""
+def record_line(record: Record, attributes: int, options: Options, text: bytes | None = None) -> bytes:
+    """One record of a batch with these attributes; `text` ends its line behind the metadata."""
     is_control = attributes & CONTROL != 0
-    line = b""
-    if not options.skip_metadata:
-        line = _metadata(record, attributes)
-        if is_control and marker(record) is None:
-            return line + foreign_record(record.offset)
-        line += (marker(record) or b"") * is_control
+    line = b"" if options.skip_metadata else _metadata(record, attributes)
+    if text is not None:
+        return line + text
+    if is_control and line:
+        line += marker(record) or b""
     if options.contents and not is_control:
-        if options.python_records:
-            return line + foreign_record(record.offset)
         prefix = b" " if line else b"| "
         if record.key is not None:
             line += prefix + b"key: " + java_utf8(record.key)

@@ -76,7 +76,7 @@ def test_damage_that_recovery_cuts_is_found_before(cases: list[Case], golden: Go
     for case, directory in laid_out(cases, golden, tmp_path):
         before = rules_of(directory)
         try:
-            repairs = recover_partition(str(directory), case.settings(), UnsyncedSeam()).repairs
+            repairs = recover_partition(str(directory), case.settings(), UnsyncedSeam())[1].repairs
         except LogstoreError as error:
             repairs, cut = (), [str(error)]
         else:

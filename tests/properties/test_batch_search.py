@@ -40,7 +40,7 @@ Batches = Iterator[tuple[int, np.ndarray, BatchTable]]
 
 
 def whole(data: np.ndarray, position: int) -> Batches:
-    return ((0, data, table) for table in batch_tables(data, position, PATH, capacity=128))
+    return ((0, data, table) for table in batch_tables(data, position, PATH, first_capacity=128))
 
 
 def piece_by_piece(data: np.ndarray, position: int) -> Batches:

@@ -12,11 +12,10 @@ from functools import cache
 import numpy as np
 
 from logstore.columns.batch_table import BatchTable, ByteArray, scan
-from logstore.log.cleaner.decisions import ActiveProducers, Round, retention
-from logstore.log.cleaner.map_building import put_table
 from logstore.log.cleaner.offset_map import OffsetMap
-from logstore.log.cleaner.table_cleaning import TableCleaning
-from logstore.log.cleaner.transactions import AbortedEntry, CleanedTransactions
+from logstore.log.cleaner.rewriting import ActiveProducers, Round, TableCleaning, retention
+from logstore.log.cleaner.rounds import put_table
+from logstore.log.cleaner.segment_batches import AbortedEntry, CleanedTransactions
 from tests.naive.cleaner import Entry, Message, Rules
 from tests.naive.cleaner import clean as naive_clean
 from tests.naive.record import Context, read_plain

@@ -13,7 +13,7 @@ from tests.naive import batch
 from tests.naive import dump_text as naive
 from tests.naive.record import Context, read_stream
 from tests.properties.kernel_inputs import batch_bytes, consecutive, damaged, markers, records, stub_bytes
-from tests.support.encoder import Rec, record_bytes
+from tests.support.encoder import ZSTD, Rec, record_bytes
 from tests.support.kernel_decode import DecodedBatch
 from tests.support.kernel_dump import DumpCaller, table_of
 from tests.support.kernel_forms import run_both
@@ -26,7 +26,6 @@ options = st.builds(
     deep=st.sampled_from([True, True, True, False]),
     contents=st.booleans(),
     skip_metadata=st.sampled_from([False, False, True]),
-    python_records=st.sampled_from([False, False, False, True]),
 )
 deep_options = st.builds(naive.Options, contents=st.booleans(), skip_metadata=st.sampled_from([False, False, True]))
 
@@ -69,15 +68,10 @@ def test_small_buffers_change_nothing(
     assert dumped(data, caller) == naive.dump(data, checked_rows(data), chosen)
 
 
-@given(
-    consecutive(records, 6) | consecutive(markers, 6),
-    st.integers(0, 15).map(lambda bits: bits << 3),
-    deep_options,
-    st.integers(350, 1500),
-    st.integers(1, 2),
-)
+@settings(max_examples=examples(150))
+@given(consecutive(records, 6) | consecutive(markers, 6), files, deep_options, st.integers(350, 1500), st.data())
 def test_decoded_records_are_printed_as_the_twin_prints_them(
-    written: list[Rec], attributes: int, chosen: naive.Options, out: int, gap_capacity: int
+    written: list[Rec], headers: bytes, chosen: naive.Options, out: int, drawn: st.DataObject
 ) -> None:
     data = b"".join(map(record_bytes, written))
     context = Context(base_offset=7, base_timestamp=50, base_sequence=3)
@@ -85,9 +79,14 @@ def test_decoded_records_are_printed_as_the_twin_prints_them(
     matrix = np.empty((decode.COLUMN_COUNT, len(written) + 1), np.int64)
     status = run_both(decode.decode_records, decoded.data, decoded.state, matrix, matrix.shape[1])
     assert status == decode.OK
-    caller = DumpCaller(chosen, out=out, gaps=gap_capacity)
-    caller.state[decode.END_POSITION] = len(data)
-    caller.records(RecordTable(decoded.data, matrix, len(written)), attributes)
-    expected = list(read_stream(data, len(written), context))
-    text = b"".join(naive.record_line(record, attributes, chosen) for record in expected)
-    assert caller.finish() == naive.Dump(text, naive.gaps_of(expected), None)
+    rows = checked_rows(headers)
+    ends = drawn.draw(st.lists(st.integers(0, len(written)), min_size=len(rows), max_size=len(rows)).map(sorted))
+    parts = [(row, drawn.draw(st.booleans()), end) for row, end in enumerate(ends)]
+    own = st.none() | st.none() | st.binary(max_size=40)
+    texts = drawn.draw(st.lists(own, min_size=len(written), max_size=len(written)))
+    caller = DumpCaller(chosen, out=max(out, SMALLEST_OUT))
+    error = caller.records(RecordTable(decoded.data, matrix, len(written)), table_of(rows), parts, texts)
+    read = list(read_stream(data, len(written), context))
+    assert caller.finish().text == naive.decoded(rows, parts, read, chosen, texts)
+    codecs = [row.attributes & 7 for row, (_, is_headed, _) in zip(rows, parts, strict=True) if is_headed]
+    assert (error is None) == (max(codecs, default=0) <= ZSTD)

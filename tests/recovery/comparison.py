@@ -24,12 +24,10 @@ INDEX_SIZES = (65_536, 10_485_760)  # of the configurations in `cases`
 def answer(case: Case, directory: Path) -> Answer:
     """Recovers `directory`, where the case is laid out; in the form of LogCheck's answers."""
     try:
-        recovered = recover_partition(str(directory), case.settings(), UnsyncedSeam())
+        recovered, _ = recover_partition(str(directory), case.settings(), UnsyncedSeam())
     except LogstoreError as error:
         return {"error": told(error).replace(str(directory), "@DIR@")}
-    state = as_json(recovered)
-    del state["repaired"]
-    return {"state": json.loads(json.dumps(state)), "files": files(directory)}
+    return {"state": json.loads(json.dumps(as_json(recovered))), "files": files(directory)}
 
 
 def files(directory: Path) -> dict[str, str]:

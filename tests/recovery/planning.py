@@ -29,8 +29,8 @@ def plan_problem(case: Case, directory: Path, expected: Answer | None = None) ->
         return "" if files(directory) == before else f"a plan that failed changed files: {error}"
     if files(directory) != before:
         return "the plan changed files"
-    done = recover_partition(str(directory), case.settings(), UnsyncedSeam())
-    if (done.removals, done.repairs) != (plan.removals, plan.repairs):
+    _, done = recover_partition(str(directory), case.settings(), UnsyncedSeam())
+    if done != plan:
         return f"planned {plan.removals}\ndone {done.removals}"
     gone = readable - readable_batches(directory)
     counted = sum(one.batch_count for one in plan.removals), sum(one.size for one in plan.removals)

@@ -13,10 +13,10 @@ import numpy as np
 
 from logstore.config.topic import parse_config
 from logstore.folds.producer_update import AppendOrigin
-from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.properties.fold_stories import marker
+from tests.support import logs
 from tests.support.dice import Dice
 from tests.support.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
 
@@ -28,7 +28,7 @@ def open_log(path: str) -> PartitionLog:
     settings = LoadSettings(
         was_clean=True, recovery_point=0, log_start_offset=0, now_ms=SOME_TIME, config=parse_config(CONFIG)
     )
-    return opening.open_log(path, settings, now_ms=lambda: SOME_TIME, requires_verification=False)
+    return logs.open_log(path, settings, now_ms=lambda: SOME_TIME, requires_verification=False)
 
 
 def append(log: PartitionLog, values: Sequence[bytes], **fields: int) -> None:

@@ -17,7 +17,7 @@ from logstore.kernels.dump.text import SLACK_SIZE
 from logstore.kernels.scan import batches as scan
 from tests.naive import dump_text as naive
 from tests.naive.batch import Row
-from tests.naive.record import as_long
+from tests.naive.record import Record, as_long
 from tests.support.kernel_decode import record_at
 from tests.support.kernel_forms import run_both
 
@@ -57,44 +57,60 @@ class DumpCaller:
     def batches(self, data: npt.NDArray[np.uint8], table: npt.NDArray[np.int64], row_end: int) -> str | None:
         """All lines of the first rows of a batch table; the message of what stopped it."""
         state, capacity = self.state, table.shape[1]
-        state[dump_state.ROW] = state[dump_state.IS_LINE_PRINTED] = 0
+        state[dump_state.ROW] = state[dump_state.STAGE] = 0
         while True:
-            status = self._run(
-                kernels.dump_batches, data, table, capacity, row_end, self._records, POOL, self._out, self._gaps
-            )
+            status = self._run(kernels.dump_batches, data, table, capacity, row_end, self._records, self._gaps, POOL)
             row = int(state[dump_state.ROW])
             if status == dump_state.DONE:
                 assert row == row_end
                 return None
-            if status == dump_state.UNKNOWN_CODEC:
-                return f"Unknown compression type id: {table[scan.ATTRIBUTES, row] & 7}"
             if status == dump_state.RECORD_ERROR:
                 return record_error(int(state[dump_state.DECODE_STATUS]), state).message
-            if status == dump_state.PYTHON_BATCH:
+            if status == dump_state.OTHER_ROW:
+                assert state[dump_state.STAGE] == dump_state.NEW
                 self._write(naive.foreign_batch(int(table[scan.POSITION, row])))
                 state[dump_state.ROW] = row + 1
-                state[dump_state.IS_LINE_PRINTED] = 0
-            elif status == dump_state.PYTHON_RECORD or self.is_stuck:
+            elif self.is_stuck:
                 chunk = RecordTable(data, self._records, int(state[decode.ROW_COUNT]))
-                self._print_record(status, chunk, int(table[scan.ATTRIBUTES, row]))
+                record = self._print_record(chunk, int(table[scan.ATTRIBUTES, row]), None)
+                self._flush_gaps()
+                previous = int(self.state[dump_state.PREVIOUS_OFFSET])
+                if record.offset != as_long(previous + 1):
+                    self.gaps.append((previous, record.offset))
+                self.state[dump_state.PREVIOUS_OFFSET] = record.offset
             else:
                 assert status in PAUSES
 
-    def records(self, chunk: RecordTable, attributes: int) -> None:
-        """All lines of decoded records."""
+    def records(
+        self,
+        chunk: RecordTable,
+        table: npt.NDArray[np.int64],
+        parts: Sequence[tuple[int, bool, int]],
+        texts: Sequence[bytes | None] | None = None,
+    ) -> str | None:
+        """All lines of some batches and of decoded records; the message of what stopped it."""
         state = self.state
-        state[dump_state.ATTRIBUTES] = attributes
-        state[dump_state.CHUNK_ROW] = 0
+        state[dump_state.ROW] = state[dump_state.STAGE] = state[dump_state.CHUNK_ROW] = 0
+        state[dump_state.TEXT_POSITION] = 0
         state[dump_state.RECORD_CAPACITY] = chunk.matrix.shape[1]
-        state[decode.ROW_COUNT] = chunk.count
+        state[decode.END_POSITION] = chunk.data.size
+        texts = [None] * chunk.count if texts is None else texts
+        sizes = np.array([-1 if text is None else len(text) for text in texts], np.int64)
+        arguments = chunk.data, chunk.matrix, table, table.shape[1], np.array(parts, np.int64), len(parts)
+        content = np.frombuffer(b"".join(text or b"" for text in texts), np.uint8)
         while True:
-            status = self._run(kernels.dump_records, chunk.data, chunk.matrix, POOL, self._out, self._gaps)
+            status = self._run(kernels.dump_records, *arguments, content, sizes, POOL)
             if status == dump_state.DONE:
-                return
-            if status == dump_state.PYTHON_RECORD or self.is_stuck:
-                self._print_record(status, chunk, attributes)
+                return None
+            attributes = int(table[scan.ATTRIBUTES, parts[int(state[dump_state.ROW])][0]])
+            if status == dump_state.UNKNOWN_CODEC:
+                return f"Unknown compression type id: {attributes & 7}"
+            if self.is_stuck:
+                text = texts[int(state[dump_state.CHUNK_ROW])]
+                self._print_record(chunk, attributes, text)
+                state[dump_state.TEXT_POSITION] += len(text or b"")
             else:
-                assert status in PAUSES
+                assert status == dump_state.OUT_FULL
 
     def finish(self, error: str | None = None) -> naive.Dump:
         """All that came out."""
@@ -105,7 +121,7 @@ class DumpCaller:
     def _run(self, kernel: Any, *arguments: Any) -> int:
         """One call; empties what is full."""
         before = self._out[: self.state[dump_state.OUT_SIZE]].copy()
-        status = run_both(kernel, *arguments, self.state)
+        status = run_both(kernel, *arguments, self._out, self.state)
         self.stops[status] = self.stops.get(status, 0) + 1
         assert before.size <= self.state[dump_state.OUT_SIZE] <= self.state[dump_state.OUT_CAPACITY]
         assert (self._out[: before.size] == before).all()
@@ -130,20 +146,13 @@ class DumpCaller:
         self._flush()
         self.text += text
 
-    def _print_record(self, status: int, chunk: RecordTable, attributes: int) -> None:
-        """What stands behind the metadata of the next record, or all of one that is larger than the buffer."""
+    def _print_record(self, chunk: RecordTable, attributes: int, text: bytes | None) -> Record:
+        """Print the next record, which is larger than the buffer."""
         row = int(self.state[dump_state.CHUNK_ROW])
         record = record_at(chunk, row)
         self.state[dump_state.CHUNK_ROW] = row + 1
-        if status == dump_state.PYTHON_RECORD:
-            self._write(naive.foreign_record(record.offset))
-            return
-        self._write(naive.record_line(record, attributes, self.options))
-        self._flush_gaps()
-        previous = int(self.state[dump_state.PREVIOUS_OFFSET])
-        if record.offset != as_long(previous + 1):
-            self.gaps.append((previous, record.offset))
-        self.state[dump_state.PREVIOUS_OFFSET] = record.offset
+        self._write(naive.record_line(record, attributes, self.options, text))
+        return record
 
 
 def printed(data: bytes, ranges: Sequence[tuple[int, int]], offset: int = 0, *, contents: bool = True) -> bytes:
@@ -154,7 +163,8 @@ def printed(data: bytes, ranges: Sequence[tuple[int, int]], offset: int = 0, *, 
     matrix[decode.VALUE_POSITION], ends = np.array(ranges).T
     matrix[decode.VALUE_SIZE] = ends - matrix[decode.VALUE_POSITION]
     caller = DumpCaller(naive.Options(contents=contents, skip_metadata=contents), out=400 * len(ranges) + 3 * len(data))
-    caller.records(RecordTable(np.frombuffer(data, np.uint8), matrix, len(ranges)), 0)
+    table = np.zeros((scan.COLUMN_COUNT, 1), np.int64)
+    caller.records(RecordTable(np.frombuffer(data, np.uint8), matrix, len(ranges)), table, [(0, False, len(ranges))])
     return caller.finish().text
 
 
@@ -179,5 +189,4 @@ def table_of(rows: list[Row]) -> npt.NDArray[np.int64]:
 def _flags(options: naive.Options) -> int:
     flags = dump_state.DEEP if options.deep else 0
     flags |= dump_state.CONTENTS if options.contents else 0
-    flags |= dump_state.SKIP_METADATA if options.skip_metadata else 0
-    return flags | (dump_state.PYTHON_RECORDS if options.python_records else 0)
+    return flags | (dump_state.SKIP_METADATA if options.skip_metadata else 0)

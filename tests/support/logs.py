@@ -11,11 +11,12 @@ import numpy as np
 from logstore.columns.batch_table import scan
 from logstore.columns.decoded_records import Record
 from logstore.config.topic import parse_config
-from logstore.disk.seam import Seam
+from logstore.disk.seam import SEAM, Seam
 from logstore.log.append.request import AppendInfo
 from logstore.log.load.loader import LoadSettings
-from logstore.log.load.opening import open_log
+from logstore.log.load.opening import PlannedLog
 from logstore.log.partition_log import PartitionLog
+from logstore.log.state import LogHost
 from logstore.view.log_view import ReadableLog
 from tests.support.encoder import SOME_TIME, Batch
 from tests.support.seams import UnsyncedSeam
@@ -41,10 +42,17 @@ def open_partition_log(
         time_ms: of the load, and of the log's clock, which stands still.
         seam: None waits for no disk.
         now_ms: another clock for the log.
-        options: as those of `opening.open_log`.
+        options: of `open_log`.
     """
     settings = LoadSettings(was_clean, recovery_point, log_start_offset, time_ms, parse_config(config or {}))
-    return open_log(str(path), settings, seam=seam or UnsyncedSeam(), now_ms=now_ms or (lambda: time_ms), **options)
+    return open_log(path, settings, seam=seam or UnsyncedSeam(), now_ms=now_ms or (lambda: time_ms), **options)
+
+
+def open_log(
+    path: Path | str, settings: LoadSettings, *, seam: Seam = SEAM, topic_id: str | None = None, **host: Any
+) -> PartitionLog:
+    """Recover the partition directory at `path`, or create it, and open it; `host` are fields of `LogHost`."""
+    return PlannedLog(str(path), settings, seam=seam, topic_id=topic_id).open(LogHost(**host))
 
 
 def append_batch(log: PartitionLog, batch: Batch, **options: Any) -> AppendInfo:

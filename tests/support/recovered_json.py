@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from logstore.errors import DataDirectoryError
 from logstore.folds.producer_state import ProducerEntry
 from logstore.layout.batch import NO_SEQUENCE
-from logstore.log.load.recovered import RecoveredLog, RecoveredSegment
+from logstore.log.segment.log_segment import LogSegment
+from logstore.log.state import LogState
 
 
-def as_json(log: RecoveredLog) -> dict[str, Any]:
+def as_json(log: LogState) -> dict[str, Any]:
     """Return `log` as plain values, under the names of Kafka's own classes and tools."""
     return {
         "topicId": log.topic_id,
@@ -19,21 +21,32 @@ def as_json(log: RecoveredLog) -> dict[str, Any]:
         "highWatermark": log.high_watermark,
         "recoveryPoint": log.recovery_point,
         "segments": [_segment_json(segment) for segment in log.segments],
-        "leaderEpochs": [list(entry) for entry in log.leader_epochs],
-        "producers": [_producer_json(producer) for producer in log.producers],
-        "repaired": [repair._asdict() for repair in log.repairs],
+        "leaderEpochs": [list(entry) for entry in log.epochs.entries],
+        "producers": [
+            _producer_json(producer) for producer in sorted(log.producers.state, key=lambda each: each.producer_id)
+        ],
     }
 
 
-def _segment_json(segment: RecoveredSegment) -> dict[str, Any]:
+def _segment_json(segment: LogSegment) -> dict[str, Any]:
+    index = segment.transaction_index
+    columns = (index.producer_ids, index.first_offsets, index.last_offsets, index.last_stable_offsets)
     return {
         "base": segment.base_offset,
         "bytes": segment.size,
-        "next": segment.next_offset,
-        "indexEntries": segment.index_entry_count,
-        "timeIndexEntries": segment.time_index_entry_count,
-        "abortedTxns": [list(transaction) for transaction in segment.aborted_transactions],
+        "next": _next_offset(segment),
+        "indexEntries": segment.offset_index.entry_count,
+        "timeIndexEntries": segment.time_index.entry_count,
+        "abortedTxns": [list(entry) for entry in zip(*(column.tolist() for column in columns), strict=True)],
     }
+
+
+def _next_offset(segment: LogSegment) -> int | None:
+    """The offset behind the last batch; None if the index leads nowhere, which a clean start does not check."""
+    try:
+        return segment.next_offset()
+    except (ValueError, DataDirectoryError):
+        return None
 
 
 def _producer_json(producer: ProducerEntry) -> dict[str, Any]:

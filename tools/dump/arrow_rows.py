@@ -17,21 +17,20 @@ from logstore.layout.utf8 import java_utf8
 from logstore.rows import arrow
 from logstore.rows.arrow import TIME
 from logstore.rows.batches import RecordRow
+from logstore.rows.dumped import DUMPED
 from logstore.rows.schema import json_name
 
-from .column_rows import ABSENT, Column, ColumnRows, RowsOfType, Slices, Words
-from .findings import Findings
+from .columns import ABSENT, Column, ColumnWriter, RowsOfType, Slices
 from .options import DumpOptions
 from .output import Output, Row
-from .row_types import ROWS
 
 ROW_GROUP_ROW_COUNT = 128 * 1024
 
 
 def schema_of(options: DumpOptions) -> pa.Schema:
     """Return the schema of all rows of a dump: the members of all row types, any of which may be missing in a row."""
-    row_types = [RecordRow] if options.has("records") else ROWS.values()
-    types: dict[str, pa.DataType] = {} if options.has("records") else {"type": pa.string()}
+    row_types = [RecordRow] if options.is_record_table else DUMPED.values()
+    types: dict[str, pa.DataType] = {} if options.is_record_table else {"type": pa.string()}
     for row_type in row_types:
         types |= {json_name(field.name): field.type for field in arrow.schema_of(row_type)}
     content = pa.string() if options.needs_python else pa.binary()
@@ -41,11 +40,11 @@ def schema_of(options: DumpOptions) -> pa.Schema:
     return pa.schema(list(types.items()))
 
 
-class ArrowRows(ColumnRows):
+class ArrowWriter(ColumnWriter):
     """Writes the rows of one file as record batches, to the table that `out` goes to."""
 
-    def __init__(self, path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> None:
-        super().__init__(path, options, out, findings)
+    def __init__(self, path: str, options: DumpOptions, out: Output) -> None:
+        super().__init__(path, options, out)
         self._place = {name: _shown(value) for name, value in self._place.items()}
         self._schema = schema_of(options)
         self._times = {field.name for field in self._schema if field.type == TIME}
@@ -81,11 +80,13 @@ class ArrowRows(ColumnRows):
 def _array(column: Column, kind: pa.DataType) -> pa.Array:
     if isinstance(column, Slices):
         return pa.array(column.values(), kind)
-    if isinstance(column, Words):
-        return pa.array(column.texts, kind).take(pa.array(column.indices))
-    if kind == TIME and not isinstance(column, list):
-        return pa.array(column, pa.int64(), mask=column == NO_TIMESTAMP).view(kind)
-    return pa.array([_value(value) for value in column] if isinstance(column, list) else column, kind)
+    if isinstance(column, list):
+        return pa.array([_value(value) for value in column], kind)
+    if column.texts is not None:
+        return pa.array(column.texts, kind).take(pa.array(column.values))
+    if kind == TIME:
+        return pa.array(column.values, pa.int64(), mask=column.is_null).view(kind)
+    return pa.array(column.values, kind)
 
 
 def _shown(value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from logstore.columns.batch_table import BatchTable, Int64Array
+from logstore.columns.batch_table import BatchTable, Int64Array, headers
 from logstore.columns.legacy import LegacyRecord
 from logstore.columns.record_table import RecordTable
 from logstore.disk import paths
@@ -21,7 +21,7 @@ from logstore.errors import UsageError
 from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, MAGIC_V2, NO_PRODUCER_ID
 from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, LOG_SUFFIX, OFFSET_INDEX_SUFFIX, base_offset_of
-from logstore.view.walk import scan_loaded
+from logstore.view.walk import batch_at
 
 from .bounds import INT64_MAX, INT64_MIN, offset_bounds, time_bounds, whole_number
 
@@ -228,7 +228,7 @@ def part_with(offsets: tuple[int, int], log: MappedFile | LoadedFile, path: str,
     def position_at(row: int, otherwise: int) -> int:
         if not 0 <= row < known.size or not 0 <= positions[row] < end:
             return otherwise
-        table = scan_loaded(log, int(positions[row]), end, capacity=1)
+        table = batch_at(log, int(positions[row]), end)
         return int(positions[row]) if len(table) and table.last_offset[0] == known[row] else otherwise
 
     # an entry has the last offset of its batch: the one that holds the last offset begins at or before its entry
@@ -248,8 +248,9 @@ def _end_offset(path: str) -> int:
             end_offset = base_offset_of(file_name(logs[-1]))
         # the last entry of the index leads near the end
         position = part_with((INT64_MAX, INT64_MAX), log, logs[-1], log.size)[0] if end_offset else 0
-        while len(table := scan_loaded(log, position, log.size)):
-            end_offset = int(table.last_offset[-1]) + 1
+        for table in headers(log.data, position, load=log.load):
+            if len(table):
+                end_offset = int(table.last_offset[-1]) + 1
             log.release(position, table.next_position)
             position = table.next_position
     return end_offset

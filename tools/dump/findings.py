@@ -105,6 +105,37 @@ class Findings:
                     yield line.format(*pair)
 
 
+class Gaps:
+    """Offsets of the records of a log that do not follow each other.
+
+    Args:
+        findings: gets them; None drops them.
+
+    Attributes:
+        previous_offset: of the last record; -1 before the first, as in Kafka's tool, where a log that begins above 0
+            has a gap.
+    """
+
+    def __init__(self, path: str, findings: Findings | None, previous_offset: int = -1) -> None:
+        self._path = path
+        self._findings = findings
+        self.previous_offset = previous_offset
+
+    def add(self, previous: OffsetArray | memoryview, following: OffsetArray | memoryview) -> None:
+        """Add pairs of offsets, the second of which do not follow the first."""
+        if self._findings is not None and len(previous):
+            self._findings.non_consecutive(self._path, previous, following)
+
+    def note(self, offsets: OffsetArray) -> None:
+        """Compare the next offsets, each with the one before."""
+        if offsets.size and self._findings is not None:
+            previous = offsets.copy()
+            previous[0], previous[1:] = self.previous_offset, offsets[:-1]
+            is_gap = offsets != previous + 1
+            self.add(previous[is_gap], offsets[is_gap])
+            self.previous_offset = int(offsets[-1])
+
+
 class _HashMap(dict[str, list[T]]):
     """Lists by path, in the order of a `java.util.HashMap` that `computeIfAbsent` fills.
 

@@ -30,10 +30,9 @@ from logstore.layout.transaction_index import parse_transaction_index
 
 from .batch_chains import ILLEGAL_ARGUMENT, SegmentRecords
 from .findings import Findings, Section
-from .json_rows import column_rows
+from .log_dump import new_writer
 from .options import DumpOptions
 from .output import Output, Row
-from .text_rows import TextRows
 
 _ROW_COUNT = 8192  # rows in one write
 _PRODUCER_FIELD_COUNT = 6  # fields of a producer without a batch, with the type
@@ -56,7 +55,7 @@ def dump_side_file(path: str, options: DumpOptions, out: Output, findings: Findi
     if read is None:
         findings.immediate(f"Ignoring unknown file {path}")
         return
-    write = (TextRows(out) if options.format == "text" else column_rows(path, options, out)).write_rows
+    write = new_writer(path, options, out).write_rows
     rows: list[Row] = []
     try:
         for row in read(path, options, findings):

@@ -1,13 +1,14 @@
-"""The text of a `.log` or `.checkpoint` file (`DumpLogSegments.dumpLog`).
+"""The dump of a `.log` or `.checkpoint` file (`DumpLogSegments.dumpLog`).
 
-Kernels print typical batches; they stop for the others, which `slow_rows` prints. That module is imported for the first
-such batch: it needs numpy, whose import takes longer than the dump of a small log.
+A kernel prints plain batches as text. Other batches and other formats are of `walk`, which is imported for the first of
+them: it needs numpy, whose import takes longer than the dump of a small log.
 """
 
 from __future__ import annotations
 
 import stat
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from logstore.disk import paths
@@ -16,9 +17,10 @@ from logstore.disk.names import file_name, is_url
 from logstore.kernels.scan import batches as scan
 from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, LOG_SUFFIX, base_offset_of, parse_kraft_snapshot_name
 
-from .log_printer import LogPrinter, SmallTable, as_arrays, words
+from .findings import Findings, Gaps
 from .options import MAX_BYTES_DEFAULT, DumpOptions
-from .output import Output
+from .output import Output, Writer
+from .text import SmallTable, TextWriter, words
 
 if TYPE_CHECKING:
     from logstore.columns.batch_table import BatchTable
@@ -26,9 +28,7 @@ if TYPE_CHECKING:
     from logstore.disk.mapped import MappedFile
 
     from .filters import RecordFilter
-    from .findings import Findings
-    from .slow_rows import SlowRows
-    from .text_rows import LogTextRows
+    from .walk import LogWalk
 
 SMALL_SIZE_MAX = 1024 * 1024  # bytes of a file that is read into memory; a larger one is mapped
 ROW_CAPACITY = 1024
@@ -39,13 +39,89 @@ class Place(NamedTuple):
 
     Attributes:
         position: byte behind the last batch that is done.
-        previous_offset: of the last record that was compared with the one before; -1 before the first.
+        previous_offset: see `Gaps`.
         is_held: whole batches follow, whose transactions are not decided yet.
     """
 
     position: int = 0
     previous_offset: int = -1
     is_held: bool = False
+
+
+class LogDump:
+    """One log on its way to a writer.
+
+    Args:
+        data: the whole file, bytes or uint8, 1-D.
+        record_filter: None for everything. What it leaves out makes no gap.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        data: Any,
+        options: DumpOptions,
+        record_filter: RecordFilter | None,
+        out: Output,
+        gaps: Gaps,
+    ) -> None:
+        self._path = path
+        self._data = data
+        self._options = options
+        self._filter = record_filter
+        self._out = out
+        self._gaps = gaps
+
+    def write(self, tables: Iterable[SmallTable | BatchTable], position: int, end: int) -> int:
+        """Write the batches of all tables of a scan up to `end`, and return the position behind the last batch.
+
+        Raises:
+            LogstoreError: the batch at that position is damaged.
+        """
+        for table in tables:
+            if self._options.prints_by_kernel:
+                self._write_text(table)
+            else:
+                self._walk.write(_arrays(table))
+            self._out.advance(table.next_position - position)
+            position = table.next_position
+            if table.status not in (scan.MORE, scan.END):
+                error = _arrays(table).error(self._path, end)
+                assert error is not None
+                raise error
+        return position
+
+    def _write_text(self, table: SmallTable | BatchTable) -> None:
+        row = 0
+        while (row := self._text.write_plain(table, row, self._gaps)) < table.count:
+            row = self._walk.write_other(_arrays(table), row)
+
+    @cached_property
+    def _text(self) -> TextWriter:
+        return TextWriter(self._path, self._options, self._out, self._data)
+
+    @cached_property
+    def _walk(self) -> LogWalk:
+        import numpy as np
+
+        from .walk import LogWalk
+
+        is_text = self._options.format == "text"
+        writer = self._text if is_text else new_writer(self._path, self._options, self._out)
+        return LogWalk(np.frombuffer(self._data, np.uint8), self._options, self._filter, writer, self._gaps)
+
+
+def new_writer(path: str, options: DumpOptions, out: Output) -> Writer:
+    """Return the writer of a file in the format of the options; that of text prints no plain batches."""
+    if options.format == "text":
+        return TextWriter(path, options, out)
+    if options.format == "json":
+        from .json_rows import JsonWriter
+
+        return JsonWriter(path, options, out)
+    from .arrow_rows import ArrowWriter
+
+    return ArrowWriter(path, options, out)
 
 
 def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, after: Place | None = None) -> Place:
@@ -61,78 +137,47 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
     header = _header(path)
     if options.format == "text" and after is None:
         out.print(header)
-    place, is_held = after or _first_place(path, options), False
-    printer: LogPrinter | SlowRows
-    if options.prints_by_kernel and not place.position and _is_small(path):
+    start = after or _first_place(path, options)
+    tells_gaps = options.filter is None and (options.shows_batches or options.format != "text")
+    gaps = Gaps(path, findings if tells_gaps else None, start.previous_offset)
+    if options.prints_by_kernel and not start.position and _is_small(path):
         content = read_file(path)
-        end = options.end_of(len(content), path)
-        printer = LogPrinter(path, content, options, out, findings, _other_rows)
-        printer.previous_offset = place.previous_offset
-        position = _print_tables(printer, _small_tables(content, end), 0, end, path)
+        end, is_held = options.end_of(len(content), path), False
+        position = LogDump(path, content, options, None, out, gaps).write(_small_tables(content, end), 0, end)
     else:
-        from logstore.disk.loaded import open_log
-
-        with open_log(path) as file:
-            end = options.end_of(file.size, path)
-            start, end_wanted = place.position, end
-            # behind the size: what these batches need was written before them
-            record_filter = None if options.filter is None else options.filter.of_file(path)
-            if record_filter is not None and is_url(path) and not start:
-                from .filters import part_with
-
-                start, end_wanted = part_with(record_filter.offsets, file, path, end)
-            printer = _printer(path, file.data, options, record_filter, out, findings)
-            printer.previous_offset = place.previous_offset
-            tables = _mapped_tables(file, start, end_wanted)
-            if record_filter is not None and options.has("follow"):
-                tables = record_filter.decided(tables)
-            position = _print_tables(printer, tables, start, end_wanted, path)
-            position = end if end_wanted < end and position == end_wanted else position
-            is_held = record_filter is not None and record_filter.holds(position, end)
-    if position < end and options.max_bytes == MAX_BYTES_DEFAULT and not options.has("follow"):
-        _write_trailer(path, end - position, options, out, findings)
-    return Place(position, printer.previous_offset, is_held)
+        position, end, is_held = _dump_opened(path, options, out, gaps, start.position)
+    size = end - position
+    if size > 0 and options.max_bytes == MAX_BYTES_DEFAULT and not options.has("follow"):
+        if options.is_record_table:
+            findings.immediate(f"logstore: Found {size} invalid bytes at the end of {file_name(path)}")
+        else:
+            new_writer(path, options, out).write_rows([{"type": "trailer", "invalidBytes": size}])
+    return Place(position, gaps.previous_offset, is_held)
 
 
-def _write_trailer(path: str, size: int, options: DumpOptions, out: Output, findings: Findings) -> None:
-    """Tell of the bytes at the end of a log that are no batch; a table of records has no row for them."""
-    text = f"Found {size} invalid bytes at the end of {file_name(path)}"
-    if options.format == "text":
-        out.print(text)
-    elif options.has("records"):
-        findings.immediate(f"logstore: {text}")
-    else:
-        from .json_rows import column_rows
+def _dump_opened(path: str, options: DumpOptions, out: Output, gaps: Gaps, start: int) -> tuple[int, int, bool]:
+    """Dump a log from byte `start` on; return where it stopped, the end to dump, and `Place.is_held`."""
+    from logstore.disk.loaded import open_log
 
-        column_rows(path, options, out).write_rows([{"type": "trailer", "invalidBytes": size}])
+    with open_log(path) as file:
+        end = end_wanted = options.end_of(file.size, path)
+        # behind the size: what these batches need was written before them
+        record_filter = None if options.filter is None else options.filter.of_file(path)
+        if record_filter is not None and is_url(path) and not start:
+            from .filters import part_with
+
+            start, end_wanted = part_with(record_filter.offsets, file, path, end)
+        tables: Iterator[BatchTable] = _mapped_tables(file, start, end_wanted)
+        if record_filter is not None and options.has("follow"):
+            tables = record_filter.decided(tables)
+        position = LogDump(path, file.data, options, record_filter, out, gaps).write(tables, start, end_wanted)
+        position = end if end_wanted < end and position == end_wanted else position
+        return position, end, record_filter is not None and record_filter.holds(position, end)
 
 
 def _first_place(path: str, options: DumpOptions) -> Place:
     """Return the place at the start of a log; one that is followed may begin at its base offset without a gap."""
     return Place(previous_offset=base_offset_of(file_name(path)) - 1) if options.has("follow") else Place()
-
-
-def _printer(
-    path: str, data: Any, options: DumpOptions, record_filter: RecordFilter | None, out: Output, findings: Findings
-) -> LogPrinter | SlowRows:
-    """Return the printer of a mapped log."""
-    if options.prints_by_kernel:
-        return LogPrinter(path, data, options, out, findings, _other_rows)
-    from .slow_rows import SlowRows
-
-    if options.format == "text":
-        printer = LogPrinter(path, data, options, out, None, _other_rows)
-        return SlowRows(data, options, record_filter, _other_rows(printer))
-    from .json_rows import column_rows
-
-    writer = column_rows(path, options, out, findings if record_filter is None else None)
-    return SlowRows(data, options, record_filter, writer)
-
-
-def _other_rows(printer: LogPrinter) -> LogTextRows:
-    from .text_rows import LogTextRows
-
-    return LogTextRows(printer)
 
 
 def _header(path: str) -> str:
@@ -174,24 +219,5 @@ def _mapped_tables(file: MappedFile | LoadedFile, position: int, end: int) -> It
         position = table.next_position
 
 
-def _print_tables(
-    printer: LogPrinter | SlowRows,
-    tables: Iterable[SmallTable | BatchTable],
-    position: int,
-    end: int,
-    path: str,
-) -> int:
-    """Print the batches of all tables of a scan up to `end`, and return the position behind the last batch.
-
-    Raises:
-        LogstoreError: the batch at that position is damaged.
-    """
-    for table in tables:
-        printer.print_table(table)
-        printer.out.advance(table.next_position - position)
-        position = table.next_position
-        if table.status not in (scan.MORE, scan.END):
-            error = as_arrays(table).error(path, end)
-            assert error is not None
-            raise error
-    return position
+def _arrays(table: SmallTable | BatchTable) -> BatchTable:
+    return table.to_arrays() if isinstance(table, SmallTable) else table

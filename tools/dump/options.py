@@ -140,8 +140,7 @@ class DumpOptions:
     @cached_property
     def prints_contents(self) -> bool:
         """Whether keys and values are printed."""
-        is_table = self.has("records") and self.format != "text"
-        return is_table or self.has("print-data-log", *_PARSERS, *_DECODER_CLASSES)
+        return self.is_record_table or self.has("print-data-log", *_PARSERS, *_DECODER_CLASSES)
 
     @cached_property
     def is_deep(self) -> bool:
@@ -154,9 +153,14 @@ class DumpOptions:
         return not self.has(*RECORD_OPTIONS)
 
     @cached_property
+    def is_record_table(self) -> bool:
+        """Whether the rows are those of `logstore.dump(path, records=True)`."""
+        return self.has("records") and self.format != "text"
+
+    @cached_property
     def prints_by_kernel(self) -> bool:
-        """Whether batches are printed one after another as text, which kernels do."""
-        return self.format == "text" and self.shows_batches and self.filter is None
+        """Whether plain batches are printed one after another as text, which a kernel does."""
+        return self.format == "text" and self.shows_batches and self.filter is None and not self.needs_python
 
     @cached_property
     def skips_metadata(self) -> bool:
@@ -274,7 +278,7 @@ class DumpOptions:
         """Raise UsageError for a wrong value of an option beyond Kafka's, before anything is printed."""
         if self.format == "parquet" and self.has("follow"):
             raise UsageError("--follow has no end, which a Parquet file needs", advice="--format arrow")
-        if self.has("records") and self.format != "text" and self.skips_metadata:
+        if self.is_record_table and self.skips_metadata:
             raise UsageError("--records shows the metadata of records", advice="leave out --skip-record-metadata")
         _ = self.filter, self.kafka_version
 

@@ -1,16 +1,44 @@
-"""The output of a dump: a buffer that kernels fill, handed over when it is full."""
+"""The output of a dump: what writers do, and the buffer that they fill, handed over when it is full."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from logstore.kernels.dump.text import SLACK_SIZE
+
+if TYPE_CHECKING:
+    from logstore.columns.batch_table import BatchTable, Int64Array
+    from logstore.columns.decoded_records import Records
 
 BUFFER_SIZE = 1024 * 1024  # bytes
 
 Buffer = memoryview  # of writable bytes
 Row = dict[str, Any]  # fields by their names in JSON, `type` first
+
+
+class Writer(Protocol):
+    """Writes what stands in a file, in one format."""
+
+    def write_batches(self, table: BatchTable, rows: Int64Array) -> None:
+        """Write the headers of v2 batches; raise the error of a codec that Kafka does not know at its batch."""
+
+    def write_records(self, table: BatchTable, batches: Int64Array, window: Records, records: Int64Array) -> None:
+        """Write headers of v2 batches, each before those of the window's records that are its, and these records.
+
+        Args:
+            batches: int64, ascending: rows of the table.
+            records: int64, ascending: rows of the window.
+
+        Raises:
+            LogstoreError: contents do not decode; all before them is written.
+        """
+
+    def write_rows(self, rows: list[Row]) -> None:
+        """Write rows that are made one by one."""
+
+    def write_part(self, row: Row) -> None:
+        """Write the beginning of a row whose other fields cannot be read, if the format has such rows."""
 
 
 class Output:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from logstore.disk.atomic import write_file
 from logstore.disk.directory import PartitionFiles
 from logstore.disk.files import read_file
-from logstore.disk.mapped import CopiedFile
+from logstore.disk.mapped import copied_file
 from logstore.disk.names import child, file_name, is_url, parent
 from logstore.disk.paths import real_path
 from logstore.disk.seam import Seam
@@ -96,7 +96,7 @@ def _metadata_paths(files: PartitionFiles) -> list[str]:
 
 def _problem(path: str) -> LogstoreError | None:
     if file_name(path) != partition_metadata.FILE_NAME:
-        damage = next((piece for piece in walk(CopiedFile(path), 0) if isinstance(piece, Damage)), None)
+        damage = next((piece for piece in walk(copied_file(path), 0) if isinstance(piece, Damage)), None)
         if damage is None:
             return None
         return CorruptRecordError(

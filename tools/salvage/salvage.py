@@ -27,7 +27,7 @@ from logstore.config.topic import LogConfig, parse_config
 from logstore.disk.atomic import write_file
 from logstore.disk.directory import PartitionFiles, list_partition_directory, offset_in_name
 from logstore.disk.file_range import FileRange
-from logstore.disk.mapped import CopiedFile, MappedFile, exceeds_segment
+from logstore.disk.mapped import FileInMemory, MappedFile, copied_file, exceeds_segment
 from logstore.disk.names import absolute_path, child
 from logstore.disk.seam import SEAM, Seam
 from logstore.errors import InvalidNameError, LogstoreError, UsageError
@@ -36,7 +36,7 @@ from logstore.folds.producer_state import ProducerState
 from logstore.layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, segment_file_name
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
-from logstore.log.load.recovered import RecoveredLog
+from logstore.log.state import LogState
 from logstore.view.batch_search import unreadable_wrappers
 from logstore.view.walk import Advance, Run, walk
 
@@ -70,7 +70,7 @@ class Piece(NamedTuple):
 class Salvaged(NamedTuple):
     """What a salvage wrote, read again: the log of the copy, its batches, and the bytes of its `.log` files."""
 
-    log: RecoveredLog
+    log: LogState
     batch_count: int
     size: int
 
@@ -146,7 +146,7 @@ def salvage(
             name = segment_file_name(base_offset, LOG_SUFFIX)
             write_file(seam, child(destination, name), _chunks(parts, logs))
         copy_metadata(files, destination, seam)
-        log = recover_partition(destination, settings, seam)
+        log, _ = recover_partition(destination, settings, seam)
         expected = [
             Expected(base_offset, piece.end - piece.start, piece.batch_count, piece.first_offset, piece.end_offset)
             for base_offset, parts in _segments_of(files, kept).items()
@@ -169,9 +169,9 @@ def _segments_of(files: PartitionFiles, kept: list[Piece]) -> dict[int, list[Pie
     return dict(sorted(segments.items()))
 
 
-def _opened(path: str) -> CopiedFile | MappedFile:
+def _opened(path: str) -> FileInMemory | MappedFile:
     """Return the bytes of a `.log`, copied, as a broker may cut it; a file that is too large no broker opens."""
-    return MappedFile(path, is_bounded=False) if exceeds_segment(path) else CopiedFile(path)
+    return MappedFile(path, is_bounded=False) if exceeds_segment(path) else copied_file(path)
 
 
 class _Planner:
@@ -182,7 +182,7 @@ class _Planner:
         self._config = config
         self._producers = ProducerState(f"{files.topic}-{files.partition}")
 
-    def segment(self, log: CopiedFile | MappedFile, base_offset: int) -> Iterator[Piece]:
+    def segment(self, log: FileInMemory | MappedFile, base_offset: int) -> Iterator[Piece]:
         """Yield the pieces of one segment."""
         placement = place(walk(log, base_offset), base_offset, self._taken, self._config)
         for piece in walk(log, base_offset):

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from logstore.columns.batch_table import BatchTable, ByteArray
-from logstore.columns.legacy import fill_legacy_is_valid
+from logstore.columns.batch_table import BatchTable, ByteArray, headers
+from logstore.columns.legacy import check_all
 from logstore.columns.record_table import BatchRecords, RecordTable
 from logstore.disk.atomic import write_file
 from logstore.disk.directory import PartitionFiles, SegmentFiles, list_partition_directory
@@ -30,7 +30,6 @@ from logstore.disk.seam import SEAM, Seam
 from logstore.disk.side_files import read_offset_index
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 from logstore.kernels.decode import records as record_fields
-from logstore.kernels.scan import batches as fields
 from logstore.kernels.scan.crc32c import crc32c
 from logstore.kernels.varint import read_header
 from logstore.layout import batch as layout
@@ -38,9 +37,9 @@ from logstore.layout.batch import MAGIC_V2
 from logstore.layout.file_names import LOG_SUFFIX, METADATA_TOPIC, segment_file_name
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
-from logstore.log.load.recovered import RecoveredLog
+from logstore.log.state import LogState
 from logstore.topics import INTERNAL_TOPICS
-from logstore.view.walk import OFFSET_SPAN, scan_loaded
+from logstore.view.walk import OFFSET_SPAN
 
 from .copying import copy_metadata, new_directory, require_new_directory
 from .read_back import Expected, require_as_planned
@@ -70,7 +69,7 @@ class Sample(NamedTuple):
 
     batch_count: int
     skipped_count: int
-    log: RecoveredLog
+    log: LogState
 
 
 def sample(
@@ -112,7 +111,7 @@ def sample(
         name = segment_file_name(taken.base_offset, LOG_SUFFIX)
         write_file(seam, child(destination, name), taken.batches)
         copy_metadata(files, destination, seam)
-        log = recover_partition(destination, replace(settings, log_start_offset=0), seam)
+        log, _ = recover_partition(destination, replace(settings, log_start_offset=0), seam)
         count, _ = require_as_planned(destination, [taken.expected])
         return Sample(count, taken.skipped_count, log)
 
@@ -174,16 +173,14 @@ def _rows(
     position = 0
     if segment.offset_index is not None:
         position = max(read_offset_index(segment.offset_index).lookup(first_offset)[1], 0)
-    while count > 0 and position < log.size:
-        table = scan_loaded(log, position, log.size, check_crc=True)
-        fill_legacy_is_valid(log.data, table)
+    for table in headers(log.data, position, load=log.load):
+        check_all(log.data, table)
         for row in range(len(table)):
-            if table.is_valid[row] == 1 and count > 0 and int(table.last_offset[row]) >= first_offset:
+            if count > 0 and table.is_valid[row] == 1 and int(table.last_offset[row]) >= first_offset:
                 yield table, row
                 count -= 1
-        if table.status != fields.MORE:
+        if count <= 0:
             return
-        position = table.next_position
 
 
 def _batch(data: ByteArray, table: BatchTable, row: int, redaction: Redaction | None) -> bytes:

@@ -17,7 +17,7 @@ from logstore.layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVE
 from logstore.layout.partition_metadata import METADATA_TOPIC_ID
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.opening import PlannedLog
-from logstore.log.load.recovered import RecoveryPlan
+from logstore.log.load.removals import RecoveryPlan
 from logstore.model import TopicPartition
 from logstore.replay.directory_fates import Fate, directory_fates
 from logstore.replay.internal_topic import ReplayedRecord, errors_of, replayed

@@ -15,13 +15,13 @@ from itertools import islice
 
 from ...columns.batch_table import Int64Array
 from ...columns.record_columns import BytesColumn
-from ...errors import UnknownTopicOrPartitionError
+from ...errors import InvalidTopicError, UnknownTopicOrPartitionError
 from ...kernels.table.key_hashes import murmur2_key
 from ...layout.record import SEQUENCE_MAX
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
-from ...store.append import refuse_internal
 from ...store.data_directory import DataDirectory
+from ...topics import INTERNAL_TOPICS
 from .batch import Batch
 from .config import ProducerConfig
 
@@ -115,7 +115,8 @@ class TopicQueues:
 
     def __init__(self, topic: str, store: DataDirectory, config: ProducerConfig, now_s: float) -> None:
         """Raises UnknownTopicOrPartitionError, InvalidTopicError."""
-        refuse_internal(topic)
+        if topic in INTERNAL_TOPICS:  # what they hold decides whether the store opens again
+            raise InvalidTopicError(f"Cannot append to internal topic {topic}", found=topic)
         self._topic, self._store = topic, store
         self._batch_size, self._sticky_size = max(config["batch.size"], 1), 0
         self.ignores_keys: bool = config["partitioner.ignore.keys"]

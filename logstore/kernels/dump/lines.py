@@ -56,6 +56,7 @@ LITERALS = literal_pool()
 
 BATCH_LINE_SIZE_MAX = 640
 RECORD_LINE_SIZE_MAX = 320  # without keys, values and header keys
+CODEC_MAX = 4  # the largest that has a label
 UTF8_GROWTH_MAX = 3  # one bad byte becomes a replacement character of three bytes
 
 
@@ -177,7 +178,7 @@ def put_marker(out: Any, o: int, pool: Any, data: Any, records: Any, capacity: i
 
 @device
 def is_marker(data: Any, records: Any, capacity: int, row: int) -> int:
-    """Return 1 for a well-formed ABORT or COMMIT record; Python prints others."""
+    """Return 1 for a well-formed ABORT or COMMIT record, the only control records that `put_record` ends itself."""
     key = records[decode.KEY_POSITION * capacity + row]
     if records[decode.KEY_SIZE * capacity + row] != 4 or records[decode.VALUE_SIZE * capacity + row] != 6:
         return 0
@@ -206,26 +207,17 @@ def put_metadata(out: Any, o: int, pool: Any, data: Any, records: Any, row: int,
 
 
 @device
-def is_python_record(data: Any, records: Any, row: int, state: Any) -> int:
-    """Return 1 if Python ends the line: for a control record that is no marker, or contents that only it decodes."""
-    flags = state[slots.FLAGS]
-    if state[slots.ATTRIBUTES] & CONTROL_FLAG == 0:
-        return 1 if flags & slots.PYTHON_RECORDS != 0 and flags & slots.CONTENTS != 0 else 0
-    return 1 - is_marker(data, records, state[slots.RECORD_CAPACITY], row) if flags & slots.SKIP_METADATA == 0 else 0
-
-
-@device
-def put_record(out: Any, o: int, pool: Any, data: Any, records: Any, row: int, state: Any, is_python: int) -> int:
-    """Write one record line with its line end, or only its metadata if Python prints the rest."""
+def put_record(out: Any, o: int, pool: Any, data: Any, records: Any, row: int, state: Any, has_text: int) -> int:
+    """Write one record line with its line end, or only its metadata if a text ends the line."""
     flags = state[slots.FLAGS]
     is_bare = 1
     if flags & slots.SKIP_METADATA == 0:
         o = put_metadata(out, o, pool, data, records, row, state)
         is_bare = 0
-    if is_python == 1:
+    if has_text == 1:
         return o
     if state[slots.ATTRIBUTES] & CONTROL_FLAG != 0:
-        if is_bare == 0:
+        if is_bare == 0 and is_marker(data, records, state[slots.RECORD_CAPACITY], row) == 1:
             o = put_marker(out, o, pool, data, records, state[slots.RECORD_CAPACITY], row)
     elif flags & slots.CONTENTS != 0:
         o = put_contents(out, o, pool, data, records, state[slots.RECORD_CAPACITY], row, is_bare)
@@ -234,11 +226,11 @@ def put_record(out: Any, o: int, pool: Any, data: Any, records: Any, row: int, s
 
 
 @device
-def record_line_size_max(data: Any, records: Any, row: int, state: Any, is_python: int) -> int:
-    """Return the largest size of a record line, without the part that Python prints."""
+def record_line_size_max(data: Any, records: Any, row: int, state: Any, has_text: int) -> int:
+    """Return the largest size of a record line, without the text that ends it."""
     capacity = state[slots.RECORD_CAPACITY]
     size = 0
-    if state[slots.FLAGS] & slots.CONTENTS != 0 and is_python == 0:
+    if state[slots.FLAGS] & slots.CONTENTS != 0 and has_text == 0:
         size = max(records[decode.KEY_SIZE * capacity + row], 0)
         size += max(records[decode.VALUE_SIZE * capacity + row], 0)
     count = records[decode.HEADER_COUNT * capacity + row]

@@ -24,7 +24,7 @@ from ...layout.file_names import (
     segment_file_name,
 )
 from ..segment.writable_folder import WritableFolder
-from .transactions import AbortedEntry
+from .segment_batches import AbortedEntry
 
 _REASON = "a cleaned segment is made"
 _PIECES_MAX = 4  # above it, joining the pieces and writing once is quicker

@@ -30,12 +30,10 @@ from ...layout.file_names import (
 from ..segment.log_segment import LogSegment
 from ..segment.writable_folder import WritableFolder
 from ..state import LogState
-from .index_files import has_sane_indexes, require_index_room, trim_indexes
 from .interrupted_swaps import finish_left_overs
 from .producers import PartitionProducers
-from .recovered import RecoveryPlan
-from .removals import Removal, hidden_removal, planned_removals, require_accepted
-from .segment_recovery import cut, empty_segment, recover_segment
+from .removals import RecoveryPlan, Removal, hidden_removal, planned_removals, require_accepted
+from .segment_recovery import cut, empty_segment, has_sane_indexes, recover_segment, require_index_room, trim_indexes
 from .split import split_overflowed_segment
 
 T = TypeVar("T")
@@ -133,7 +131,7 @@ class LogLoader:
 
     @property
     def summary(self) -> RecoveryPlan:
-        """What the load would do, once it is planned."""
+        """What the load would do, or did, once it is planned."""
         return RecoveryPlan(self._directory.path, tuple(self.removals), tuple(self._directory.repairs))
 
     def require_accepted(self) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from ... import clock
 from ...config.topic import KAFKA_VERSION
 from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX, replace_file
 from ...disk.names import absolute_path, child, parent
@@ -20,11 +18,10 @@ from ...layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUF
 from ..partition_log import PartitionLog
 from ..segment.active_segment import ActiveSegment
 from ..segment.writable_folder import WritableFolder
-from ..state import Later, LogHost, LogState
+from ..state import LogHost, LogState
 from .loader import LoadSettings, LogLoader
 from .recover import partition_of
-from .recovered import RecoveryPlan
-from .removals import Removal
+from .removals import RecoveryPlan, Removal
 
 _LOGGER = logging.getLogger("logstore")
 
@@ -83,54 +80,15 @@ class PlannedLog:
         """Raise RecoveryLossError if readable batches would go, and the settings do not accept that."""
         self._loader.require_accepted()
 
-    def open(
-        self,
-        *,
-        now_ms: Callable[[], int] = clock.now_ms,
-        requires_verification: bool = True,
-        draw_below: Callable[[int], int] = random.randrange,
-        flush_later: Later | None = None,
-    ) -> PartitionLog:
-        """Recover the partition as planned, and open it for appends; arguments and errors as of `open_log`."""
+    def open(self, host: LogHost) -> PartitionLog:
+        """Recover the partition as planned, and open it for appends; the caller holds the data directory's lock.
+
+        Raises:
+            LogstoreError: as `recover.recover_partition`.
+        """
         self.require_accepted()
         self._loader.apply()
-        host = LogHost(now_ms, draw_below, flush_later, requires_verification)
         return PartitionLog(_running(self._loader, host, self._topic_id), _opened_again)
-
-
-def open_log(
-    path: str,
-    settings: LoadSettings,
-    *,
-    seam: Seam = SEAM,
-    now_ms: Callable[[], int] = clock.now_ms,
-    topic_id: str | None = None,
-    requires_verification: bool = True,
-    draw_below: Callable[[int], int] = random.randrange,
-    flush_later: Later | None = None,
-) -> PartitionLog:
-    """Recover the partition directory at `path`, or create it, and open it for appends.
-
-    The caller holds the data directory's lock.
-
-    Args:
-        now_ms: the clock of the running log; `settings.now_ms` is that of the load.
-        topic_id: in Kafka's 22 characters; written to `partition.metadata` if that is missing.
-        requires_verification: `transaction.partition.verification.enable`.
-        draw_below: random number from 0 to its argument, exclusive, for `segment.jitter.ms`.
-        flush_later: runs a function soon in another thread: the sync of a closed segment. Without it the append
-            that rolls waits for the disk.
-
-    Raises:
-        InconsistentTopicIdError: the directory belongs to another topic.
-        LogstoreError: as `recover.recover_partition`.
-    """
-    return PlannedLog(path, settings, seam=seam, topic_id=topic_id).open(
-        now_ms=now_ms,
-        requires_verification=requires_verification,
-        draw_below=draw_below,
-        flush_later=flush_later,
-    )
 
 
 def make_log(path: str, topic_id: str | None, seam: Seam) -> None:
@@ -205,7 +163,7 @@ def _running(loader: LogLoader, host: LogHost, topic_id: str | None) -> LogState
         segment.created_ms, segment.roll_jitter_ms = state.last_flush_ms, state.draw_roll_jitter_ms()
     last = state.segments.last
     assert last is not None
-    active = ActiveSegment.resume(last, state.config, state.struct)
+    active = ActiveSegment.resume(last, state.config, is_durable=state.recovery_point >= state.log_end_offset)
     if loader.has_made_segment:
         active.preallocate()
     state.activate(active)

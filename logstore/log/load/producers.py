@@ -14,8 +14,7 @@ from ...disk.side_files import checked_producer_snapshot
 from ...errors import CorruptSnapshotError
 from ...folds.producer_state import ProducerState
 from ...folds.producer_update import AppendOrigin, ProducerUpdate
-from ...layout.file_names import LOG_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, segment_file_name
-from ...view.batch_search import batch_tables
+from ...layout.file_names import PRODUCER_SNAPSHOT_SUFFIX, segment_file_name
 from ...view.segments import Segments
 from ..segment.log_segment import LogSegment
 from ..segment.unsynced_files import UnsyncedFiles
@@ -175,9 +174,8 @@ class PartitionProducers:
         if start is None:
             return
         update = ProducerUpdate(self.state, AppendOrigin.REPLICATION)
-        with segment.log_data() as data:
-            for table in batch_tables(data[:size], start.position, segment.path(LOG_SUFFIX)):
-                update.step(data, table, 0, len(table))
+        for data, table in segment.mapped_batches(start.position, size):
+            update.step(data, table, 0, len(table))
         update.commit()
 
 

@@ -22,12 +22,16 @@ from ...disk.side_files import topic_id_of
 from ...errors import DataDirectoryError, UsageError
 from ...layout.file_names import DirectoryKind, PartitionDirectory
 from ..segment.writable_folder import WritableFolder
+from ..state import LogState
 from .loader import LoadSettings, LogLoader
-from .recovered import RecoveredLog, RecoveryPlan, describe_segment
+from .removals import RecoveryPlan
 
 
-def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> RecoveredLog:
+def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> tuple[LogState, RecoveryPlan]:
     """Recover the partition directory at `path`, in place and durably.
+
+    Returns:
+        The state in which a broker with one replica would continue, not open for appends; and what was done.
 
     Raises:
         InvalidNameError: the directory's name is no partition's, or a file's name holds no offset.
@@ -40,7 +44,8 @@ def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> R
     """
     loader = _loader(path, settings, seam)
     loader.load()
-    return _recovered(loader)
+    loader.state.topic_id = topic_id_of(loader.state.directory.path)
+    return loader.state, loader.summary
 
 
 def plan_recovery(path: str, settings: LoadSettings) -> RecoveryPlan:
@@ -60,27 +65,6 @@ def _loader(path: str, settings: LoadSettings, seam: Seam) -> LogLoader:
         raise DataDirectoryError("There is no such directory", path=path)
     directory = WritableFolder(path, seam, settings.config[KAFKA_VERSION])
     return LogLoader(directory, f"{name.topic}-{name.partition}", settings)
-
-
-def _recovered(loader: LogLoader) -> RecoveredLog:
-    state, directory = loader.state, loader.state.directory
-    name = partition_of(directory.path)
-    return RecoveredLog(
-        topic=name.topic,
-        partition=name.partition,
-        path=directory.path,
-        topic_id=topic_id_of(directory.path),
-        log_start_offset=state.log_start_offset,
-        log_end_offset=state.log_end_offset,
-        last_stable_offset=state.last_stable_offset,
-        high_watermark=state.high_watermark,
-        recovery_point=state.recovery_point,
-        segments=tuple(describe_segment(segment) for segment in state.segments),
-        leader_epochs=tuple(state.epochs.entries),
-        producers=tuple(sorted(state.producers.state, key=lambda producer: producer.producer_id)),
-        repairs=tuple(directory.repairs),
-        removals=tuple(loader.removals),
-    )
 
 
 def partition_of(path: str) -> PartitionDirectory:

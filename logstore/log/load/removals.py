@@ -8,13 +8,14 @@ another file of the plan, as after a split, does not go; neither does what an in
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
-from ...disk.mapped import MappedFile
+from ...disk.mapped import FileInMemory, MappedFile
 from ...disk.names import child, file_name
 from ...errors import RecoveryLossError
 from ...kernels.scan import batches as fields
@@ -22,8 +23,7 @@ from ...layout.batch import MAGIC_V2
 from ...layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, base_offset_of
 from ...view.parallel_scan import scan_windows
 from ...view.walk import Run, batch_across, walk
-from ..segment.planned_changes import PlannedContent
-from ..segment.writable_folder import WritableFolder
+from ..segment.writable_folder import Repair, WritableFolder
 from .superseded import Cleaning
 
 _ADVICE = (
@@ -55,6 +55,26 @@ class Removal(NamedTuple):
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class RecoveryPlan:
+    """What a recovery of a partition would do, or has done.
+
+    Attributes:
+        path: of the directory.
+        removals: bytes of logs that go.
+        repairs: changes in order.
+    """
+
+    path: str
+    removals: tuple[Removal, ...]
+    repairs: tuple[Repair, ...]
+
+    @property
+    def readable(self) -> list[Removal]:
+        """The removals with readable batches in them."""
+        return [removal for removal in self.removals if removal.batch_count]
+
+
 def removal_text(removal: Removal, directory: str) -> str:
     """Return a removal in a partition's directory in words."""
     where = f"bytes {removal.start:,} to {removal.end:,} of {child(directory, removal.file)}"
@@ -65,32 +85,16 @@ def removal_text(removal: Removal, directory: str) -> str:
 
 def readable_text(removals: Sequence[Removal]) -> str:
     """Return the batches, records, bytes and first offset of what can be read in some removals, in words."""
-    readable = [one for one in removals if one.batch_count]
+    readable = [removal for removal in removals if removal.batch_count]
     batch_count, record_count, size = (
-        sum(one.batch_count for one in readable),
-        sum(one.record_count for one in readable),
-        sum(one.size for one in readable),
+        sum(removal.batch_count for removal in readable),
+        sum(removal.record_count for removal in readable),
+        sum(removal.size for removal in readable),
     )
     batches = f"{batch_count:,} readable {'batch' if batch_count == 1 else 'batches'}"
     records = f"{record_count:,} {'record' if record_count == 1 else 'records'}"
-    first_offset = min(one.first_offset for one in readable if one.first_offset is not None)
+    first_offset = min(removal.first_offset for removal in readable if removal.first_offset is not None)
     return f"{batches} ({records}, {size:,} bytes) from offset {first_offset} on"
-
-
-class _EndOfFile:
-    """The end of a mapped file, as `walk` takes a file."""
-
-    def __init__(self, log: MappedFile | PlannedContent, start: int) -> None:
-        self.path, self.data, self.size = log.path, log.data[start:], log.size - start
-        self._log, self._start = log, start
-
-    def load(self, start: int, end: int) -> None:
-        """Load data[start:end] before it is read."""
-        self._log.load(self._start + start, self._start + end)
-
-    def release(self, start: int, end: int) -> None:
-        """Release the pages of data[start:end]."""
-        self._log.release(self._start + start, self._start + end)
 
 
 def planned_removals(directory: WritableFolder, *, is_compacted: bool) -> list[Removal]:
@@ -114,14 +118,14 @@ def planned_removals(directory: WritableFolder, *, is_compacted: bool) -> list[R
     return found
 
 
-def hidden_removal(log: MappedFile | PlannedContent, name: str, end_offset: int) -> Removal | None:
+def hidden_removal(log: MappedFile | FileInMemory, name: str, end_offset: int) -> Removal | None:
     """Return the batches of a last segment at or above the end of its log; None without any."""
     reason = f"offsets go back, so that the log ends at offset {end_offset}, and these are written again"
     found = _Count()
-    for piece in walk(_EndOfFile(log, 0), base_offset_of(name)):
+    for piece in walk(log, base_offset_of(name)):
         if isinstance(piece, Run):
             rows = np.arange(piece.first_row, piece.row_end)
-            found.add(piece.table, rows[piece.table.last_offset[rows] >= end_offset], 0)
+            found.add(piece.table, rows[piece.table.last_offset[rows] >= end_offset])
     return found.removal(name, found.start, found.end, reason) if found.batch_count else None
 
 
@@ -134,8 +138,8 @@ class _Count:
         self._first_offset: int | None = None
         self._end_offset: int | None = None
 
-    def add(self, table: BatchTable, rows: Int64Array, shift: int) -> None:
-        """Count rows of a table whose positions count from byte `shift`."""
+    def add(self, table: BatchTable, rows: Int64Array) -> None:
+        """Count rows of a table."""
         rows = rows[table.magic[rows] <= MAGIC_V2]  # nobody reads a later one
         if not rows.size:
             return
@@ -143,8 +147,8 @@ class _Count:
         first, end = int(table.base_offset[rows].min()), int(table.last_offset[rows].max()) + 1
         self._first_offset = first if self._first_offset is None else min(first, self._first_offset)
         self._end_offset = end if self._end_offset is None else max(end, self._end_offset)
-        self.start = self.start if self.batch_count else shift + int(table.position[rows[0]])
-        self.end = shift + int(table.position[rows[-1]] + table.size[rows[-1]])
+        self.start = self.start if self.batch_count else int(table.position[rows[0]])
+        self.end = int(table.position[rows[-1]] + table.size[rows[-1]])
         self.batch_count += rows.size
         self.record_count += int(records.sum())
         self.size += int(table.size[rows].sum())
@@ -159,11 +163,10 @@ def _removal(log: MappedFile, name: str, start: int, kept: _Kept, reason: str) -
     found, base_offset = _Count(), base_offset_of(name)
     # a wrong length in what stays, which a clean start does not check, may reach into a batch that is whole
     across = batch_across(log.data, start, base_offset) if start else None
-    first = start if across is None else across
-    for piece in walk(_EndOfFile(log, first), base_offset):
+    for piece in walk(log, base_offset, start if across is None else across):
         if isinstance(piece, Run):
             rows = np.arange(piece.first_row, piece.row_end)
-            found.add(piece.table, rows[kept.goes(name, piece.data, piece.table, rows)], first)
+            found.add(piece.table, rows[kept.goes(name, piece.data, piece.table, rows)])
     return found.removal(name, start, log.size, reason)
 
 
@@ -213,7 +216,8 @@ class _Kept:
             found = [np.empty((2, 0), np.int64)]
             for name in self._directory.names():
                 if name.endswith(LOG_SUFFIX):
-                    found += [np.stack([one.base_offset, one.last_offset]) for one in _tables(self._directory, name)]
+                    tables = _tables(self._directory, name)
+                    found += [np.stack([table.base_offset, table.last_offset]) for table in tables]
             bases, lasts = np.concatenate(found, axis=1)
             order = np.argsort(bases, kind="stable")
             self._ranges = bases[order], lasts[order]
@@ -240,7 +244,11 @@ def require_accepted(removals: Mapping[str, Sequence[Removal]]) -> None:
     Args:
         removals: by the directory of the partition.
     """
-    lost = {path: readable for path, each in removals.items() if (readable := [one for one in each if one.batch_count])}
+    lost = {
+        path: readable
+        for path, planned in removals.items()
+        if (readable := [removal for removal in planned if removal.batch_count])
+    }
     if len(lost) == 1:
         ((path, readable),) = lost.items()
         first = readable[0]
@@ -251,5 +259,5 @@ def require_accepted(removals: Mapping[str, Sequence[Removal]]) -> None:
             advice=_ADVICE,
         )
     if lost:
-        text = "".join(f"\n  {removal_text(one, path)}" for path, readable in lost.items() for one in readable)
+        text = "".join(f"\n  {removal_text(removal, path)}" for path, lines in lost.items() for removal in lines)
         raise RecoveryLossError(f"Recovery would remove in {len(lost)} partitions:{text}\n", advice=_ADVICE)

@@ -14,8 +14,15 @@ import numpy as np
 from ...columns.batch_table import BatchTable, ByteArray
 from ...columns.legacy import valid_row_count
 from ...config.topic import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
-from ...disk.mapped import MappedFile
-from ...errors import CorruptRecordError, InvalidOffsetError, InvalidRecordError, LogstoreError, OffsetOverflowError
+from ...disk.mapped import FileInMemory, MappedFile
+from ...errors import (
+    CorruptIndexError,
+    CorruptRecordError,
+    InvalidOffsetError,
+    InvalidRecordError,
+    LogstoreError,
+    OffsetOverflowError,
+)
 from ...folds import aborted_transactions, leader_epochs, producer_update, segment_indexes
 from ...folds.aborted_transactions import AbortedTransactions
 from ...folds.leader_epochs import LeaderEpochs
@@ -29,11 +36,12 @@ from ...layout.file_names import (
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
 )
-from ...view.batch_search import batch_tables
+from ...layout.offset_index import ENTRY_SIZE as OFFSET_ENTRY_SIZE
+from ...layout.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
 from ...view.parallel_scan import scan_windows
 from ..segment.log_segment import LogSegment
-from ..segment.planned_changes import PlannedContent
 
+_INDEX_ENTRY_SIZES = {OFFSET_INDEX_SUFFIX: OFFSET_ENTRY_SIZE, TIME_INDEX_SUFFIX: TIME_ENTRY_SIZE}
 # errors that end a segment at the batch; any other keeps a broker from starting
 _BATCH_FAILURES = (CorruptRecordError.java_class, InvalidRecordError.java_class)
 
@@ -101,9 +109,8 @@ def empty_segment(segment: LogSegment) -> int:
     truncated_size = 0 if place is None else segment.size - place.position
     segment.size -= truncated_size
     kept = SegmentIndexes(segment.base_offset)
-    with segment.log_data() as data:
-        for table in batch_tables(data, 0, segment.path(LOG_SUFFIX)):
-            kept.raise_timestamp(table, 0, len(table))
+    for _, table in segment.mapped_batches(0):
+        kept.raise_timestamp(table, 0, len(table))
     kept.finish()
     segment.set_indexes(SegmentIndexes(segment.base_offset))
     contents = {OFFSET_INDEX_SUFFIX: b"", TIME_INDEX_SUFFIX: kept.time_index_bytes(), TRANSACTION_INDEX_SUFFIX: b""}
@@ -144,7 +151,7 @@ def _empty_indexes(segment: LogSegment, config: LogConfig) -> SegmentIndexes:
 
 
 def _scan(
-    log: MappedFile | PlannedContent,
+    log: MappedFile | FileInMemory,
     segment: LogSegment,
     scan: _Scan,
     producers: ProducerState,
@@ -222,3 +229,48 @@ def _write_indexes(segment: LogSegment, scan: _Scan) -> None:
     for kind, content in contents.items():
         segment.directory.replace(segment.file_name(kind), content, "made anew from the log")
     segment.forget_transaction_index()
+
+
+def has_sane_indexes(segment: LogSegment) -> bool:
+    """Check the indexes as little as a load does (`LogSegment.sanityCheck`); False if they must be rebuilt."""
+    if not segment.has(OFFSET_INDEX_SUFFIX):
+        return False
+    if not segment.has(TIME_INDEX_SUFFIX):
+        segment.directory.replace(segment.file_name(TIME_INDEX_SUFFIX), b"", "was missing; lookups scan instead")
+    try:
+        segment.transaction_index.sanity_check(segment.base_offset)
+    except CorruptIndexError as error:
+        if error.java_class != CorruptIndexError.java_class:
+            raise
+        return False
+    return True
+
+
+def require_index_room(active: LogSegment, config: LogConfig) -> None:
+    """Check that the active segment's indexes fit the configured size (`AbstractIndex.resize`)."""
+    size_max = config[SEGMENT_INDEX_BYTES]
+    for kind, entry_count in (
+        (OFFSET_INDEX_SUFFIX, active.offset_index.entry_count),
+        (TIME_INDEX_SUFFIX, active.time_index.entry_count),
+    ):
+        entry_size = _INDEX_ENTRY_SIZES[kind]
+        limit = size_max // entry_size * entry_size
+        if entry_count * entry_size > limit:
+            raise CorruptIndexError(
+                f"newPosition > limit: ({entry_count * entry_size} > {limit})",
+                path=active.path(kind),
+                expected=f"at most {limit} bytes by {SEGMENT_INDEX_BYTES}",
+                found=entry_count * entry_size,
+                advice=f"give a larger {SEGMENT_INDEX_BYTES}, or recover the directory as not cleanly closed",
+                java_class="java.lang.IllegalArgumentException",
+            )
+
+
+def trim_indexes(segment: LogSegment) -> None:
+    """Cut index files behind the last whole entry (`AbstractIndex.trimToValidSize`)."""
+    directory = segment.directory
+    for kind, entry_size in _INDEX_ENTRY_SIZES.items():
+        name = segment.file_name(kind)
+        odd_size = directory.size(name) % entry_size
+        if odd_size:
+            directory.truncate(name, directory.size(name) - odd_size, "cut behind the last whole entry")

@@ -76,7 +76,8 @@ def _require_overflow(segment: LogSegment) -> None:
 def _write_cleaned(segment: LogSegment, config: LogConfig) -> list[int]:
     """Write the parts as `.cleaned` files; return their base offsets, ascending."""
     directory, base_offsets = segment.directory, []
-    with segment.log_data() as data:
+    with segment.map_log() as mapped:
+        data = mapped.data[: segment.size]
         table = scan(data)
         _require_whole(segment, table, data.size)
         for first_row, row_end in _parts(table):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
 from ...columns.record_windows import whole_batch_windows
-from ...disk.mapped import MappedFile
+from ...disk.mapped import FileInMemory, MappedFile
 from ...errors import LogstoreError
 from ...folds.transaction_marker import control_types
 from ...layout.batch import CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
@@ -22,7 +22,6 @@ from ...layout.file_names import LOG_SUFFIX, base_offset_of
 from ...model import ControlRecordType
 from ...view.walk import Run, walk
 from ..cleaner.offset_map import OffsetMap
-from ..segment.planned_changes import PlannedContent
 from ..segment.writable_folder import WritableFolder
 
 
@@ -71,7 +70,8 @@ class Cleaning:
     def _old_runs(self) -> Iterator[Run]:
         """Yield the good batches of the replaced segments and of those behind them, as they are on the disk."""
         first = min(map(base_offset_of, self._replaced))
-        for name in sorted(self._replaced | {one for one in self._directory.names() if one.endswith(LOG_SUFFIX)}):
+        logs = {name for name in self._directory.names() if name.endswith(LOG_SUFFIX)}
+        for name in sorted(self._replaced | logs):
             path = f"{self._directory.path}/{name}"
             is_old = name in self._replaced or self._directory.file(name) == path
             if is_old and base_offset_of(name) >= first and not self._directory.has_new_content(name):
@@ -111,7 +111,7 @@ class Cleaning:
         return newest
 
 
-def _runs(log: MappedFile | PlannedContent, name: str) -> Iterator[Run]:
+def _runs(log: MappedFile | FileInMemory, name: str) -> Iterator[Run]:
     for piece in walk(log, base_offset_of(name)):
         if isinstance(piece, Run):
             yield piece

@@ -10,17 +10,17 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ...columns.batch_table import ByteArray
+from ...columns.batch_table import BatchTable, ByteArray
 from ...disk.file_range import became_shorter
-from ...disk.mapped import MappedFile
+from ...disk.mapped import FileInMemory, MappedFile
 from ...errors import LogstoreError
 from ...folds.segment_indexes import SegmentIndexes
 from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, SEGMENT_SUFFIXES, TIME_INDEX_SUFFIX, segment_file_name
 from ...layout.offset_index import parse_offset_index
 from ...layout.time_index import parse_time_index
+from ...view.batch_search import batch_tables
 from ...view.segment import Segment
-from .planned_changes import PlannedContent
 from .unsynced_files import UnsyncedFiles
 from .writable_folder import WritableFolder
 
@@ -66,10 +66,17 @@ class LogSegment(Segment):
     @property
     def data(self) -> ByteArray:
         """See `Segment`; the mapping counts in the budget of open files."""
-        if self._is_counted and self._mapped.size < self.size:
-            self.directory.open_files.add(self)
-        self._is_used = True
-        return super().data
+        size, self._is_used = self.size, True
+        mapped = self._mapped  # read once: the budget of open files may drop it at any time
+        if mapped.size < size:
+            if self._is_counted:
+                self.directory.open_files.add(self)
+            # a cleaning may give the name to another file between choosing and opening it
+            with self._renaming:
+                mapped = self._mapped
+                if mapped.size < size:
+                    mapped = self._mapped = self._map()
+        return mapped[:size]
 
     @property
     def is_open(self) -> bool:
@@ -143,12 +150,21 @@ class LogSegment(Segment):
             self.offset_index, self.time_index, self.transaction_index  # noqa: B018 - read while they have their names
             yield
 
-    @contextmanager
-    def log_data(self) -> Iterator[ByteArray]:
-        """Yield the bytes of the `.log` that count, uint8[size], mapped; not to be kept."""
-        yield self._map()[: self.size]
+    def mapped_batches(self, position: int, size: int | None = None) -> Iterator[tuple[ByteArray, BatchTable]]:
+        """Yield bytes of the `.log` and the next batches in them, see `batch_tables`; not to be kept.
 
-    def map_log(self, room: int = 0) -> MappedFile | PlannedContent:
+        Args:
+            position: byte of the first batch.
+            size: bytes of the `.log` that are looked at; by default all that count.
+        """
+        with self.map_log() as log:
+            data = log.data[: self.size if size is None else size]
+            for table in batch_tables(data, position, self.path(LOG_SUFFIX)):
+                yield data, table
+                log.release(position, table.next_position)
+                position = table.next_position
+
+    def map_log(self, room: int = 0) -> MappedFile | FileInMemory:
         """Map the whole `.log`, of which `size` bytes count, and `room` behind it; raises DataDirectoryError."""
         return self.directory.map(self.file_name(LOG_SUFFIX), room)
 

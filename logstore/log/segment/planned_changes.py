@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-import numpy as np
-
-from ...columns.batch_table import ByteArray
 from ...disk.seam import Writable
 from ...layout.file_names import LOG_SUFFIX, SWAP_SUFFIX
 
@@ -96,30 +93,3 @@ class PlannedChanges:
         file = self.files.get(name)
         if file is not None and file.source is not None:
             self.reasons.setdefault(file.source, reason)
-
-
-class PlannedContent:
-    """New content of a file, in place of a `MappedFile`.
-
-    Attributes:
-        path: of the file to be.
-        data: uint8, 1-D, read-only.
-        size: bytes of `data`.
-    """
-
-    def __init__(self, path: str, content: Writable) -> None:
-        self.path = path
-        self.data: ByteArray = np.frombuffer(content, np.uint8)
-        self.size = self.data.size
-
-    def load(self, start: int, end: int) -> None:
-        """Do nothing: the content is in memory."""
-
-    def release(self, start: int, end: int) -> None:
-        """Do nothing: the pages belong to whoever planned the content."""
-
-    def __enter__(self) -> PlannedContent:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Do nothing, as `release`."""

@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from ...config.kafka_version import NEWEST, KafkaVersion
 from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX, replace_file, truncate_file
-from ...disk.mapped import MappedFile, segment_size
+from ...disk.mapped import FileInMemory, MappedFile, segment_size
 from ...disk.open_files import OPEN_FILES, OpenFiles
 from ...disk.seam import Seam, Writable
 from ...errors import DataDirectoryError
@@ -21,7 +23,7 @@ from ...layout import leader_epoch_checkpoint
 from ...layout.checkpoint_writing import leader_epoch_checkpoint_bytes
 from ...layout.file_names import LOG_SUFFIX
 from ...view.folder import PartitionFolder
-from .planned_changes import PlannedChanges, PlannedContent, PlannedFile
+from .planned_changes import PlannedChanges, PlannedFile
 
 # Whoever loads the directory next deletes such a leftover, a real broker too.
 TEMPORARY_SUFFIX = ".tmp.deleted"
@@ -100,11 +102,11 @@ class WritableFolder(PartitionFolder):
         size = self._planned_size(name)
         return segment_size(self.file(name)) if size is None else size
 
-    def map(self, name: str, room: int = 0) -> MappedFile | PlannedContent:
+    def map(self, name: str, room: int = 0) -> MappedFile | FileInMemory:
         """Map the file, with `room` behind it; it may be longer than `size`. Raises DataDirectoryError."""
         planned = self._planned(name)
         if planned is not None and planned.content is not None:
-            return PlannedContent(self.file(name), planned.content)
+            return FileInMemory(self.file(name), np.frombuffer(planned.content, np.uint8))
         return MappedFile(self.file(name), room=room)
 
     def note_replaced(self, name: str) -> None:

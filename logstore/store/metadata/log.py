@@ -32,6 +32,7 @@ from ...layout.partition_metadata import METADATA_TOPIC_ID
 from ...layout.quorum_state import QuorumState
 from ...log.load.loader import LoadSettings
 from ...log.load.opening import PlannedLog
+from ...log.state import LogHost
 from ...messages.schema import Value
 from ...model import TopicPartition
 from ...replay.metadata_image import MetadataImage
@@ -87,7 +88,7 @@ class MetadataLog:
         settings = load_settings(now_ms(), accepts_loss=accepts_loss)
         planned = PlannedLog(self.path, settings, seam=seam, topic_id=METADATA_TOPIC_ID)
         known = self._planned()
-        self.log, self.removals = planned.open(now_ms=now_ms), planned.removals
+        self.log, self.removals = planned.open(LogHost(now_ms)), planned.removals
         is_known = known is not None and known.next_offset == self.log.log_end_offset
         self._state = known if known is not None and is_known else self._read()
         self._is_whole = True

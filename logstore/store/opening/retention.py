@@ -12,6 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from ...columns.batch_table import headers
 from ...config.topic import LogConfig, is_tiered
 from ...disk.directory import SegmentFiles, list_partition_directory
 from ...disk.files import read_if_present
@@ -23,7 +24,6 @@ from ...layout.file_names import LOG_SUFFIX, TIME_INDEX_SUFFIX, directory_name
 from ...layout.time_index import ENTRY_SIZE, parse_time_index
 from ...log.maintain.retain import CLEANUP_POLICY, DELETE, RETENTION_BYTES, RETENTION_MS
 from ...replay.metadata_image import MetadataImage
-from ...view.parallel_scan import walker
 from ...view.partition_reader import PartitionReader
 from ..metadata.topic_configs import effective_config
 
@@ -141,8 +141,7 @@ def _largest_timestamp(segment: SegmentFiles, enough: int, *, was_clean: bool) -
         largest = int(timestamps.max(initial=NO_TIMESTAMP))
     if largest < enough and not (was_clean and largest >= 0):
         with MappedFile(segment.log) as log:
-            walk = walker(log.data, 0, log.data.size)
-            while (table := walk()) is not None:
+            for table in headers(log.data):
                 largest = max(largest, int(table.max_timestamp.max(initial=NO_TIMESTAMP)))
     return largest if largest >= 0 else int(os.stat(segment.log).st_mtime * 1000)
 

@@ -18,6 +18,7 @@ from logstore.audit.cluster import Cluster
 from logstore.audit.evidence import Evidence
 from logstore.audit.partition import open_partition
 from logstore.audit.rules import RULES
+from logstore.kernels.scan.crc32c import crc32c
 from logstore.rows.schema import iso_text
 from logstore.view.partition_reader import PartitionReader
 from logstore_tools import about_commands, diff_command, listing_commands
@@ -462,6 +463,24 @@ def test_producers_beside_damage_are_those_before_it(golden: Golden, tmp_path: P
     called = CliRunner().invoke(listing_commands.producers, [str(root / "orders-0")])
     assert called.exit_code == 3
     assert "is taken to end before" in called.stderr
+
+
+def test_producers_beside_a_corrupt_snapshot_are_those_of_the_log(golden: Golden, tmp_path: Path) -> None:
+    """It is told once, in Kafka's words and with its path."""
+    root = Path(shutil.copytree(golden("demo"), tmp_path / "data"))
+    before = asked(listing_commands.producers, root / "orders-0")
+    path = max((root / "orders-0").glob("*.snapshot"))
+    content = bytearray(path.read_bytes())
+    stored = int.from_bytes(content[2:6])
+    content[-1] ^= 1
+    path.write_bytes(content)
+    called = CliRunner().invoke(listing_commands.producers, [str(root / "orders-0"), "--format", "jsonl"])
+    assert (called.exit_code, [json.loads(line) for line in called.stdout.splitlines()]) == (3, before)
+    computed = crc32c(content[6:])
+    assert called.stderr == (
+        f"logstore: Snapshot is corrupt (CRC is no longer valid). Stored crc: {stored}. Computed crc: {computed}; "
+        f"at {path}; expected {stored}, found {computed}\n"
+    )
 
 
 def test_producers_are_those_that_a_broker_loads(golden: Golden, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from logstore.disk import mapped
-from logstore.disk.mapped import CopiedFile, MappedFile
+from logstore.disk.mapped import MappedFile, copied_file
 from logstore.errors import DataDirectoryError
 
 WITHOUT_MEMORY = """
@@ -49,8 +49,8 @@ def test_a_copied_file_does_not_change(tmp_path: Path) -> None:
     path = tmp_path / "0.log"
     path.write_bytes(b"12345")
     (tmp_path / "1.log").symlink_to(path)
-    copied = CopiedFile(str(tmp_path / "1.log"))
+    copied = copied_file(str(tmp_path / "1.log"))
     os.truncate(path, 0)
     assert (copied.data.tobytes(), copied.size) == (b"12345", 5)
     with pytest.raises(DataDirectoryError, match="Is a directory"):
-        CopiedFile(str(tmp_path))
+        copied_file(str(tmp_path))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from logstore.columns.batch_table import scan
-from logstore.columns.record_table import BatchRecords
+from logstore.columns.record_table import BatchRecords, RecordTable
 from logstore.kernels.decode import records as decode
 from logstore.kernels.dump import batches as kernels
 from logstore.kernels.dump import lines as dump_lines
@@ -71,10 +71,10 @@ def test_a_batch_line_waits_for_all_the_room_it_may_need() -> None:
     table = scan(np.frombuffer(data, np.uint8))
     caller = DumpCaller(naive.Options(deep=False))
     caller.state[dump_state.OUT_CAPACITY] = dump_lines.BATCH_LINE_SIZE_MAX - 1
-    caller.state[dump_state.ROW] = caller.state[dump_state.IS_LINE_PRINTED] = 0
-    arguments = (np.frombuffer(data, np.uint8), table.matrix, 1, 1, np.empty((9, 1), np.int64), POOL)
+    caller.state[dump_state.ROW] = caller.state[dump_state.STAGE] = 0
+    arguments = (np.frombuffer(data, np.uint8), table.matrix, 1, 1, np.empty((9, 1), np.int64))
     out = np.zeros(dump_lines.BATCH_LINE_SIZE_MAX, np.uint8)
-    assert kernels.dump_batches(*arguments, out, np.empty((2, 1), np.int64), caller.state) == dump_state.OUT_FULL
+    assert kernels.dump_batches(*arguments, np.empty((2, 1), np.int64), POOL, out, caller.state) == dump_state.OUT_FULL
     assert not out.any()
 
 
@@ -155,8 +155,7 @@ def test_shared_text_of_records_is_printed_again_after_the_buffer_was_emptied() 
     data = np.frombuffer(Batch(0, many(20)).to_bytes(), np.uint8)
     (chunk,) = BatchRecords(data, scan(data), 0).chunks()
     caller = DumpCaller(naive.Options(), out=dump_lines.RECORD_LINE_SIZE_MAX + 100)
-    caller.state[decode.END_POSITION] = data.size
-    caller.records(chunk, 0)
+    caller.records(chunk, scan(data).matrix, [(0, False, 20)])
     lines = caller.finish().text.splitlines()
     assert caller.stops[dump_state.OUT_FULL] > 5
     assert {line.split(b" CreateTime: ")[1] for line in lines} == {
@@ -165,13 +164,16 @@ def test_shared_text_of_records_is_printed_again_after_the_buffer_was_emptied() 
     assert len(lines) == 20
 
 
-def test_compressed_batch_is_left_to_the_caller_after_its_line() -> None:
+def test_compressed_batch_is_left_to_the_caller() -> None:
     data = Batch(0, many(1), codec=GZIP).to_bytes() + Batch(1, many(1)).to_bytes()
     caller = DumpCaller(EVERYTHING)
     found = dump(data, caller)
     assert found == expected(data, EVERYTHING)
-    assert caller.stops == {dump_state.PYTHON_BATCH: 1, dump_state.DONE: 1}
-    assert [line.split()[0] for line in found.text.splitlines()] == [b"baseOffset:", b"(the", b"baseOffset:", b"|"]
+    assert caller.stops == {dump_state.OTHER_ROW: 1, dump_state.DONE: 1}
+    assert [line.split()[0] for line in found.text.splitlines()] == [b"(the", b"baseOffset:", b"|"]
+    caller = DumpCaller(naive.Options(deep=False))
+    assert dump(data, caller).text.count(b"baseOffset: ") == 2
+    assert caller.stops == {dump_state.DONE: 1}, "its line needs nothing of its records"
 
 
 @pytest.mark.parametrize("count", [-1, -(2**31)])
@@ -180,7 +182,7 @@ def test_negative_count_is_left_to_the_caller(count: int) -> None:
     data[57:61] = count.to_bytes(4, "big", signed=True)
     caller = DumpCaller(EVERYTHING)
     assert dump(bytes(data), caller).text.endswith(b"(the batch at 0)\n")
-    assert dump_state.PYTHON_BATCH in caller.stops
+    assert dump_state.OTHER_ROW in caller.stops
 
 
 def test_without_deep_no_record_is_looked_at() -> None:
@@ -192,32 +194,36 @@ def test_without_deep_no_record_is_looked_at() -> None:
     assert caller.stops == {dump_state.DONE: 1}
 
 
-def test_contents_for_a_decoder_of_pythons_stop_behind_the_metadata() -> None:
-    data = Batch(0, many(2)).to_bytes() + Batch(2, many(1)).to_bytes()
-    caller = DumpCaller(naive.Options(contents=True, python_records=True))
-    assert dump(data, caller).text.endswith(b" headerKeys: [] (the rest of the record at 2)\n")
-    assert caller.stops == {dump_state.PYTHON_RECORD: 3, dump_state.DONE: 1}
-    caller = DumpCaller(naive.Options(python_records=True))
-    dump(data, caller)
-    assert caller.stops == {dump_state.DONE: 1}, "without contents there is nothing to decode"
+def test_a_text_ends_the_line_behind_the_metadata_of_its_record() -> None:
+    data = np.frombuffer(Batch(0, many(4)).to_bytes(), np.uint8)
+    (chunk,) = BatchRecords(data, scan(data), 0).chunks()
+    texts = [b" first\n", None, b"", b" a longer one that comes last\n"]
+    for out in (dump_lines.BATCH_LINE_SIZE_MAX, BIG):
+        caller = DumpCaller(naive.Options(), out=out)
+        assert caller.records(chunk, scan(data).matrix, [(0, True, 4)], texts) is None
+        lines = caller.finish().text.splitlines()
+        assert len(lines) == 4, "the third record's line has no end"
+        assert [line.rpartition(b"headerKeys: []")[2] for line in lines[1:]] == [b" first", b"", texts[3].strip(b"\n")]
 
 
 def test_entries_of_old_magics_are_left_to_the_caller() -> None:
     data = np.frombuffer(Batch(0, many(1)).to_bytes() + message_set(1, [Message(1, 0, b"k", b"v")]), np.uint8)
     table = scan(data).matrix
     caller = DumpCaller(EVERYTHING)
-    caller.state[dump_state.ROW] = caller.state[dump_state.IS_LINE_PRINTED] = 0
-    arguments = (data, table, 2, 2, np.empty((decode.COLUMN_COUNT, 50), np.int64), POOL, np.empty(BIG, np.uint8))
-    assert kernels.dump_batches(*arguments, np.empty((2, 100), np.int64), caller.state) == dump_state.LEGACY_ROW
+    caller.state[dump_state.ROW] = caller.state[dump_state.STAGE] = 0
+    arguments = (data, table, 2, 2, np.empty((decode.COLUMN_COUNT, 50), np.int64), np.empty((2, 100), np.int64))
+    assert kernels.dump_batches(*arguments, POOL, np.empty(BIG, np.uint8), caller.state) == dump_state.OTHER_ROW
     assert caller.state[dump_state.ROW] == 1
 
 
 def test_an_unknown_codec_leaves_half_a_line() -> None:
-    data = bytearray(Batch(0, many(1)).to_bytes())
-    data[22] = 6
-    found = dump(bytes(data), DumpCaller(EVERYTHING))
-    assert found.text.endswith(b" deleteHorizonMs: OptionalLong.empty")
-    assert found.error == "Unknown compression type id: 6"
+    content = bytearray(Batch(0, many(1)).to_bytes())
+    content[22] = 6
+    data, caller = np.frombuffer(content, np.uint8), DumpCaller(EVERYTHING)
+    assert dump(bytes(content), DumpCaller(EVERYTHING)).text == b"(the batch at 0)\n"
+    nothing = RecordTable(data, np.empty((decode.COLUMN_COUNT, 0), np.int64), 0)
+    assert caller.records(nothing, scan(data).matrix, [(0, True, 0)]) == "Unknown compression type id: 6"
+    assert caller.finish().text.endswith(b" deleteHorizonMs: OptionalLong.empty")
 
 
 def test_good_records_come_before_the_error() -> None:
@@ -234,15 +240,25 @@ def test_transaction_markers_are_printed() -> None:
     data = Batch(0, [COMMIT], flags=CONTROL | TRANSACTIONAL).to_bytes()
     caller = DumpCaller(EVERYTHING)
     assert dump(data, caller).text.endswith(b" headerKeys: [] endTxnMarker: COMMIT coordinatorEpoch: 7\n")
-    assert dump_state.PYTHON_RECORD not in caller.stops
+    assert caller.stops == {dump_state.DONE: 1}
+
+
+@pytest.mark.parametrize("records", [*([odd] for odd in ODD_MARKERS.values()), [COMMIT, COMMIT], []], ids=str)
+def test_control_batches_of_anything_but_a_marker_are_the_callers(records: list[Rec]) -> None:
+    data = Batch(0, records, flags=CONTROL).to_bytes()
+    caller = DumpCaller(EVERYTHING)
+    assert dump(data, caller).text == b"(the batch at 0)\n"
+    assert caller.stops == {dump_state.OTHER_ROW: 1, dump_state.DONE: 1}
+    assert dump(data, DumpCaller(naive.Options(deep=False))).text.startswith(b"baseOffset: 0 ")
 
 
 @pytest.mark.parametrize("record", ODD_MARKERS.values(), ids=ODD_MARKERS)
-def test_control_records_that_are_no_markers_are_the_callers(record: Rec) -> None:
-    data = Batch(0, [record], flags=CONTROL).to_bytes()
+def test_the_bytes_of_what_is_no_marker_are_not_taken_for_one(record: Rec) -> None:
+    data = np.frombuffer(Batch(0, [record], flags=CONTROL).to_bytes(), np.uint8)
+    (chunk,) = BatchRecords(data, scan(data), 0).chunks()
     caller = DumpCaller(EVERYTHING)
-    assert dump(data, caller).text.endswith(b" headerKeys: [] (the rest of the record at 0)\n")
-    assert caller.stops[dump_state.PYTHON_RECORD] == 1
+    caller.records(chunk, scan(data).matrix, [(0, False, 1)])
+    assert caller.finish().text.endswith(b" headerKeys: []\n")
 
 
 @pytest.mark.parametrize("record", [COMMIT, *ODD_MARKERS.values()], ids=["a marker", *ODD_MARKERS])

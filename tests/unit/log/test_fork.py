@@ -15,13 +15,14 @@ from logstore.disk.seam import SEAM
 from logstore.errors import KafkaStorageError
 from logstore.config.topic import parse_config
 from logstore.log.load.loader import LoadSettings
-from logstore.log.load import opening
+from logstore.log.load.opening import PlannedLog
+from logstore.log.state import LogHost
 
 root = sys.argv[1]
 with data_directory_lock(root):
     settings = LoadSettings(False, 0, 0, 0, parse_config({}))
     log, closed = (
-        opening.open_log(f"{root}/{name}-0", settings, seam=SEAM, now_ms=lambda: 0) for name in ("t", "closed")
+        PlannedLog(f"{root}/{name}-0", settings, seam=SEAM).open(LogHost(lambda: 0)) for name in ("t", "closed")
     )
     closed.close()
     for number in range(3):

@@ -19,7 +19,7 @@ from logstore.audit.replica_diff import compare
 from logstore.audit.verify import verify_partition
 from logstore.config.topic import parse_config
 from logstore.disk.directory import list_partition_directory
-from logstore.disk.mapped import CopiedFile
+from logstore.disk.mapped import FileInMemory
 from logstore.errors import DataDirectoryError, UsageError
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
@@ -105,8 +105,8 @@ def test_what_keeps_a_broker_from_the_rest_is_left_out(name: str, tmp_path: Path
     assert sum(piece.batch_count or 1 for piece in lost) == lost_count
     destination = rescued(source, tmp_path)
     kept = {path.name: path.read_bytes() for path in destination.iterdir()}
-    recovered = recover_partition(str(destination), SETTINGS)
-    assert [repair for repair in recovered.repairs if repair.file.endswith(".log")] == []
+    _, done = recover_partition(str(destination), SETTINGS)
+    assert [repair for repair in done.repairs if repair.file.endswith(".log")] == []
     assert {path.name: path.read_bytes() for path in destination.iterdir()} == kept
 
 
@@ -241,7 +241,7 @@ def test_a_file_that_is_cut_during_the_plan_was_read_before(
     source = shutil.copytree(golden("transactions") / ROLLED, tmp_path / Path(ROLLED).name)
     expected, walk = plan_salvage(str(source)), salvaging.walk
 
-    def cut(log: CopiedFile, base_offset: int) -> object:
+    def cut(log: FileInMemory, base_offset: int) -> object:
         os.truncate(log.path, 0)
         return walk(log, base_offset)
 

@@ -93,6 +93,6 @@ def test_error_of_a_thread_reaches_the_reader(monkeypatch: pytest.MonkeyPatch) -
         raise MemoryError("no room for a table")
 
     monkeypatch.setattr(parallel_scan, "PARALLEL_SIZE_MIN", 0)
-    monkeypatch.setattr(parallel_scan, "scan_chunk", fail)
+    monkeypatch.setattr(batch_table, "scan_chunk", fail)
     with pytest.raises(MemoryError, match="no room for a table"):
         list(scan_windows(np.frombuffer(FILE, np.uint8), 0, len(FILE)))

@@ -17,7 +17,7 @@ from logstore.config.topic import parse_config
 from logstore.errors import CorruptRecordError, DataDirectoryError, InvalidNameError, InvalidTxnStateError
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
-from logstore.log.load.recovered import RecoveredLog
+from logstore.log.state import LogState
 from logstore.model import FetchIsolation
 from logstore.view import record_reader
 from logstore.view.folder import PartitionFolder
@@ -49,10 +49,10 @@ def offsets(reader: PartitionReader, isolation: FetchIsolation = COMMITTED, star
     return [int(offset) for chunk in reader.records(start, isolation=isolation).chunks() for offset in chunk.offset]
 
 
-def recover(directory: Path) -> RecoveredLog:
+def recover(directory: Path) -> LogState:
     config = parse_config({"segment.index.bytes": 65536})
     settings = LoadSettings(was_clean=False, recovery_point=0, log_start_offset=0, now_ms=0, config=config)
-    return recover_partition(str(directory), settings)
+    return recover_partition(str(directory), settings)[0]
 
 
 def visible(log: TransactionalLog, isolation: FetchIsolation) -> list[int]:
@@ -288,6 +288,27 @@ def test_a_snapshot_spares_the_segments_before_it(directory: Path, log: Transact
     assert reader.bounds.last_stable_offset == recovered.last_stable_offset
     assert followed(reader) == {False}
     assert followed(PartitionReader(str(directory))) == {True}, "without snapshots"
+    assert offsets(reader) == visible(log, COMMITTED)
+
+
+def test_a_segment_followed_from_inside_keeps_the_aborted_transactions_before(
+    directory: Path, log: TransactionalLog, tmp_path: Path
+) -> None:
+    _, *others = sorted(log.segments)
+    aborted_offset = next(offset for _, offset in log.aborted if offset >= others[0])
+    begun = max(base_offset for base_offset in others if base_offset <= aborted_offset)
+    cut = Path(shutil.copytree(directory, tmp_path / "cut" / "made-0"))
+    for base_offset in log.segments:
+        if base_offset > begun:
+            (cut / f"{base_offset:020}.log").unlink()
+    os.truncate(cut / f"{begun:020}.log", len(log.segments[begun]) - 1)
+    inside = recover(cut).log_end_offset
+    recover(directory)
+    for snapshot in directory.glob("*.snapshot"):
+        snapshot.unlink()
+    shutil.copy(cut / f"{inside:020}.snapshot", directory)
+    reader = PartitionReader(str(directory))
+    assert followed(reader) == {False, True}
     assert offsets(reader) == visible(log, COMMITTED)
 
 

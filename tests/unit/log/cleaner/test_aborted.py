@@ -12,7 +12,7 @@ import pytest
 
 from logstore.disk.seam import Seam
 from logstore.errors import DataDirectoryError, KafkaStorageError, LogCleaningAbortedError
-from logstore.log.cleaner import map_building
+from logstore.log.cleaner import rounds
 from logstore.log.cleaner.cleaned_files import CleanedFiles
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.cleaning_cases import opened
@@ -62,14 +62,14 @@ def test_a_log_that_begins_anew_while_its_keys_are_read_is_not_cleaned(
 ) -> None:
     """The files that are to be read next are gone, which is no failure of the disk."""
     log = six_groups(tmp_path)
-    put_table, is_done = map_building.put_table, []
+    put_table, is_done = rounds.put_table, []
 
     def restart_then_put(*arguments: object) -> bool:
         if not is_done:
             is_done.append(elsewhere(lambda: log.truncate_fully_and_start_at(1)))
         return put_table(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(map_building, "put_table", restart_then_put)
+    monkeypatch.setattr(rounds, "put_table", restart_then_put)
     with pytest.raises(LogCleaningAbortedError) as caught:
         clean(log, CLEAN_TIME)
     assert isinstance(caught.value.__cause__, DataDirectoryError)

@@ -11,10 +11,9 @@ import pytest
 
 from logstore.columns.batch_table import scan
 from logstore.errors import InvalidRecordError
-from logstore.log.cleaner.decisions import ActiveProducers
-from logstore.log.cleaner.map_building import build_offset_map
-from logstore.log.cleaner.rounds import group_segments
-from logstore.log.cleaner.transactions import AbortedEntry, CleanedTransactions
+from logstore.log.cleaner.rewriting import ActiveProducers
+from logstore.log.cleaner.rounds import build_offset_map, group_segments
+from logstore.log.cleaner.segment_batches import AbortedEntry, CleanedTransactions
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.cleaning_cases import NOW, lay_out, opened
 from tests.naive import legacy

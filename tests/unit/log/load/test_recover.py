@@ -27,13 +27,15 @@ from logstore.log.load import loader
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.producers import PartitionProducers
 from logstore.log.load.recover import recover_partition
-from logstore.log.load.recovered import RecoveredLog
+from logstore.log.load.removals import RecoveryPlan
 from logstore.log.load.segment_recovery import recover_segment
 from logstore.log.segment.log_segment import LogSegment
+from logstore.log.state import LogState
 from logstore.view import segment as segments
 from logstore_tools.recover_command import command
 from tests.recovery.cases import NOW_MS, move_last_offset
 from tests.support.dice import Dice
+from tests.support.recovered_json import as_json
 from tests.support.seams import FullDisk, ListeningSeam, UnsyncedSeam
 
 LAST_BASE = f"{65:020}"
@@ -52,7 +54,7 @@ def recover(
     log_start: int = 0,
     config: dict[str, str] | None = None,
     seam: Seam | None = None,
-) -> RecoveredLog:
+) -> tuple[LogState, RecoveryPlan]:
     settings = LoadSettings(was_clean, 0, log_start, NOW_MS, parse_config(config or {}))
     return recover_partition(str(directory), settings, seam or UnsyncedSeam())
 
@@ -61,11 +63,11 @@ def test_repairs_are_listed_with_their_reasons(rolled: Path) -> None:
     log = rolled / f"{LAST_BASE}.log"
     log.write_bytes(log.read_bytes()[:-10])
     (rolled / f"{0:020}.index.deleted").touch()
-    repairs = {repair.file: repair for repair in recover(rolled).repairs}
+    repairs = {repair.file: repair for repair in recover(rolled)[1].repairs}
     assert repairs[f"{0:020}.index.deleted"].action == "deleted"
     assert repairs[log.name].action == "truncated"
     assert "the last batch is cut off" in repairs[log.name].reason
-    assert recover(rolled, was_clean=True).repairs == ()
+    assert recover(rolled, was_clean=True)[1].repairs == ()
 
 
 def test_names_that_recovery_makes_are_synced_together_at_its_end(rolled: Path) -> None:
@@ -83,8 +85,8 @@ def test_an_invalid_batch_is_told_with_its_checksum(rolled: Path) -> None:
     content = bytearray(log.read_bytes())
     content[70] ^= 1
     log.write_bytes(content)
-    recovered = recover(rolled)
-    (repair,) = [repair for repair in recovered.repairs if repair.action == "truncated"]
+    recovered, done = recover(rolled)
+    (repair,) = [repair for repair in done.repairs if repair.action == "truncated"]
     assert "at byte 0: Record is corrupt (stored crc = " in repair.reason
     assert recovered.log_end_offset == 65
 
@@ -121,9 +123,10 @@ def test_a_swapped_in_log_without_an_index_gets_one_made(rolled: Path) -> None:
     for suffix in (".log", ".timeindex"):
         (rolled / (LAST_BASE + suffix)).rename(rolled / f"{LAST_BASE}{suffix}.swap")
     (rolled / f"{LAST_BASE}.index").unlink()
-    recovered = recover(rolled, was_clean=True, config={"index.interval.bytes": "0"})
-    assert recovered.segments[-1].index_entry_count > 0
-    assert (rolled / f"{LAST_BASE}.index").stat().st_size == 8 * recovered.segments[-1].index_entry_count
+    recovered, _ = recover(rolled, was_clean=True, config={"index.interval.bytes": "0"})
+    assert recovered.segments.last is not None
+    entry_count = recovered.segments.last.offset_index.entry_count
+    assert (rolled / f"{LAST_BASE}.index").stat().st_size == 8 * entry_count > 0
 
 
 @pytest.mark.parametrize("torn_size", [0, 10])
@@ -142,20 +145,21 @@ def test_segments_without_indexes_are_read_once(
         return recover_segment(segment, *arguments)
 
     monkeypatch.setattr(loader, "recover_segment", counted)
-    once = recover(rolled)
+    once, planned_once = recover(rolled)
     assert read == sorted(set(read))
     monkeypatch.setattr(loader, "KEPT_PRODUCER_COUNT_MAX", -1)
-    twice = recover(twin)
+    twice, planned_twice = recover(twin)
     assert len(read) == 3 * len(once.segments)
     contents = [{path.name: path.read_bytes() for path in each.iterdir()} for each in (rolled, twin)]
     assert contents[0] == contents[1]
-    assert replace(once, path="") == replace(twice, path="")
+    assert as_json(once) == as_json(twice)
+    assert replace(planned_once, path="") == replace(planned_twice, path="")
 
 
 def test_indexes_that_are_made_anew_are_not_read_before(rolled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for index in (rolled / f"{LAST_BASE}.index", rolled / f"{LAST_BASE}.timeindex"):
         index.write_bytes(bytes(12 * 8 * 1000))
-    expected = recover(Path(shutil.copytree(rolled, rolled.parent / "twin" / rolled.name)))
+    expected, planned = recover(Path(shutil.copytree(rolled, rolled.parent / "twin" / rolled.name)))
     sizes: list[int] = []
     parse = segments.parse_offset_index
 
@@ -164,9 +168,10 @@ def test_indexes_that_are_made_anew_are_not_read_before(rolled: Path, monkeypatc
         return parse(data, **place)
 
     monkeypatch.setattr(segments, "parse_offset_index", told)
-    recovered = recover(rolled)
+    recovered, done = recover(rolled)
     assert max(sizes, default=0) < 1000
-    assert replace(recovered, path="") == replace(expected, path="")
+    assert as_json(recovered) == as_json(expected)
+    assert replace(done, path="") == replace(planned, path="")
 
 
 def test_indexes_below_a_segment_without_one_are_read(rolled: Path) -> None:
@@ -207,9 +212,10 @@ def test_a_segment_that_overflows_is_split_and_has_its_records_once(has_index: b
     move_last_offset(rolled, f"{LAST_BASE}.log:5000000000", Dice(""))
     if not has_index:
         (rolled / f"{LAST_BASE}.index").unlink()
-    recovered = recover(rolled, was_clean=not has_index)
-    assert [segment.base_offset for segment in recovered.segments[-2:]] == [65, 5_000_000_000]
-    assert sum(segment.size for segment in recovered.segments[-2:]) == size
+    recovered, _ = recover(rolled, was_clean=not has_index)
+    *_, first, second = recovered.segments
+    assert (first.base_offset, second.base_offset) == (65, 5_000_000_000)
+    assert first.size + second.size == size
 
 
 def test_an_offset_after_which_there_is_none_does_not_delete_the_log(rolled: Path) -> None:
@@ -227,7 +233,7 @@ def test_a_full_disk_stops_recovery_and_loses_nothing(call_count: int, rolled: P
     with pytest.raises(DataDirectoryError, match="No space left on device"):
         recover(rolled, seam=FullDisk(call_count))
     assert {path.name: path.read_bytes() for path in rolled.glob("*.log")} == logs
-    assert recover(rolled).log_end_offset == 76
+    assert recover(rolled)[0].log_end_offset == 76
 
 
 def test_the_internal_segment_size_goes_before_the_public_one() -> None:

@@ -17,7 +17,7 @@ from logstore.client.store import Store
 from logstore.clock import monotonic_ms
 from logstore.disk.directory import PartitionFiles, list_partition_directory
 from logstore.errors import DataDirectoryError, LogstoreError
-from logstore.log.cleaner import map_building
+from logstore.log.cleaner import rounds
 from logstore.log.maintain.retain import DeletedSegment
 from logstore.log.partition_log import PartitionLog
 from logstore.log.segment.log_segment import LogSegment
@@ -194,14 +194,14 @@ def test_a_close_does_not_wait_for_a_cleaning(
 ) -> None:
     store.create_topic("t", 1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0})
     append_segments(store, "t", 5)
-    is_cleaning, read = threading.Event(), map_building.tables
+    is_cleaning, read = threading.Event(), rounds.tables
 
     def endless(segment: LogSegment, *, position: int) -> Iterator[Any]:
         is_cleaning.set()
         while True:
             yield from read(segment, position=position)
 
-    monkeypatch.setattr(map_building, "tables", endless)
+    monkeypatch.setattr(rounds, "tables", endless)
     thread = threading.Thread(target=run_later, args=(store, clock, DAY_MS), daemon=True)
     thread.start()
     assert is_cleaning.wait(30)

@@ -12,9 +12,10 @@ import pytest
 
 from logstore.errors import LogstoreError, SchemaError
 from logstore_tools.dump.decoders import parsers
+from logstore_tools.dump.findings import Findings, Gaps
 from logstore_tools.dump.output import Output
-from logstore_tools.dump.slow_rows import SlowRows
-from logstore_tools.dump.text_rows import TextRows
+from logstore_tools.dump.text import TextWriter
+from logstore_tools.dump.walk import LogWalk
 from tests.naive import legacy
 from tests.naive.legacy import Message
 
@@ -35,11 +36,8 @@ class Options:
     is_deep: bool = True
     shows_batches: bool = True
     needs_python: bool = False
+    is_record_table: bool = False
     format: str = "text"
-
-    @staticmethod
-    def has(*names: str) -> bool:
-        return False
 
     @staticmethod
     def key_decoder(data: bytes) -> str:
@@ -50,33 +48,29 @@ class Options:
         return data.decode()
 
 
-class Writer(TextRows):
-    """Text, and the offsets that were told."""
+class Offsets(Gaps):
+    """The offsets that were told."""
 
     def __init__(self) -> None:
-        self.stream = io.BytesIO()
-        self.out = Output.to_stream(self.stream)
-        super().__init__(self.out)
-        self.offsets: list[int] = []
+        super().__init__("0.log", Findings(lambda line: None))
+        self.told: list[int] = []
 
-    def note_offsets(self, offsets: npt.NDArray[np.int64]) -> None:
-        self.offsets += offsets.tolist()
-
-    def close(self) -> None:
-        self.out.flush()
+    def note(self, offsets: npt.NDArray[np.int64]) -> None:
+        self.told += offsets.tolist()
 
 
 def printed(entry: bytes, options: Options) -> tuple[list[int], bytes, LogstoreError | None]:
     """Offsets, text and error of the entry."""
-    writer = Writer()
-    table = SimpleNamespace(position=[3], size=[len(entry)])
-    error = None
+    stream, offsets, error = io.BytesIO(), Offsets(), None
+    out, table = Output.to_stream(stream), SimpleNamespace(position=[3], size=[len(entry)])
+    writer = TextWriter("0.log", options, out)  # type: ignore[arg-type]
+    walk = LogWalk(np.frombuffer(b"pad" + entry, np.uint8), options, None, writer, offsets)  # type: ignore[arg-type]
     try:
-        SlowRows(np.frombuffer(b"pad" + entry, np.uint8), options, None, writer).print_entry(table, 0)  # type: ignore[arg-type]
+        walk.write_entry(table, 0)  # type: ignore[arg-type]
     except LogstoreError as raised:
         error = raised
-    writer.close()
-    return writer.offsets, writer.stream.getvalue(), error
+    out.flush()
+    return offsets.told, stream.getvalue(), error
 
 
 def batch_text(entry: bytes) -> tuple[bytes, LogstoreError | None]:

@@ -12,7 +12,8 @@ import pytest
 
 from benchmarks.support.data import write_segment
 from logstore.native.kernel import INTERPRETED
-from logstore_tools.dump import log_dump, log_printer, output, run
+from logstore_tools.dump import log_dump, output, run
+from logstore_tools.dump import text as text_module
 from tests.naive.legacy import Message, message_set
 from tests.support.encoder import GZIP, Batch, Rec
 from tests.support.golden import Golden
@@ -36,8 +37,8 @@ def check_same(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[int, b
         assert answer(argv) == found
     with monkeypatch.context() as patched:
         patched.setattr(log_dump, "ROW_CAPACITY", 3)
-        patched.setattr(log_printer, "RECORD_CAPACITY", 2)
-        patched.setattr(log_printer, "GAP_CAPACITY", 2)
+        patched.setattr(text_module, "RECORD_CAPACITY", 2)
+        patched.setattr(text_module, "GAP_CAPACITY", 2)
         patched.setattr(output, "BUFFER_SIZE", 100)
         assert answer(argv) == found
     return found

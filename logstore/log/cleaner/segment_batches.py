@@ -1,4 +1,7 @@
-"""Aborted batches and superfluous markers, batch after batch (`CleanedTransactionMetadata`).
+"""Batches of a segment to be cleaned, with checksums verified, and what became of their transactions.
+
+Kafka's cleaner verifies no checksum, and gives rewritten records a right one whatever they are. Here a damaged batch
+ends the cleaning and the log stays as it was.
 
 Batches are passed in offset order. For each producer it is remembered whether data of its transaction came since its
 last marker: the marker is needed as long as there is any.
@@ -7,17 +10,90 @@ last marker: the marker is needed as long as there is any.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from ...columns.batch_table import BatchTable, BoolArray, ByteArray
+from ...columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array, compute_is_valid
+from ...columns.legacy import valid_row_count
+from ...columns.record_table import BatchRecords
+from ...config.topic import ARRAY_SIZE_MAX
+from ...errors import CorruptRecordError
 from ...folds.transaction_marker import NO_RECORD, control_types
-from ...layout.batch import CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
+from ...kernels.scan import batches as fields
+from ...layout.batch import CODEC_MASK, CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
+from ...layout.file_names import LOG_SUFFIX
 from ...model import ControlRecordType
 from ...view.read import aborted_entries
+from ..segment.log_segment import LogSegment
 from ..state import LogState
+
+
+def tables(
+    segment: LogSegment, *, position: int = 0, is_checked: bool = False
+) -> Iterator[tuple[ByteArray, BatchTable]]:
+    """Yield the bytes of the segment and the next batches in them, from `position` to the end.
+
+    Args:
+        is_checked: the checksums were verified before.
+
+    Raises:
+        CorruptRecordError: batches end before the segment does, or a checksum is wrong.
+        DataDirectoryError: the file cannot be read.
+    """
+    path = segment.path(LOG_SUFFIX)
+    for data, table in segment.mapped_batches(position):
+        if not is_checked:
+            compute_is_valid(data, table)
+            _require_valid(data, table, path)
+        yield data, table
+        position = table.next_position
+    if position < segment.size:
+        raise CorruptRecordError(
+            f"Log segment may be corrupt, {segment.size - position} bytes left in segment for log segment {path} at "
+            f"position {position}",
+            path=path,
+            position=position,
+            expected="a whole batch",
+            found="the end of the segment",
+            advice="recover the log as not cleanly closed; it is not cleaned before",
+        )
+
+
+def require_record_sizes(data: ByteArray, table: BatchTable, rows: Int64Array, record_size_max: int) -> None:
+    """Raise InvalidRecordError if a compressed batch of these rows has a larger record than is allowed; 0 is any."""
+    if not 0 < record_size_max < ARRAY_SIZE_MAX:
+        return
+    is_compressed = (table.attributes[rows] & CODEC_MASK != 0) & (table.magic[rows] >= MAGIC_V2)
+    for row in rows[is_compressed].tolist():
+        for _ in BatchRecords(data, table, row, record_size_max=record_size_max).chunks():
+            pass
+
+
+def record_count_max(segment: LogSegment) -> int:
+    """Return an upper bound of the segment's records, from its batch headers; no checksum is verified."""
+    return sum(_record_count_max(table) for _, table in segment.mapped_batches(0))
+
+
+def _require_valid(data: ByteArray, table: BatchTable, path: str) -> None:
+    row = valid_row_count(data, table)
+    if row < len(table):
+        raise CorruptRecordError(
+            f"Record is corrupt (stored crc = {int(table.column(fields.CRC)[row])})",
+            path=path,
+            position=int(table.position[row]),
+            offset=int(table.base_offset[row]),
+            expected="the checksum of its bytes",
+            found="another one",
+            advice="copy the segment from another replica; the log is not cleaned before",
+        )
+
+
+def _record_count_max(table: BatchTable) -> int:
+    """Count the records of v2 batches; a message of magic 0 or 1 may wrap as many as it has bytes."""
+    counts = np.where(table.magic >= MAGIC_V2, table.record_count, table.size)
+    return int(np.clip(counts, 0, None).sum())
 
 
 class AbortedEntry(NamedTuple):
@@ -30,7 +106,7 @@ class AbortedEntry(NamedTuple):
 
 
 class CleanedTransactions:
-    """The transactions' state while the batches of a log are passed.
+    """The transactions' state while the batches of a log are passed (`CleanedTransactionMetadata`).
 
     Attributes:
         needed: entries of aborted transactions whose marker was passed and is needed, in marker order.

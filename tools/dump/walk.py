@@ -1,18 +1,16 @@
-"""The slow path of a dump, for the batches that kernels do not print (`DumpLogSegments.dumpLog`).
+"""The walk through a log: its batches and records that pass a filter, to a writer of any format.
 
-In a text dump without a filter it prints v0/v1 entries, compressed batches, contents that need a decoder, control
-records other than well-formed transaction markers, and errors. In any other dump it prints all batches. It decompresses
-many batches at a time.
+Of a text dump without a filter and decoders it has only what kernels leave out: v0/v1 entries, compressed batches,
+control records other than well-formed transaction markers, and errors. It decompresses many batches at a time.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from logstore.columns.batch_table import BatchTable, ByteArray, Int64Array
-from logstore.columns.decoded_records import Records
 from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
 from logstore.columns.record_windows import record_windows
 from logstore.errors import CorruptRecordError, InvalidRecordError, LogstoreError
@@ -20,8 +18,9 @@ from logstore.layout.batch import CODEC_MASK, MAGIC_V2
 from logstore.layout.legacy import MAGIC
 from logstore.model import Codec, TimestampType
 
+from .findings import Gaps
 from .options import DumpOptions
-from .output import Output, Row
+from .output import Row, Writer
 
 if TYPE_CHECKING:
     from .decoders import MessageParser
@@ -30,67 +29,50 @@ if TYPE_CHECKING:
 _LEGACY = -1  # kind of a v0/v1 entry; that of a v2 batch is whether its codec is unknown, 0 or 1
 
 
-class LogWriter(Protocol):
-    """Writes batches and records of a log: as text by `LogTextRows`, else by `ColumnRows`, which say how."""
+class LogWalk:
+    """The walk through one log.
 
-    out: Output
-    previous_offset: int
-
-    def write_rows(self, rows: list[Row]) -> None: ...
-
-    def write_part(self, row: Row) -> None: ...
-
-    def write_batches(self, table: BatchTable, rows: Int64Array) -> None: ...
-
-    def write_records(self, table: BatchTable, batches: Int64Array, window: Records, records: Int64Array) -> None: ...
-
-    def note_offsets(self, offsets: Int64Array) -> None: ...
-
-
-class SlowRows:
-    """The dump of one log file to a writer of text or of columns."""
+    Args:
+        data: the whole file.
+        record_filter: None for everything.
+    """
 
     def __init__(
-        self,
-        data: ByteArray,
-        options: DumpOptions,
-        record_filter: RecordFilter | None,
-        writer: LogWriter,
+        self, data: ByteArray, options: DumpOptions, record_filter: RecordFilter | None, writer: Writer, gaps: Gaps
     ) -> None:
-        self.data = data
+        self._data = data
         self._options = options
-        self._is_deep = options.is_deep  # also where records are filtered, so that headers alone decide nothing
+        self._is_deep = options.is_deep
         self._filter = record_filter
-        self._has_batches = options.shows_batches
         self._writer = writer
-        self.out = writer.out
+        self._gaps = gaps
+        self._is_whole = record_filter is None and options.shows_batches  # each batch is written, whatever is in it
 
-    @property
-    def previous_offset(self) -> int:
-        """See `LogPrinter`."""
-        return self._writer.previous_offset
-
-    @previous_offset.setter
-    def previous_offset(self, offset: int) -> None:
-        """Go on behind this offset."""
-        self._writer.previous_offset = offset
-
-    def print_table(self, table: Any) -> None:
-        """Write the batches of a table that pass the filter, and in a deep dump the records that pass.
+    def write(self, table: BatchTable) -> None:
+        """Write the batches that pass the filter, and in a deep dump the records that pass.
 
         A shallow dump looks only at the headers of v2 batches.
         """
-        rows = np.arange(table.count)
-        if self._filter is not None:
-            rows = self._filter.rows(table, self._is_deep)
+        every = np.arange(table.count)
+        self._write_rows(table, every if self._filter is None else self._filter.rows(table, self._is_deep))
+
+    def write_other(self, table: BatchTable, row: int) -> int:
+        """Write the batches from `row` on, up to one that is not compressed; return its row."""
+        is_plain = (table.magic[row + 1 :] >= MAGIC_V2) & (table.attributes[row + 1 :] & CODEC_MASK == Codec.NONE)
+        end = row + 1 + (int(is_plain.argmax()) if is_plain.any() else is_plain.size)
+        self._write_rows(table, np.arange(row, end))
+        return end
+
+    def _write_rows(self, table: BatchTable, rows: Int64Array) -> None:
+        """Write the batches of rows that pass by their headers."""
         is_unknown = table.attributes[rows] & CODEC_MASK > max(Codec)
         kinds = np.where(table.magic[rows] < MAGIC_V2, _LEGACY, is_unknown)
         for run in np.split(np.arange(rows.size), np.flatnonzero(np.diff(kinds)) + 1) if rows.size else ():
             if kinds[run[0]] == _LEGACY:
                 for row in rows[run].tolist():
-                    self.print_entry(table, row)
-            elif self._is_deep and not (is_unknown[run[0]] and self._has_batches and self._filter is None):
-                self.print_records(table, rows[run])
+                    self.write_entry(table, row)
+            elif self._is_deep and not (is_unknown[run[0]] and self._is_whole):
+                self._write_records(table, rows[run])
             else:
                 self._note_match()
                 self._writer.write_batches(table, rows[run])
@@ -99,15 +81,12 @@ class SlowRows:
         if self._filter is not None:
             self._filter.matches.is_any = True
 
-    def print_records(self, table: BatchTable, rows: Int64Array, last_row: int = -1) -> None:
-        """Write v2 batches with their records, or with those that pass the filter.
-
-        Args:
-            last_row: the last row whose header is written already.
-        """
-        for window in record_windows(self.data, table, rows):
+    def _write_records(self, table: BatchTable, rows: Int64Array) -> None:
+        """Write v2 batches with their records, or with those that pass the filter."""
+        last_row = -1  # whose header is written
+        for window in record_windows(self._data, table, rows):
             if window.error is not None:
-                if self._filter is None and self._has_batches:
+                if self._is_whole:
                     self._writer.write_batches(table, rows[(rows > last_row) & (rows <= window.batch_rows[-1])])
                 raise window.error
             if self._filter is None:
@@ -117,19 +96,21 @@ class SlowRows:
                 batches = np.unique(window.rows[records])
             if batches.size:
                 self._note_match()
-            batches = batches[batches > last_row] if self._has_batches else batches[:0]
-            self._writer.write_records(table, batches, window, records)
+            batches = batches[batches > last_row] if self._options.shows_batches else batches[:0]
+            self._gaps.note(window.offset)
+            if batches.size or records.size:
+                self._writer.write_records(table, batches, window, records)
             last_row = int(batches[-1]) if batches.size else last_row
-        if self._filter is None and self._has_batches:
+        if self._is_whole:
             self._writer.write_batches(table, rows[rows > last_row])
 
-    def print_entry(self, table: BatchTable, row: int) -> None:
+    def write_entry(self, table: BatchTable, row: int) -> None:
         """Write a v0/v1 entry if one of its records passes, and in a deep dump the records that pass."""
         position, size = int(table.position[row]), int(table.size[row])
-        entry = legacy_entry(self.data, table, row)
-        is_due = self._filter is not None and self._has_batches  # the header waits for a record that passes
-        if self._filter is None and self._has_batches:
-            self._print_header(entry, position, size)
+        entry = legacy_entry(self._data, table, row)
+        is_due = self._options.shows_batches and not self._is_whole  # the header waits for a record that passes
+        if self._is_whole:
+            self._write_header(entry, position, size)
             if not self._is_deep:
                 return
         rows: list[Row] = []
@@ -140,11 +121,11 @@ class SlowRows:
                     continue
                 self._note_match()
                 if is_due:
-                    self._print_header(entry, position, size)
+                    self._write_header(entry, position, size)
                     is_due = False
                 if not self._is_deep:
                     return
-                self._writer.note_offsets(np.array([record.offset]))
+                self._gaps.note(np.array([record.offset]))
                 part = {"type": "record"}
                 _legacy_record(part, record, entry.timestamp_type, self._options)
                 rows.append(part)
@@ -153,7 +134,7 @@ class SlowRows:
             if part and part is not (rows[-1] if rows else None):
                 self._writer.write_part(part)
 
-    def _print_header(self, entry: LegacyRecord, position: int, size: int) -> None:
+    def _write_header(self, entry: LegacyRecord, position: int, size: int) -> None:
         """Write the line of the entry of `size` bytes at `position`; of a damaged entry only the offset."""
         row: Row = {"type": "batch", "lastOffset": entry.offset}
         try:
@@ -190,7 +171,7 @@ def _legacy_record(row: Row, record: LegacyRecord, timestamp_type: TimestampType
         InvalidRecordError: the record is too short for its sizes, its key or its value.
         LogstoreError: a decoder fails.
     """
-    if options.has("records") and options.format != "text":
+    if options.is_record_table:
         row |= {
             "offset": record.offset,
             "timestamp": record.timestamp,
@@ -212,7 +193,7 @@ def _legacy_record(row: Row, record: LegacyRecord, timestamp_type: TimestampType
         row["key"], row["value"] = (
             _texts(record, options) if is_decoded else (_copied(record.key), _copied(record.value))
         )
-    if options.has("records") and options.format != "text":
+    if options.is_record_table:
         row["headers"] = []
 
 
