@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 export PYTHONDONTWRITEBYTECODE :=
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted test-oldest-spark test-shipping test-wheel kafka-diff prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once soak lint bench bench-compare bench-docs bench-dump golden wheel release docs reference lock clean prove-interrupts
+.PHONY: help setup demo test test-slow test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted test-oldest-spark test-shipping test-wheel kafka-diff prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once soak lint bench bench-compare bench-docs bench-dump golden wheel release docs reference lock clean prove-interrupts
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,9 +32,13 @@ SHM := $(shell [ "$$(df -Pk /dev/shm 2> /dev/null | awk 'END {print int($$4)}')"
 PARALLEL := -q -p no:cacheprovider -n 3 --dist loadfile --no-loadscope-reorder
 SAMPLE := $(PARALLEL) -m "not long"
 
-test: setup lint ## check everything, random tests by a sample (the real Kafka too, where Java and Maven are there)
-	$(SHM) $(PYTEST) $(SAMPLE)
-	@$(MAKE) --no-print-directory test-interpreted test-oldest-spark
+test: setup lint ## check everything in five minutes, by samples (the real Kafka too, where Java and Maven are there)
+	$(SHM) $(PYTEST) $(PARALLEL) -m "not long and not slow"
+	@$(MAKE) --no-print-directory test-oldest-spark
+
+test-slow: setup ## check what takes seconds of a processor each, and interpreted kernels, as CI does too (five minutes)
+	$(SHM) $(PYTEST) $(PARALLEL) -m "slow and not long"
+	@$(MAKE) --no-print-directory test-interpreted
 
 test-long: setup lint ## check everything whole, from a fresh seed (an hour; LOGSTORE_SEED=…: again)
 	@export LOGSTORE_LONG=1 LOGSTORE_SEED=$${LOGSTORE_SEED:-$$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')}; \

@@ -40,10 +40,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if is_support and is_measuring(config) else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each file a table of pytest-benchmark."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give each file a table of pytest-benchmark; as tests, benchmarks are for `make test-slow`."""
     for item in items:
         if item.path.parent == Path(__file__).parent:
+            if not is_measuring(config):
+                item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.benchmark(group=item.path.stem.removeprefix("bench_")))
 
 

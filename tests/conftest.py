@@ -8,9 +8,11 @@ import signal
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -27,6 +29,9 @@ settings.register_profile("whole", deadline=None, print_blob=True, max_examples=
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("whole" if IS_LONG else "sample")
 
+# Files of these folders share what is dear: a session of Spark, the parsed sources.
+ONE_PROCESS = ("tests/spark/", "tests/house/")
+
 # What takes longest begins first, so that no process of pytest-xdist is left with it in the end.
 BEGIN = ("tests/spark/", "tests/kafka/", "tests/crash/", "tests/stories/", "tests/properties/")
 
@@ -40,6 +45,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest."""
     place_of = {prefix: place for place, prefix in enumerate(BEGIN)}
     items.sort(key=lambda item: place_of.get("/".join(item.nodeid.split("/")[:2]) + "/", len(BEGIN)))
+
+
+class ByFile(LoadFileScheduling):
+    """A file of tests goes to one process of pytest-xdist, and so does a folder of `ONE_PROCESS`."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        shared = [folder for folder in ONE_PROCESS if nodeid.startswith(folder)]
+        return shared[0] if shared else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    """Schedule what runs side by side."""
+    return ByFile(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -152,6 +152,9 @@ class LogState:
     def activate(self, segment: ActiveSegment) -> None:
         """Make a segment the active one."""
         self.invalidate()
+        if (former := getattr(self, "active", None)) is not None:
+            former.leave()
+        segment.enter(self.struct)
         self.active = segment
         self.segments.add(segment)
 

@@ -85,7 +85,8 @@ class Partitions:
         self._seam, self._now_ms = seam, now_ms
         self.directories = PartitionDirectories(root, seam)
         self.checkpoints, self.timers = checkpoints, timers
-        self._requires_verification = config["transaction.partition.verification.enable"]
+        requires_verification = config["transaction.partition.verification.enable"]
+        self._host = LogHost(now_ms, flush_later=timers.run_soon, requires_verification=requires_verification)
         self._thread_count = config["num.recovery.threads.per.data.dir"]
         count_max = config[OPEN_FILES_MAX]
         self._open_files = OpenFiles(count_max) if count_max else OPEN_FILES
@@ -332,13 +333,7 @@ class Partitions:
         self._waiting[wanted.key] = wanted._replace(was_clean=True)
 
     def _open(self, wanted: WantedPartition, planned: PlannedLog) -> None:
-        log = planned.open(
-            LogHost(
-                now_ms=self._now_ms,
-                flush_later=self.timers.run_soon,
-                requires_verification=self._requires_verification,
-            )
-        )
+        log = planned.open(self._host)
         log.leader_epoch = wanted.leader_epoch
         if planned.removals:
             self.removals[planned.path] = planned.removals

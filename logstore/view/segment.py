@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..columns.batch_table import CHUNK_ROW_COUNT, BatchTable, ByteArray
-from ..disk.file_range import FileRange, became_shorter
-from ..disk.mapped import MappedFile
+from ..disk.file_range import FileRange
 from ..folds.aborted_transactions import AbortedTransactions
 from ..folds.segment_indexes import SegmentIndexes
 from ..layout.batch import NO_TIMESTAMP
@@ -136,18 +135,8 @@ class Segment:
 
     @property
     def data(self) -> ByteArray:
-        """Bytes of the `.log` that count, uint8[size], mapped; they may be kept as long as needed."""
-        size = self.size
-        if self._file is not None:
-            return self.read(0, size)
-        mapped = self._mapped  # read once: the budget of open files may drop it at any time
-        if mapped.size < size:
-            # a cleaning may give the name to another file between choosing and opening it
-            with self._renaming:
-                mapped = self._mapped
-                if mapped.size < size:
-                    mapped = self._mapped = self._map()
-        return mapped[:size]
+        """Bytes of the `.log` that count, uint8[size], mapped, or copied as `read` does; kept as long as needed."""
+        return self._mapped[: self.size] if self._file is None else self.read(0, self.size)
 
     def read(self, position: int, size: int) -> ByteArray:
         """Return bytes of the `.log`, uint8[size], read-only: mapped, or copied if another process may cut the file."""
@@ -275,13 +264,6 @@ class Segment:
         if not index.entry_count:
             return NO_TIMESTAMP, self.base_offset
         return int(index.timestamps[-1]), int(index.offsets[-1])
-
-    def _map(self) -> ByteArray:
-        """Map the whole file, uint8; it is unmapped with the last array over it."""
-        with MappedFile(self.path(LOG_SUFFIX)) as log:
-            if log.size < self.size:
-                raise became_shorter(log.path, self.size, log.size)
-            return log.data
 
     def _content(self, kind: str) -> bytes:
         return self.directory.read(self.file_name(kind)) if self.has(kind) else b""

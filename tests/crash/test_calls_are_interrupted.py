@@ -17,13 +17,13 @@ from tests.crash.interrupt_runs import Runs
 from tests.crash.interrupted_calls import CALLS
 from tests.support.sampling import case_count, sampled, seed_of
 
-STEP = case_count("LOGSTORE_INTERRUPT_STEP", sample=1620, whole=90)
+STEP = case_count("LOGSTORE_INTERRUPT_STEP", sample=3240, whole=90)
 START = int(os.environ.get("LOGSTORE_INTERRUPT_SEED") or Random(seed_of("INTERRUPT")).randrange(STEP))
 SHORT = ("log append", "send at once", "send cold", "send with")
 SIGNAL_COUNT = case_count("LOGSTORE_INTERRUPT_SIGNALS", sample=100, whole=1000)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", sampled(CALLS, list(CALLS)[::2], pytest.mark.slow))
 def test_an_interrupt_before_any_line_loses_an_answer_at_most(name: str, runs: Runs) -> None:
     step = min(STEP, 10) if name == "send" or name.startswith(SHORT) else STEP
     outcome = runs.run(name, step=step, start=START % step)
@@ -31,7 +31,7 @@ def test_an_interrupt_before_any_line_loses_an_answer_at_most(name: str, runs: R
     assert outcome.wrong == {}, f"LOGSTORE_INTERRUPT_SEED={START} LOGSTORE_INTERRUPT_STEP={step}"
 
 
-@pytest.mark.parametrize("name", sampled(CALLS, list(CALLS)[::3]))
+@pytest.mark.parametrize("name", sampled(CALLS, list(CALLS)[::9]))
 def test_a_signal_at_any_moment_loses_an_answer_at_most(name: str, runs: Runs) -> None:
     outcome = runs.run(name, signals=max(SIGNAL_COUNT // len(CALLS), 1), start=START)
     assert outcome.wrong == {}, f"LOGSTORE_INTERRUPT_SEED={START}"

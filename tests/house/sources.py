@@ -27,7 +27,12 @@ class Module(NamedTuple):
 
     @property
     def tree(self) -> ast.Module:
-        return ast.parse(self.source)
+        return _parsed(self.source)
+
+
+@cache
+def _parsed(source: str) -> ast.Module:
+    return ast.parse(source)
 
 
 def sample(name: str, source: str) -> Module:

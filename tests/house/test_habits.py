@@ -95,7 +95,7 @@ def chances(module: Module) -> list[str]:
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = {alias.name for alias in node.names} & CHANCE
         elif isinstance(node, ast.Call) and not node.args:
-            names = {ast.unparse(node.func).split(".")[-1]} & SEEDED
+            names = {getattr(node.func, "attr", getattr(node.func, "id", ""))} & SEEDED
         found += [
             f"{module.path}:{node.lineno}: {name} differs each time, see tests/support/sampling" for name in names
         ]

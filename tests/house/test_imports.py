@@ -83,12 +83,21 @@ def imported(module: Module) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{name}.{alias.name}" if is_root else name) for alias in node.names)
 
 
+def dotted(node: ast.expr) -> str:
+    """`os.path.join` as written; a call in the middle is left out."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id if isinstance(node, ast.Name) else "", *reversed(parts)])
+
+
 def called(module: Module) -> Iterator[tuple[int, str]]:
     """(line, key of CALLS_OF) of every call that only one place may make, and of the import of such a function."""
     for node in ast.walk(module.tree):
         names = []
         if isinstance(node, ast.Call):
-            names = [ast.unparse(node.func)]
+            names = [dotted(node.func)]
         elif isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         for name in names:

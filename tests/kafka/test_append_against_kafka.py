@@ -48,6 +48,7 @@ def test_a_disagreement_is_seen(judge: Judge) -> None:
     assert {"logEndOffset in the end", f"{0:020}.log", f"{2:020}.snapshot"} <= set(told)
 
 
+@pytest.mark.slow
 def test_workloads_try_what_logs_do(tmp_path: Path) -> None:
     """Every kind of step is taken and every refusal met, so that the agreement is about something."""
     ops: Counter[str] = Counter()

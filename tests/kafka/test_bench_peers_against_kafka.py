@@ -33,6 +33,7 @@ def test_kafka_runs_beside_ours_in_every_round(oracle: Oracle, tmp_path: Path) -
     assert not any("Kafka" in each.absent for each in found)
 
 
+@pytest.mark.slow
 def test_a_peer_that_finds_something_else_is_no_peer(oracle: Oracle, tmp_path: Path) -> None:
     order = {"op": "searchOffsets", "first": 0, "span": 100, "count": 3}  # offsets 0, 61 and 22
     index = tmp_path / "00000000000000000000.index"

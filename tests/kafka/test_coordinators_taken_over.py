@@ -88,6 +88,7 @@ def _record(topic: str, one: ReplayedRecord) -> list[Any]:
 
 
 @pytest.mark.by_newest
+@pytest.mark.slow
 def test_a_broker_goes_on_with_what_the_coordinators_wrote(oracle: Oracle, tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     kafka = judged().name

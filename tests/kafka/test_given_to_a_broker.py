@@ -36,6 +36,7 @@ def worked(root: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_dynamic", [True, False])
 def test_a_broker_starts_from_a_snapshot_of_the_metadata(
     oracle: Oracle, tmp_path: Path, is_dynamic: bool, monkeypatch: pytest.MonkeyPatch
@@ -109,6 +110,7 @@ def test_a_store_goes_to_a_broker_of_44_to_its_levels_and_back_again(oracle: Ora
 
 
 @pytest.mark.by_release
+@pytest.mark.slow
 def test_what_came_with_44_is_worked_on_and_given_back(oracle: Oracle, tmp_path: Path) -> None:
     """Share groups with dead letter queues, streams groups, an ACL of addresses, an unregistered controller."""
     of_4_4()

@@ -55,6 +55,7 @@ def _names(assignment: Assignment) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.slow
 def test_partitions_are_assigned_as_the_java_client_assigns_them(oracle: Oracle, tmp_path: Path) -> None:
     rng = random.Random(SEED)
     cases = [_case(rng) for _ in range(CASES)]

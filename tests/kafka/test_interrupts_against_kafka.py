@@ -29,6 +29,7 @@ CHANGING = [name for name in CALLS if not name.startswith(("log read", "log open
 CHOSEN = CHANGING if IS_LONG else CHANGING[::4]
 
 
+@pytest.mark.slow
 def test_kafka_opens_what_interrupts_have_left(asked: Callable[..., Asked], tmp_path: Path) -> None:
     kept, dice = tmp_path / "kept", Dice(SEED)
     kept.mkdir()

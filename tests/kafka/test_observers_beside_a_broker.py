@@ -32,7 +32,7 @@ from tests.support.oracle import Oracle
 from tests.support.sampling import IS_LONG
 from tests.support.take_over import ask
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 SETTINGS = {"log.cleaner.backoff.ms": "100"}
 LEDGER = (("ledger", 0), ("ledger", 1))

@@ -227,6 +227,7 @@ def is_same(java: str, ours: str) -> bool:
     return java == ours or java.replace(UNEXPECTED, TIMEOUT_TOO_LONG) == ours
 
 
+@pytest.mark.slow
 def test_every_order_of_calls_is_answered_as_by_the_java_client(oracle: Oracle, tmp_path: Path) -> None:
     dice = Dice(SEED)
     drawn = {f"by chance {number}": by_chance(dice) for number in range(CASE_COUNT)}

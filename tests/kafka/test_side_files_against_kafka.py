@@ -47,6 +47,7 @@ def our_answer(case: Case, directory: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return Answer(*answer(["--kafka-version", judged().name, *case.argv]))
 
 
+@pytest.mark.slow
 def test_the_recorded_answers_are_the_real_ones(
     oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

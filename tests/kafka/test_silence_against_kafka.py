@@ -28,6 +28,7 @@ def audited(snapshots: Iterable[Snapshot]) -> Tally:
 
 
 @pytest.mark.by_release
+@pytest.mark.slow
 def test_nothing_is_found_in_logs_of_kafka(oracle: Oracle, tmp_path: Path) -> None:
     snapshots = log_world.snapshots(oracle, tmp_path, SEED)
     tally = audited(islice(snapshots, LOG_DIRECTORIES))

@@ -110,6 +110,7 @@ def raised(oracle: Oracle, root: Path) -> None:
     assert_no_findings(root)
 
 
+@pytest.mark.slow
 def test_a_store_is_written_again_after_a_broker_raised_its_levels(tmp_path: Path) -> None:
     raised(judge(NEWEST.release), tmp_path / "data")
     assert levels_of(tmp_path / "data") == {name: highest for name, (_, highest) in NEWEST.features.items()}

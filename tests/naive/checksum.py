@@ -1,8 +1,17 @@
-"""CRC-32C, a bit at a time."""
+"""CRC-32C, a byte at a time."""
 
 from __future__ import annotations
 
 CASTAGNOLI_REVERSED = 0x82F63B78
+
+
+def _remainder(byte: int) -> int:
+    for _ in range(8):
+        byte = (byte >> 1) ^ (CASTAGNOLI_REVERSED if byte & 1 else 0)
+    return byte
+
+
+_REMAINDERS = [_remainder(byte) for byte in range(256)]
 
 
 def crc32c(data: bytes) -> int:
@@ -13,7 +22,5 @@ def crc32c(data: bytes) -> int:
     """
     crc = 0xFFFFFFFF
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = (crc >> 1) ^ (CASTAGNOLI_REVERSED if crc & 1 else 0)
+        crc = (crc >> 8) ^ _REMAINDERS[(crc ^ byte) & 0xFF]
     return crc ^ 0xFFFFFFFF

@@ -20,6 +20,7 @@ from logstore.audit.verify import verify_partition
 from tests.support.audit_story import Story
 from tests.support.audit_story_faults import FAULTS
 from tests.support.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
+from tests.support.sampling import sampled
 
 NOT_THERE = {Label.COMPACTED, Label.LOST}
 
@@ -97,7 +98,7 @@ def test_ranges_say_what_is_at_each_offset(
         assert not (before.label is one.label and (is_full or before.record_count == one.record_count == 0))
 
 
-@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("size", sampled([1, 3], [3], pytest.mark.slow))
 def test_markers_by_slices_tell_what_all_at_once_tell(
     size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 from tests.kafka.judge import Asked
 from tests.silence.broker_steps import Steps
 from tests.silence.snapshots import Snapshot, taken
-from tests.support.broker import Broker
+from tests.support.broker import Broker, remote_storage
 from tests.support.dice import Dice
 from tests.support.oracle import Oracle
 
@@ -33,13 +33,6 @@ ROUNDS = 8  # of each life
 STEPS_OF_ROUND = 6
 STARTING_MS, STOPPING_MS = 12_000, 2_000
 OLD_METADATA = (21, 16, 7)  # 4.0, 3.7, 3.3; the older two have no transaction version 1, none has 2
-TIERED = {  # segments of topics with remote storage are copied to a directory, and then deleted here (KIP-405)
-    "remote.log.storage.system.enable": "true",
-    "remote.log.storage.manager.class.name": "RemoteFolder",
-    "remote.log.metadata.manager.listener.name": "PLAINTEXT",
-    "rlmm.config.remote.log.metadata.topic.num.partitions": "2",
-    "remote.log.manager.task.interval.ms": "200",
-}
 _SKIPPED = re.compile("Couldn't find leader endpoint for partitions (.*?) while trying to send transaction markers")
 
 
@@ -57,8 +50,7 @@ class Session:
         self._forgets_producers = "producer.id.expiration.ms" in settings
         is_tiered = not has_two_dirs and Dice(f"{seed} tiered").chance(30)  # another dice: others fall as ever
         if is_tiered:
-            settings |= TIERED | {"rsm.config.dir": str(place / "remote")}
-            settings["rlmm.config.remote.log.metadata.topic.replication.factor"] = "2" if self.is_pair else "1"
+            settings |= remote_storage(place / "remote", replication_factor=2 if self.is_pair else 1)
         features = [f"transaction.version={self.version}"]
         old = () if has_two_dirs else OLD_METADATA[: (3, 1, 0)[self.version]]
         if old and dice.chance(40):

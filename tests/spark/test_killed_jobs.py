@@ -98,7 +98,7 @@ class Jobs:
         try:
             yield driver
         finally:
-            kill_group(driver)
+            kill_all(driver)
 
     def go(self, name: str) -> None:
         (self.shared / f"go-{name}").touch()
@@ -144,12 +144,18 @@ def rows_of(name: str, rows: int = ROWS) -> Counter[bytes]:
     return Counter(f"{name}/{number}".encode() for number in range(rows))
 
 
-def kill_group(driver: subprocess.Popen[bytes]) -> None:
+def kill_all(driver: subprocess.Popen[bytes]) -> None:
     """Kill a driver, its JVM and their Python workers; return when all are gone."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(driver.pid, signal.SIGKILL)
+
+    def are_gone() -> bool:
+        found = members(driver.pid)
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return not found
+
+    wait_until(are_gone)
     driver.wait(SECONDS)
-    wait_until(lambda: not members(driver.pid))
 
 
 def wait_until(is_so: Callable[[], bool], pause_s: float = 0.05) -> None:
@@ -159,13 +165,13 @@ def wait_until(is_so: Callable[[], bool], pause_s: float = 0.05) -> None:
         time.sleep(pause_s)
 
 
-def members(group: int) -> list[int]:
-    """The live processes of a group."""
+def members(session: int) -> list[int]:
+    """The live processes of a session; PySpark's daemon, of which the workers are, makes a group of its own."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = path.read_text().rpartition(")")[2].split()
-            if int(fields[2]) == group and fields[0] != "Z":
+            if int(fields[3]) == session and fields[0] != "Z":
                 found.append(int(path.parent.name))
     return found
 
@@ -181,9 +187,9 @@ def executors(folder: Path) -> list[int]:
     return found
 
 
-def java_of(group: int) -> int:
+def java_of(session: int) -> int:
     """The JVM of a driver."""
-    (found,) = [pid for pid in members(group) if Path(f"/proc/{pid}/comm").read_text().strip() == "java"]
+    (found,) = [pid for pid in members(session) if Path(f"/proc/{pid}/comm").read_text().strip() == "java"]
     return found
 
 

@@ -80,6 +80,7 @@ def test_an_audit_on_executors_finds_in_a_url_what_it_finds_in_the_copy(
     assert rows == sorted(map(str, expected.collect()))
 
 
+@pytest.mark.slow
 def test_a_stream_over_a_url_reads_what_is_added(
     spark: SparkSession, store: ObjectStore, storage: dict[str, str], golden: Golden, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from tests.spark.planned import Planned
 from tests.spark.segment_files import write_partition
 from tests.support.encoder import SOME_TIME
 from tests.support.golden import Golden
+from tests.support.sampling import sampled
 
 if TYPE_CHECKING:
     from tests.spark.conftest import Load
@@ -340,7 +341,7 @@ def test_wrong_tables_columns_and_paths_are_refused(data: Path) -> None:
 
 
 @pytest.mark.parametrize("has_indexes", [True, False])
-@pytest.mark.parametrize("damage_position", [None, 5000])
+@pytest.mark.parametrize("damage_position", sampled([None, 5000], [5000], pytest.mark.slow))
 def test_a_segment_is_cut_anywhere_and_read_once(
     has_indexes: bool, damage_position: int | None, tmp_path: Path
 ) -> None:

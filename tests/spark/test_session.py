@@ -95,6 +95,7 @@ def test_an_old_pyspark_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         check_pyspark()
 
 
+@pytest.mark.slow
 def test_an_audit_leaves_a_session_that_is_there_alone(spark: SparkSession, golden: Golden) -> None:
     path = str(golden("demo"))
     audited = audit_with_spark("local[1]", path, NOW_MS)

@@ -68,6 +68,7 @@ def test_a_task_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -
     assert values(path, isolation=FetchIsolation.LOG_END) == {0: [], 1: []}
 
 
+@pytest.mark.slow
 def test_a_write_that_cannot_be_fails_with_kafkas_words(frame: DataFrame, tmp_path: Path) -> None:
     path = make_topics(tmp_path / "data", orders=2)
     with pytest.raises(PySparkException, match='Please use either the "Append" or "Overwrite" mode'):

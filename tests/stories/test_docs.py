@@ -11,6 +11,7 @@ import pytest
 from docs.generators import pages as generated_pages
 from tests.stories.pages import ROOT, blocks, run_page
 from tests.support.golden import Golden
+from tests.support.sampling import sampled
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -18,6 +19,7 @@ ELSEWHERE = (  # tests/spark/test_docs.py, tests/objects/test_docs.py
     DOCS / "how-to" / "audit-with-spark.md",
     DOCS / "how-to" / "object-stores.md",
 )
+BEFORE_EACH_COMMIT = (DOCS / "tutorials" / "first-store.md", DOCS / "how-to" / "read-committed-is-stuck.md")
 _FOLDERS = "logstore|tools|spark_dumps|tests|benchmarks|docs"
 
 
@@ -25,7 +27,10 @@ def _name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE and blocks(page)], ids=_name)
+SHOWING = [page for page in PAGES if page not in ELSEWHERE and blocks(page)]
+
+
+@pytest.mark.parametrize("page", sampled(SHOWING, BEFORE_EACH_COMMIT, pytest.mark.slow), ids=_name)
 def test_pages_do_what_they_show(page: Path, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "copy of `tests/golden/demo`" in page.read_text():
         shutil.copytree(golden("demo"), tmp_path / "data")

@@ -12,6 +12,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from logstore.client.store import Store
 from logstore.columns.decoded_records import Record
 from logstore.model import FetchIsolation
@@ -87,6 +89,7 @@ def check_counts(directory: Path) -> int:
         return len(numbers["in"])
 
 
+@pytest.mark.slow
 def test_every_input_is_in_the_output_once_however_often_it_is_killed(tmp_path: Path) -> None:
     directory = tmp_path / "data"
     count = 0

@@ -11,6 +11,7 @@ from benchmarks.support.soak_picture import drawn
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux for the memory and files of a process")
+@pytest.mark.slow
 def test_a_store_in_use_has_at_the_end_what_it_had_at_first() -> None:
     samples = soaked(6, 3, told=lambda _: None)
     assert len(samples) == 3

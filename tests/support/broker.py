@@ -39,6 +39,20 @@ SETTINGS = {
 }
 
 
+def remote_storage(folder: Path, *, replication_factor: int = 1) -> dict[str, str]:
+    """Settings of a broker that copies segments of topics with remote storage into `folder` (KIP-405)."""
+    metadata_topic = "rlmm.config.remote.log.metadata.topic"
+    return {
+        "remote.log.storage.system.enable": "true",
+        "remote.log.storage.manager.class.name": "RemoteFolder",
+        "remote.log.metadata.manager.listener.name": "PLAINTEXT",
+        "remote.log.manager.task.interval.ms": "200",
+        "rsm.config.dir": str(folder),
+        f"{metadata_topic}.num.partitions": "2",
+        f"{metadata_topic}.replication.factor": str(replication_factor),
+    }
+
+
 class Broker:
     """One broker over `directory`; its configuration and its log lie beside the directory, not in it."""
 

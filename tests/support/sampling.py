@@ -1,6 +1,7 @@
 """How many cases the random tests try, and which.
 
-`make test` tries a sample, the same each time, so that a commit does not pass today and fail tomorrow. `make test-long`
+`make test` tries a sample, the same each time, so that a commit does not pass today and fail tomorrow. `make
+test-slow`, which CI runs too, tries what takes seconds of a processor each (marked `slow`). `make test-long`
 (`LOGSTORE_LONG=1`) tries the whole, from a fresh seed that it prints: `LOGSTORE_SEED` makes a run again. Variables of
 single tests make those longer; these too then draw a fresh seed, and tell it when something is wrong.
 """
@@ -40,13 +41,13 @@ def examples(whole: int) -> int:
     return min(whole // 8, INTERPRETED_EXAMPLES_MAX) if IS_INTERPRETED else whole // 8
 
 
-def sampled(values: Iterable[Any], sample: Container[Any]) -> list[Any]:
-    """Return the parameters of a test: those outside of `sample` are for `make test-long`.
+def sampled(values: Iterable[Any], sample: Container[Any], mark: pytest.MarkDecorator = pytest.mark.long) -> list[Any]:
+    """Return the parameters of a test: values outside of `sample` are for `make test-long`, or as `mark` says.
 
     >>> [type(value).__name__ for value in sampled([1, 2], sample=[1])]
     ['int', 'ParameterSet']
     """
-    return [value if value in sample else pytest.param(value, marks=pytest.mark.long) for value in values]
+    return [value if value in sample else pytest.param(value, marks=mark) for value in values]
 
 
 def seed_of(kind: str) -> str:

@@ -25,6 +25,9 @@ from ..state import LogState
 from .choice import require_going_on
 from .offset_map import OffsetMap
 
+_DROPPED = -1
+_COPIED = 0  # index of the source that the table was scanned from
+
 
 @dataclass(frozen=True, slots=True)
 class Round:
@@ -134,10 +137,6 @@ def count_in_batches(window: Records, flags: BoolArray) -> Int64Array:
     sums = np.concatenate([[0], np.cumsum(flags)])
     counts: Int64Array = sums[window.batch_ends] - sums[window.batch_starts]
     return counts
-
-
-_DROPPED = -1
-_COPIED = 0  # index of the source that the table was scanned from
 
 
 class TableCleaning:

@@ -163,7 +163,7 @@ def _running(loader: LogLoader, host: LogHost, topic_id: str | None) -> LogState
         segment.created_ms, segment.roll_jitter_ms = state.last_flush_ms, state.draw_roll_jitter_ms()
     last = state.segments.last
     assert last is not None
-    active = ActiveSegment.resume(last, state.config, state.struct)
+    active = ActiveSegment.resume(last, state.config, is_durable=state.recovery_point >= state.log_end_offset)
     if loader.has_made_segment:
         active.preallocate()
     state.activate(active)

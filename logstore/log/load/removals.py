@@ -85,15 +85,15 @@ def removal_text(removal: Removal, directory: str) -> str:
 
 def readable_text(removals: Sequence[Removal]) -> str:
     """Return the batches, records, bytes and first offset of what can be read in some removals, in words."""
-    readable = [one for one in removals if one.batch_count]
+    readable = [removal for removal in removals if removal.batch_count]
     batch_count, record_count, size = (
-        sum(one.batch_count for one in readable),
-        sum(one.record_count for one in readable),
-        sum(one.size for one in readable),
+        sum(removal.batch_count for removal in readable),
+        sum(removal.record_count for removal in readable),
+        sum(removal.size for removal in readable),
     )
     batches = f"{batch_count:,} readable {'batch' if batch_count == 1 else 'batches'}"
     records = f"{record_count:,} {'record' if record_count == 1 else 'records'}"
-    first_offset = min(one.first_offset for one in readable if one.first_offset is not None)
+    first_offset = min(removal.first_offset for removal in readable if removal.first_offset is not None)
     return f"{batches} ({records}, {size:,} bytes) from offset {first_offset} on"
 
 
@@ -216,7 +216,8 @@ class _Kept:
             found = [np.empty((2, 0), np.int64)]
             for name in self._directory.names():
                 if name.endswith(LOG_SUFFIX):
-                    found += [np.stack([one.base_offset, one.last_offset]) for one in _tables(self._directory, name)]
+                    tables = _tables(self._directory, name)
+                    found += [np.stack([table.base_offset, table.last_offset]) for table in tables]
             bases, lasts = np.concatenate(found, axis=1)
             order = np.argsort(bases, kind="stable")
             self._ranges = bases[order], lasts[order]
@@ -243,7 +244,11 @@ def require_accepted(removals: Mapping[str, Sequence[Removal]]) -> None:
     Args:
         removals: by the directory of the partition.
     """
-    lost = {path: readable for path, each in removals.items() if (readable := [one for one in each if one.batch_count])}
+    lost = {
+        path: readable
+        for path, planned in removals.items()
+        if (readable := [removal for removal in planned if removal.batch_count])
+    }
     if len(lost) == 1:
         ((path, readable),) = lost.items()
         first = readable[0]
@@ -254,5 +259,5 @@ def require_accepted(removals: Mapping[str, Sequence[Removal]]) -> None:
             advice=_ADVICE,
         )
     if lost:
-        text = "".join(f"\n  {removal_text(one, path)}" for path, readable in lost.items() for one in readable)
+        text = "".join(f"\n  {removal_text(removal, path)}" for path, lines in lost.items() for removal in lines)
         raise RecoveryLossError(f"Recovery would remove in {len(lost)} partitions:{text}\n", advice=_ADVICE)

@@ -41,6 +41,7 @@ from ...layout.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
 from ...view.parallel_scan import scan_windows
 from ..segment.log_segment import LogSegment
 
+_INDEX_ENTRY_SIZES = {OFFSET_INDEX_SUFFIX: OFFSET_ENTRY_SIZE, TIME_INDEX_SUFFIX: TIME_ENTRY_SIZE}
 # errors that end a segment at the batch; any other keeps a broker from starting
 _BATCH_FAILURES = (CorruptRecordError.java_class, InvalidRecordError.java_class)
 
@@ -228,9 +229,6 @@ def _write_indexes(segment: LogSegment, scan: _Scan) -> None:
     for kind, content in contents.items():
         segment.directory.replace(segment.file_name(kind), content, "made anew from the log")
     segment.forget_transaction_index()
-
-
-_INDEX_ENTRY_SIZES = {OFFSET_INDEX_SUFFIX: OFFSET_ENTRY_SIZE, TIME_INDEX_SUFFIX: TIME_ENTRY_SIZE}
 
 
 def has_sane_indexes(segment: LogSegment) -> bool:

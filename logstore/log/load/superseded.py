@@ -70,7 +70,8 @@ class Cleaning:
     def _old_runs(self) -> Iterator[Run]:
         """Yield the good batches of the replaced segments and of those behind them, as they are on the disk."""
         first = min(map(base_offset_of, self._replaced))
-        for name in sorted(self._replaced | {one for one in self._directory.names() if one.endswith(LOG_SUFFIX)}):
+        logs = {name for name in self._directory.names() if name.endswith(LOG_SUFFIX)}
+        for name in sorted(self._replaced | logs):
             path = f"{self._directory.path}/{name}"
             is_old = name in self._replaced or self._directory.file(name) == path
             if is_old and base_offset_of(name) >= first and not self._directory.has_new_content(name):

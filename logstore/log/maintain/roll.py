@@ -91,7 +91,7 @@ def begin_segment(state: LogState, base_offset: int, now_ms: int, jitter_ms: int
     """
     for kind in SEGMENT_SUFFIXES:
         state.directory.delete(segment_file_name(base_offset, kind), "a new segment begins at its offset")
-    active = ActiveSegment.create(state.directory, base_offset, state.config, state.struct)
+    active = ActiveSegment.create(state.directory, base_offset, state.config)
     active.created_ms, active.roll_jitter_ms = now_ms, jitter_ms
     state.activate(active)
 

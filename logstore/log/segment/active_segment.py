@@ -38,10 +38,13 @@ from .writable_folder import WritableFolder
 _PREALLOCATE = "preallocate"
 _CLOSED = -1  # no descriptor
 _UNREAD = -2  # a first timestamp that was not loaded yet
+_KEPT_IN_STRUCT = ("segment_size", "first_timestamp", "is_timestamp_known")
 
 
 class ActiveSegment(LogSegment):
-    """The segment that is written; not usable after `close`. Its size is in the struct of its log.
+    """The segment that is written; not usable after `close`.
+
+    Its size and times are in a struct that the kernel moves too: its own, or its log's between `enter` and `leave`.
 
     Attributes:
         indexes: the entries so far, and the state that decides on the next ones.
@@ -60,10 +63,11 @@ class ActiveSegment(LogSegment):
         base_offset: int,
         size: int,
         config: LogConfig,
-        struct: LogStruct,
+        *,
+        is_durable: bool,
         known: LogSegment | None = None,
     ) -> None:
-        self._struct = struct
+        self._struct = LogStruct()
         super().__init__(directory, base_offset, "", size, known=known)
         self.unsynced = self._files = UnsyncedFiles(directory.seam)
         self.aborted = AbortedTransactions.resume(self.transaction_index)
@@ -76,29 +80,40 @@ class ActiveSegment(LogSegment):
         )
         self._offset_entry_count_on_disk = self.offset_index.entry_count
         self._time_entry_count_on_disk = self.time_index.entry_count
-        struct.first_timestamp = _UNREAD if size else NO_TIMESTAMP
+        self._struct.first_timestamp = _UNREAD if size else NO_TIMESTAMP
         self._is_preallocated = config[_PREALLOCATE]
         self._size_max = segment_size_max(config)
         self.descriptor, self.open_count = _CLOSED, 0
         # what an earlier process wrote may not be durable; from `open_file` on that is for the syncs of the open file
-        self._is_durable = not size or struct.recovery_point >= struct.log_end_offset
+        self._is_durable = not size or is_durable
         self.write_address = directory.seam.write_address()
 
     @classmethod
-    def create(cls, directory: WritableFolder, base_offset: int, config: LogConfig, struct: LogStruct) -> ActiveSegment:
+    def create(cls, directory: WritableFolder, base_offset: int, config: LogConfig) -> ActiveSegment:
         """Create an empty segment and its files; they are durable after `sync` and `WritableFolder.sync`."""
         for kind in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX):
             directory.seam.close(directory.create(segment_file_name(base_offset, kind), "a new segment begins"))
-        active = cls(directory, base_offset, 0, config, struct)
+        active = cls(directory, base_offset, 0, config, is_durable=True)
         active.preallocate()
         return active
 
     @classmethod
-    def resume(cls, segment: LogSegment, config: LogConfig, struct: LogStruct) -> ActiveSegment:
-        """Open a loaded or closed segment for appends behind its last batch."""
-        active = cls(segment.directory, segment.base_offset, segment.size, config, struct, segment)
+    def resume(cls, segment: LogSegment, config: LogConfig, *, is_durable: bool) -> ActiveSegment:
+        """Open a loaded segment for appends behind its last batch; `is_durable` if all of it is on the disk."""
+        directory, base_offset, size = segment.directory, segment.base_offset, segment.size
+        active = cls(directory, base_offset, size, config, is_durable=is_durable, known=segment)
         active.is_timestamp_known = segment.is_timestamp_known
         return active
+
+    def enter(self, struct: LogStruct) -> None:
+        """Keep size and times in the struct of a log from now on, as its active segment."""
+        for name in _KEPT_IN_STRUCT:
+            setattr(struct, name, getattr(self._struct, name))
+        self._struct = struct
+
+    def leave(self) -> None:
+        """Keep size and times in a struct of its own again: another segment is about to enter."""
+        self.enter(LogStruct())
 
     def preallocate(self) -> None:
         """Extend the `.log` of a new segment with zeros to its full size, if `preallocate` is set."""

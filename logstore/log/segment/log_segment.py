@@ -66,10 +66,17 @@ class LogSegment(Segment):
     @property
     def data(self) -> ByteArray:
         """See `Segment`; the mapping counts in the budget of open files."""
-        if self._is_counted and self._mapped.size < self.size:
-            self.directory.open_files.add(self)
-        self._is_used = True
-        return super().data
+        size, self._is_used = self.size, True
+        mapped = self._mapped  # read once: the budget of open files may drop it at any time
+        if mapped.size < size:
+            if self._is_counted:
+                self.directory.open_files.add(self)
+            # a cleaning may give the name to another file between choosing and opening it
+            with self._renaming:
+                mapped = self._mapped
+                if mapped.size < size:
+                    mapped = self._mapped = self._map()
+        return mapped[:size]
 
     @property
     def is_open(self) -> bool:

@@ -32,6 +32,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  *
  *   TakeOver HOST:PORT work      topics, plain records, transactions committed, aborted and left open, group offsets
  *   TakeOver HOST:PORT state     one line of JSON
+ *   TakeOver HOST:PORT tier      topic "tiered", until its first segments are in remote storage alone; {"local": offset}
  *   TakeOver HOST:PORT upgrade   each feature to the highest level that the broker has
  *   TakeOver HOST:PORT cluster   {"features": name to level, "users": …, "topics": …}
  *   TakeOver HOST:PORT join      a member for group "members", and how long it waited for its partitions
@@ -51,6 +52,7 @@ public class TakeOver {
                 case "work" -> work(clients);
                 case "state" -> System.out.println(JSON.writeValueAsString(state(clients)));
                 case "upgrade" -> upgrade(clients);
+                case "tier" -> System.out.println(JSON.writeValueAsString(tier(clients)));
                 case "cluster" -> System.out.println(JSON.writeValueAsString(cluster(clients)));
                 case "join" -> System.out.println(JSON.writeValueAsString(join(clients)));
                 case "refusals" -> System.out.println(JSON.writeValueAsString(refusals(clients)));
@@ -85,6 +87,23 @@ public class TakeOver {
         var open = clients.transactionalProducer(OPEN_ID);
         open.beginTransaction();
         Clients.sendBatch(open, Clients.record("ledger", 0, "k", "pending"));
+    }
+
+    static ObjectNode tier(Clients clients) throws Exception {
+        TopicPartition at = new TopicPartition("tiered", 0);
+        try (Admin admin = clients.admin()) {
+            Clients.createTopic(admin, at.topic(), 1, "remote.storage.enable=true", "local.retention.bytes=1",
+                "retention.bytes=-1", "internal.segment.bytes=300", "file.delete.delay.ms=0");
+            try (var producer = clients.producer("enable.idempotence=true")) {
+                for (int number = 0; number < 20; number++) {
+                    Clients.sendBatch(producer, Clients.record(at.topic(), 0, "k", "theirs " + number));
+                }
+            }
+            Clients.waitUntil("segments are in remote storage alone", () ->
+                    offset(admin, at, OffsetSpec.earliestLocal(), IsolationLevel.READ_UNCOMMITTED) >= 10);
+            long local = offset(admin, at, OffsetSpec.earliestLocal(), IsolationLevel.READ_UNCOMMITTED);
+            return JSON.createObjectNode().put("local", local);
+        }
     }
 
     static void upgrade(Clients clients) throws Exception {

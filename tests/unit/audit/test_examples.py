@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from logstore.audit.rules import RULES, examples
@@ -14,6 +15,7 @@ from tests.support.audit_examples import examples as told
 ON_FEW_SYSTEMS = {"log-unreadable"}  # a disk that fails
 
 
+@pytest.mark.slow
 def test_examples_are_what_is_told(tmp_path: Path) -> None:
     assert EXAMPLES.read_text() == told(tmp_path), "python -m tests.support.audit_examples writes them again"
     assert examples().keys() == {rule.name for rule in RULES} - ON_FEW_SYSTEMS

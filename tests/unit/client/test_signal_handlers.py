@@ -18,7 +18,7 @@ from logstore.errors import IllegalStateError, LogstoreError, ReentrantCallError
 from tests.support.sampling import IS_LONG
 from tests.support.stores import FEW_PARTITIONS
 
-CALL_COUNT = 20_000 if IS_LONG else 1_500
+CALL_COUNT = 20_000 if IS_LONG else 500
 HANGS_S = 120  # only a call that waits for itself takes so long
 HEAD = """
     import itertools, os, signal, sys, threading, time
@@ -82,7 +82,7 @@ def test_an_append_in_an_append_gets_no_offset_of_it(tmp_path: Path, others: str
         tmp_path / "data",
     )
     acknowledged = out.splitlines()
-    assert len(acknowledged) > 1000
+    assert len(acknowledged) > CALL_COUNT // 2
     assert set(acknowledged) <= set(found(tmp_path / "data"))
     assert len({line.split()[0] for line in acknowledged}) == len(acknowledged)
 
@@ -111,7 +111,7 @@ def test_a_send_in_a_send_loses_no_record(tmp_path: Path, linger_ms: int, call: 
         tmp_path / "data",
     )
     acknowledged = out.splitlines()
-    assert len(acknowledged) > 1000
+    assert len(acknowledged) > CALL_COUNT // 2
     assert set(acknowledged) <= set(found(tmp_path / "data"))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from logstore.columns import batch_table
-from logstore.columns.batch_table import FIELD_NAMES, BatchTable, scan, scan_chunk
+from logstore.columns.batch_table import FIELD_NAMES, BatchTable, headers, scan, scan_chunk
 from logstore.errors import CorruptRecordError
 from logstore.kernels.scan import batches as fields
 from tests.naive import batch, legacy
@@ -119,6 +119,32 @@ def test_a_scan_of_many_windows_is_one_table(monkeypatch: pytest.MonkeyPatch) ->
     pieces = scan(array(FILE), check_crc=True)
     assert rows_of(pieces) == rows_of(whole)
     assert (pieces.status, pieces.next_position) == (whole.status, whole.next_position) == (fields.END, len(FILE))
+
+
+def test_a_reader_that_may_need_few_headers_gets_few_at_first() -> None:
+    tables = list(headers(array(FILE), first_capacity=2, capacity=20))
+    assert [len(table) for table in tables] == [2, 16, 20, 2]
+    assert [row for table in tables for row in rows_of(table)] == rows_of(scan(array(FILE)))
+
+
+def test_headers_end_where_no_batch_follows_and_say_why() -> None:
+    content = FILE + bytes(100)
+    *before, last = headers(array(content), capacity=20)
+    assert [table.status for table in before] == [fields.MORE, fields.MORE]
+    assert (last.status, last.next_position) == (fields.LENGTH_TOO_SMALL, len(FILE))
+
+
+def test_bytes_are_loaded_before_they_are_read() -> None:
+    data, loaded = np.zeros(len(FILE), np.uint8), [0]
+
+    def load(start: int, end: int) -> None:
+        assert start <= loaded[-1], "no gap"
+        data[start:end] = array(FILE)[start:end]
+        loaded.append(max(end, loaded[-1]))
+
+    found = [row for table in headers(data, window_size=300, load=load) for row in rows_of(table)]
+    assert found == rows_of(scan(array(FILE)))
+    assert loaded[-1] == len(FILE)
 
 
 def test_a_batch_larger_than_a_window_is_one_window(monkeypatch: pytest.MonkeyPatch) -> None:

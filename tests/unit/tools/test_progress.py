@@ -150,6 +150,7 @@ PATCHED = "from logstore_tools import progress; progress.DELAY_S = 0.0; "
 MAIN = "from logstore_tools.main import main; main()"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -291,6 +291,27 @@ def test_a_snapshot_spares_the_segments_before_it(directory: Path, log: Transact
     assert offsets(reader) == visible(log, COMMITTED)
 
 
+def test_a_segment_followed_from_inside_keeps_the_aborted_transactions_before(
+    directory: Path, log: TransactionalLog, tmp_path: Path
+) -> None:
+    _, *others = sorted(log.segments)
+    aborted_offset = next(offset for _, offset in log.aborted if offset >= others[0])
+    begun = max(base_offset for base_offset in others if base_offset <= aborted_offset)
+    cut = Path(shutil.copytree(directory, tmp_path / "cut" / "made-0"))
+    for base_offset in log.segments:
+        if base_offset > begun:
+            (cut / f"{base_offset:020}.log").unlink()
+    os.truncate(cut / f"{begun:020}.log", len(log.segments[begun]) - 1)
+    inside = recover(cut).log_end_offset
+    recover(directory)
+    for snapshot in directory.glob("*.snapshot"):
+        snapshot.unlink()
+    shutil.copy(cut / f"{inside:020}.snapshot", directory)
+    reader = PartitionReader(str(directory))
+    assert followed(reader) == {False, True}
+    assert offsets(reader) == visible(log, COMMITTED)
+
+
 def test_a_followed_segment_that_grew_rolled_and_went_is_still_read(directory: Path, log: TransactionalLog) -> None:
     last = max(log.segments)
     path = directory / f"{last:020}.log"

@@ -17,10 +17,11 @@ from logstore.log.segment.log_segment import LogSegment
 from logstore.log.segment.writable_folder import WritableFolder
 from logstore.view import segment as view_segment
 from logstore.view.batch_search import quick_end
+from tests.support.sampling import IS_LONG
 from tests.support.seams import UnsyncedSeam
 
 GOLDENS = ("random", "transactions", "killed", "edges", "legacy", "compacted")
-DAMAGE_COUNT = 20  # of each segment
+DAMAGE_COUNT = 20 if IS_LONG else 4  # of each segment
 
 
 def end_of(path: Path, *, is_quick: bool, monkeypatch: pytest.MonkeyPatch) -> str:

@@ -17,6 +17,7 @@ from logstore_tools.dump import command, run
 from tests.conformance.dumping import answer, ms_of
 from tests.support.encoder import GZIP, Batch, Rec
 from tests.support.golden import Golden
+from tests.support.sampling import sampled
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -70,7 +71,7 @@ def as_arrow(item: dict[str, Any], *, is_text: bool) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("options", [[], ["--print-data-log"], ["--deep-iteration", "--offset", "3:12"], DECODER])
-@pytest.mark.parametrize("name", ["demo", "transactions", "groups"])
+@pytest.mark.parametrize("name", sampled(["demo", "transactions", "groups"], ["demo"], pytest.mark.slow))
 def test_the_rows_are_those_of_json(
     name: str, options: list[str], golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,6 +95,7 @@ def test_many_and_large_headers(codec: str) -> None:
     assert record_lines("--print-data-log") == line(many) + line(large, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", sampled(("none", "gzip", "zstd"), ("zstd",)))
 def test_a_batch_of_very_many_tiny_records(codec: str) -> None:
     count = 300_000
@@ -125,6 +126,7 @@ BOMBS: dict[str, tuple[Callable[[], bytes], list[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("codec", "kind"),
     [*(("gzip", kind) for kind in BOMBS), *((codec, "very many tiny records") for codec in ("snappy", "lz4", "zstd"))],
