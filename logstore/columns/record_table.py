@@ -123,7 +123,6 @@ class BatchRecords:
         data: ByteArray,
         table: BatchTable,
         row: int,
-        state: Int64Array | None = None,
         *,
         record_size_max: int = 0,
         skips: bool = False,
@@ -131,7 +130,6 @@ class BatchRecords:
         """Decompress the batch if need be.
 
         Args:
-            state: int64 with the slots of `kernels.decode.records` first.
             record_size_max: bytes; a larger record of a compressed batch is an error. 0 for any size.
             skips: read of compressed records what a leader checks, offset, timestamp and sizes. As in Kafka, a record's
                 length is only bounded then, so that a leader accepts records that no consumer can read.
@@ -141,7 +139,7 @@ class BatchRecords:
         attributes = int(table.matrix[scan.ATTRIBUTES, row])
         if size < HEADER_SIZE:
             raise InvalidRecordError(None, java_class="java.lang.IndexOutOfBoundsException", position=position)
-        self.state = np.zeros(fields.STATE_COUNT, np.int64) if state is None else state
+        self.state = np.zeros(fields.STATE_COUNT, np.int64)
         self.state[fields.SIZE_MAX] = record_size_max
         self._outcome: Decompressed | None = None
         self.data = data

@@ -20,7 +20,7 @@ from ..columns.legacy import valid_row_count
 from ..disk.file_range import FileRange, file_identity
 from ..disk.side_files import read_producer_snapshot
 from ..errors import CorruptRecordError, CorruptSnapshotError, InvalidNameError, LogstoreError
-from ..folds import producer_update
+from ..folds import aborted_transactions, producer_update
 from ..folds.producer_state import ProducerState
 from ..layout.file_names import (
     LOG_SUFFIX,
@@ -175,7 +175,7 @@ class LogFollower:
         # batches below the snapshot's offset are in the producers already
         first_row = int(np.argmax(np.append(table.last_offset[:row_end] >= self.producers.map_end_offset, True)))
         completed = producer_update.step(self.producers, chunk, table, first_row, row_end)
-        segment.add_aborted(completed)
+        aborted_transactions.step(segment.aborted, completed)
         next_offset = int(table.last_offset[row_end - 1]) + 1
         segment.add(chunk, table, row_end)
         self.end_offset = max(self.end_offset, next_offset)

@@ -18,9 +18,8 @@ from ..disk.mapped import segment_size
 from ..disk.names import is_url
 from ..disk.system_errors import is_missing
 from ..errors import DataDirectoryError
-from ..folds import aborted_transactions, segment_indexes
+from ..folds import segment_indexes
 from ..folds.aborted_transactions import AbortedTransactions
-from ..folds.open_transactions import CompletedTransactions
 from ..folds.segment_indexes import SegmentIndexes
 from ..kernels.scan import batches as fields
 from ..layout.batch import HEADER_SIZE
@@ -148,10 +147,6 @@ class LiveSegment(Segment):
         """Return whether the file still has the last known batch: the log may have been cut since."""
         size = len(self._tail)
         return file.size >= self.size and file.read(self.size - size, size).tobytes() == self._tail
-
-    def add_aborted(self, completed: CompletedTransactions) -> None:
-        """Note the transactions that these batches aborted."""
-        aborted_transactions.step(self.aborted, completed)
 
     def _is_of_log(self, index: OffsetIndex, slot: int) -> bool:
         """Return whether an index entry leads to the batch it names."""

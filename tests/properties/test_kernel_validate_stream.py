@@ -27,7 +27,8 @@ def words_of(status: int, state: np.ndarray[tuple[int], np.dtype[np.int64]]) -> 
     """What a read that ended so says."""
     batch = Batch(0, [], codec=ZSTD)
     data = np.frombuffer(batch.to_bytes(), np.uint8)
-    records = BatchRecords(data, scan(data), 0, state, skips=True)
+    records = BatchRecords(data, scan(data), 0, skips=True)
+    records.state = state
     return records.decode_error(status).message
 
 

@@ -298,12 +298,3 @@ def test_a_damaged_stream_is_told_in_place_of_a_wrong_record_in_it() -> None:
     values, error = values_of(records_of(Batch(0, RECORDS, codec=GZIP, stream=cut).to_bytes()))
     assert len(values) == 1
     assert isinstance(error, DecompressionError)
-
-
-def test_a_state_may_be_lent_and_is_left_where_the_decode_ended() -> None:
-    data = np.frombuffer(Batch(0, RECORDS).to_bytes(), np.uint8)
-    state = np.full(fields.STATE_COUNT + 4, -77, np.int64)
-    (chunk,) = BatchRecords(data, scan(data), 0, state).chunks()
-    assert len(chunk) == state[fields.RECORD_INDEX] == state[fields.RECORD_COUNT] == 5
-    assert state[fields.NEXT_POSITION] == data.size
-    assert (state[fields.STATE_COUNT :] == -77).all()
