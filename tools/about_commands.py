@@ -13,7 +13,7 @@ import click
 
 from logstore import layout
 
-from .rows import JsonField, RowType, print_rows
+from .rows import JsonField, RowType, TypedRows, VerbAnswer
 from .verbs import Verb, hint
 
 _PACKAGES = (
@@ -45,7 +45,7 @@ FORMAT = RowType(
 
 @click.command("doctor", cls=Verb, prints=[COMPONENT], example="logstore doctor --compile")
 @click.option("--compile", "compiles", is_flag=True, help="Compile the kernels for this machine first.")
-def doctor(compiles: bool, form: str) -> int:
+def doctor(compiles: bool) -> VerbAnswer:
     """Say what logstore runs on: versions, the library of kernels and where it is, processor, open files, Java."""
     if compiles:
         from logstore.native import library
@@ -54,8 +54,7 @@ def doctor(compiles: bool, form: str) -> int:
     rows = [("python", platform.python_version(), platform.platform())]
     rows += [(name, *_version(name)) for name in _PACKAGES]
     rows += [("kernels", *_kernels()), ("processor", *_processor()), ("open files", *_open_files()), ("java", *_java())]
-    print_rows(COMPONENT, [dict(zip(("what", "found", "note"), row, strict=True)) for row in rows], form)
-    return 0
+    return VerbAnswer([TypedRows(COMPONENT, [dict(zip(("what", "found", "note"), row, strict=True)) for row in rows])])
 
 
 def _version(name: str) -> tuple[str, str]:
@@ -102,18 +101,14 @@ def _java() -> tuple[str, str]:
 
 @click.command("formats", cls=Verb, prints=[FORMAT], example="logstore formats time_index")
 @click.argument("name", required=False)
-def formats(name: str | None, form: str) -> int:
+def formats(name: str | None) -> VerbAnswer:
     """Print what the bytes of Kafka's files mean: the page of the format NAME, or the list of all."""
     names = sorted(module.name for module in pkgutil.iter_modules(layout.__path__))
     if name is not None and name not in names:
         raise click.UsageError(f"There is no format {name!r}. {hint(name, names, '`logstore formats` lists them.')}")
     pages = {one: _page(one) for one in names if name in (None, one)}
-    if name is not None and form == "table":
-        click.echo(pages[name])
-        return 0
     rows = [{"name": one, "about": page.partition("\n")[0], "page": page} for one, page in pages.items()]
-    print_rows(FORMAT, rows, form)
-    return 0
+    return VerbAnswer([TypedRows(FORMAT, rows)], lines=None if name is None else pages[name].split("\n"))
 
 
 def _page(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,8 +13,8 @@ from logstore.rows.findings import AuditedRow, FindingRow, VerifiedRow
 
 from .paths import data_directory
 from .progress import Progress, log_size
-from .rows import PATH, Column, JsonField, Row, RowType, print_row, print_rows
-from .tables import count_of, print_lines, print_table, visible
+from .rows import PATH, Cells, Column, JsonField, Row, RowType, TypedRows, VerbAnswer
+from .tables import count_of, print_lines
 from .verbs import Verb, code_of, hint, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ _checksums_option = click.option(
 @click.command("verify", cls=Verb, prints=[VERIFIED, FINDING], example="logstore verify '/var/lib/kafka/data/orders-*'")
 @paths_argument()
 @_checksums_option
-def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> int:
+def verify(paths: list[tuple[str, bool]], checksums_only: bool) -> VerbAnswer:
     """Prove that partitions are what a broker wrote: every batch, and every file beside the log.
 
     Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
@@ -100,12 +99,8 @@ def verify(paths: list[tuple[str, bool]], checksums_only: bool, form: str) -> in
                 verified = verify_directory(path, decodes=not checksums_only, advance=progress.advance)
                 partitions += verified.partitions
                 findings += verified.findings
-    if form != "csv":
-        print_rows(VERIFIED, verified_rows(partitions, findings), form)
-    code = _print_findings(findings, form)
-    if form == "csv":
-        _tell_verdict([count_of(len(partitions), "partition")], findings)
-    return code
+    verified_partitions = TypedRows(VERIFIED, list(verified_rows(partitions, findings)))
+    return _answer(findings, verified_partitions, [verified_partitions], [count_of(len(partitions), "partition")])
 
 
 def _explain(context: click.Context, _: click.Parameter, name: str | None) -> None:
@@ -139,7 +134,7 @@ def _explain(context: click.Context, _: click.Parameter, name: str | None) -> No
     callback=_explain,
     help="Say what a finding of this name means, and what to do; look at nothing.",
 )
-def audit(directory: str, now: int, form: str, checksums_only: bool, master: str | None) -> int:
+def audit(directory: str, now: int, checksums_only: bool, master: str | None) -> VerbAnswer:
     """Check a data directory: its bytes, its side files, its transactions, its groups.
 
     Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
@@ -157,14 +152,8 @@ def audit(directory: str, now: int, form: str, checksums_only: bool, master: str
 
         audited = audit_with_spark(master, directory, now, decodes=not checksums_only)
     row = audited_row(directory, audited)
-    if form == "jsonl":
-        print_row(AUDITED, row, form)
-    elif form == "table":
-        print_lines(*_summary(directory, audited, row))
-    code = _print_findings(audited.findings, form)
-    if form == "csv":
-        _tell_verdict(_summary(directory, audited, row), audited.findings)
-    return code
+    summary = _summary(directory, audited, row)
+    return _answer(audited.findings, TypedRows(AUDITED, [row]), summary, summary)
 
 
 def _summary(directory: str, audited: AuditedDirectory, row: AuditedRow) -> list[str]:
@@ -186,19 +175,13 @@ def _summary(directory: str, audited: AuditedDirectory, row: AuditedRow) -> list
     return lines
 
 
-def _tell_verdict(lines: Sequence[str], findings: Sequence[Finding]) -> None:
-    """Print what was looked at, and how many findings there are, to standard error: CSV has the findings alone."""
-    verdict = count_of(len(findings), "finding") if findings else "no findings"
-    sys.stderr.writelines(f"{visible(line)}\n" for line in (*lines, verdict))
-
-
 @click.command(
     "report", cls=Verb, prints=[REPORTED], example="logstore report /var/lib/kafka/data --output report.html"
 )
 @path_argument("directory", data_directory)
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The HTML file to write.")
 @now_option
-def report(directory: str, output: str, now: int, form: str) -> int:
+def report(directory: str, output: str, now: int) -> VerbAnswer:
     """Write one HTML page about a data directory: findings with advice, offsets, transactions, segments, in pictures.
 
     It asks what `logstore audit` asks, and exits as that does. The page needs no network and holds no record.
@@ -214,25 +197,29 @@ def report(directory: str, output: str, now: int, form: str) -> int:
         audited = audit_directory(path, now, partial(follow_all, advance=progress.advance))
         write_output(SEAM, output, page(path, audited, now).encode())
     count = len(audited.findings)
-    if form == "table":
-        print_lines(f"{output}: {count_of(count, 'finding')}")
-    else:
-        print_row(REPORTED, {"path": directory, "file": output, "findingCount": count}, form)
-    return code_of(audited.findings)
+    row = {"path": directory, "file": output, "findingCount": count}
+    return VerbAnswer(
+        [TypedRows(REPORTED, [row])], code_of(audited.findings), [f"{output}: {count_of(count, 'finding')}"]
+    )
 
 
-def _print_findings(findings: Sequence[Finding], form: str) -> int:
-    """Print the findings, in a table with errors first; return the exit code."""
+def _answer(
+    findings: Sequence[Finding], head: TypedRows, lines: Sequence[str | TypedRows], verdict: Sequence[str]
+) -> VerbAnswer:
+    """Return findings, of which a table has errors first and what to do, behind what was looked at.
+
+    Args:
+        head: what was looked at, for programs.
+        lines: the same for people.
+        verdict: the same beside CSV, which has the findings alone.
+    """
     from logstore.audit.answers import finding_row
 
-    if form != "table":
-        print_rows(FINDING, map(finding_row, findings), form)
-    elif not findings:
-        print_lines("", "no findings")
-    else:
+    shown: list[str | Cells | TypedRows] = ["", "no findings"]
+    if findings:
         ordered = sorted(findings, key=lambda finding: finding.severity.value)
-        print_lines("")
-        print_rows(FINDING, map(finding_row, ordered), form)
-        print_lines("")
-        print_table(("rule", "what to do"), sorted({finding.rule: finding.advice for finding in ordered}.items()))
-    return code_of(findings)
+        advice = sorted({finding.rule: finding.advice for finding in ordered}.items())
+        shown = ["", TypedRows(FINDING, list(map(finding_row, ordered))), "", Cells(("rule", "what to do"), advice)]
+    count = count_of(len(findings), "finding") if findings else "no findings"
+    rows = [head, TypedRows(FINDING, list(map(finding_row, findings)))]
+    return VerbAnswer(rows, code_of(findings), [*lines, *shown], verdict=[*verdict, count])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,9 +12,9 @@ import click
 
 from .paths import readable_partition
 from .progress import Progress, log_size
-from .rows import PATH, JsonField, RowType, members, print_row
-from .tables import count_of, print_lines, print_table, visible
-from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, tell
+from .rows import PATH, Cells, JsonField, RowType, TypedRows, VerbAnswer, members, one_row
+from .tables import count_of
+from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument
 
 if TYPE_CHECKING:
     from logstore.errors import LogstoreError
@@ -65,7 +64,7 @@ _destination = click.argument("destination", type=click.Path(), required=False)
 @_destination
 @now_option
 @dry_run_option
-def salvage(source: str, destination: str | None, now: int, dry_run: bool, form: str) -> int:
+def salvage(source: str, destination: str | None, now: int, dry_run: bool) -> VerbAnswer:
     """Copy all good batches of a partition into the directory DESTINATION, which is made if it is not there.
 
     The copy is DESTINATION/topic-partition; a DESTINATION of that name is the copy itself. Without a DESTINATION
@@ -79,8 +78,7 @@ def salvage(source: str, destination: str | None, now: int, dry_run: bool, form:
     with Progress("salvage", lambda: log_size(source, is_partition=True)) as progress:
         pieces = plan_salvage(source, progress.advance)
         copy = _copy(source, destination, now, pieces, _why_not(destination, dry_run))
-    _print_copy(source, copy, pieces, form)
-    return FINDINGS if _tell_metadata(source) or any(piece.problem is not None for piece in pieces) else 0
+    return _answer(source, copy, pieces, any(piece.problem is not None for piece in pieces))
 
 
 @click.command("repair", cls=Verb, prints=[COPY], example="logstore repair /var/lib/kafka/data/orders-0 /mnt/repaired")
@@ -88,7 +86,7 @@ def salvage(source: str, destination: str | None, now: int, dry_run: bool, form:
 @_destination
 @now_option
 @dry_run_option
-def repair(source: str, destination: str | None, now: int, dry_run: bool, form: str) -> int:
+def repair(source: str, destination: str | None, now: int, dry_run: bool) -> VerbAnswer:
     """Copy a partition into the directory DESTINATION, with everything beside the log made anew.
 
     For wrong indexes, snapshots and epochs beside a log that is whole; only a torn tail is left out. A log that has
@@ -102,11 +100,8 @@ def repair(source: str, destination: str | None, now: int, dry_run: bool, form: 
         lost = losses(pieces)
         damaged = "the log is damaged in the middle" if lost else None
         copy = _copy(source, destination, now, pieces, damaged or _why_not(destination, dry_run))
-    _print_copy(source, copy, pieces, form)
-    if lost:
-        text = f"logstore: the log of {source} is damaged in the middle; `logstore salvage` keeps the rest"
-        sys.stderr.write(f"{visible(text)}\n")
-    return FINDINGS if _tell_metadata(source) or lost else 0
+    told = f"the log of {source} is damaged in the middle; `logstore salvage` keeps the rest"
+    return _answer(source, copy, pieces, bool(lost), [told] if lost else [])
 
 
 class _Copy(NamedTuple):
@@ -159,16 +154,13 @@ def _new_directory(source: str, destination: str) -> Iterator[str]:
         yield os.path.join(destination, name)
 
 
-def _tell_metadata(source: str) -> list[LogstoreError]:
-    """Print and return which files beside the log are not in a copy, and why."""
+def _broken_metadata(source: str) -> list[LogstoreError]:
+    """Return which files beside the log are not in a copy, and why."""
     from logstore.disk.directory import list_partition_directory
 
     from .salvage.copying import broken_metadata
 
-    problems = broken_metadata(list_partition_directory(source))
-    for problem in problems:
-        tell(problem)
-    return problems
+    return broken_metadata(list_partition_directory(source))
 
 
 def _settings(now: int, *, log_start_offset: int) -> LoadSettings:
@@ -179,29 +171,34 @@ def _settings(now: int, *, log_start_offset: int) -> LoadSettings:
     return LoadSettings(False, 0, log_start_offset, now, parse_config({}))
 
 
-def _print_copy(source: str, copy: _Copy, pieces: list[Piece], form: str) -> None:
-    """Print the pieces of the log, and the directory of the copy if there is one."""
+def _answer(source: str, copy: _Copy, pieces: list[Piece], is_bad: bool, notes: Sequence[str] = ()) -> VerbAnswer:
+    """Return the pieces of the log, and the directory of the copy if there is one; `is_bad` is a finding."""
     from logstore.audit.partition import open_partition
 
     start = open_partition(source).surroundings.log_start_offset
     left_out_size = sum(piece.end - piece.start for piece in pieces) - copy.size
-    if form != "table":
-        counts = {"keptBatches": copy.batch_count, "leftOutBytes": left_out_size, "logStartOffset": start}
-        row = {"path": source, "destination": copy.directory, "pieces": list(map(members, pieces))}
-        print_row(COPY, row | counts, form)
-        return
+    row = {
+        "path": source,
+        "destination": copy.directory,
+        "keptBatches": copy.batch_count,
+        "leftOutBytes": left_out_size,
+        "logStartOffset": start,
+        "pieces": list(map(members, pieces)),
+    }
     cells = [(*piece[:6], "yes" if piece.problem is None else "no", piece.problem) for piece in pieces]
-    print_table(_COLUMNS, cells, ("byte", "to", "batches"))
     kept, left_out = count_of(copy.batch_count, "batch"), count_of(left_out_size, "byte")
+    lines: list[str | Cells | TypedRows] = [Cells(_COLUMNS, cells, ("byte", "to", "batches")), ""]
     if copy.directory is None:
-        print_lines("", f"A copy would keep {kept} and leave out {left_out}.")
+        lines.append(f"A copy would keep {kept} and leave out {left_out}.")
     else:
-        print_lines("", f"The copy in {copy.directory} has {kept}; {left_out} were left out.")
+        lines.append(f"The copy in {copy.directory} has {kept}; {left_out} were left out.")
     first = next((piece.first_offset for piece in pieces if piece.problem is None), None)
     if start is not None and first is not None and first < start:
-        print_lines(f"The log started at offset {start}; a copy begins at offset {first}, with what is below too.")
+        lines.append(f"The log started at offset {start}; a copy begins at offset {first}, with what is below too.")
     if copy.why_not is not None:
-        print_lines(f"Nothing was written: {copy.why_not}.")
+        lines.append(f"Nothing was written: {copy.why_not}.")
+    broken = _broken_metadata(source)
+    return VerbAnswer([one_row(COPY, row)], FINDINGS if broken or is_bad else 0, lines, [*notes, *broken])
 
 
 @click.command(
@@ -220,7 +217,7 @@ def _print_copy(source: str, copy: _Copy, pieces: list[Piece], form: str) -> Non
 @click.option("--batches", type=click.IntRange(min=1), default=100, show_default=True, help="How many to take at most.")
 @click.option("--redact", is_flag=True, help="Put letters in the place of keys, values and values of headers.")
 @now_option
-def sample(source: str, destination: str, offset: int | None, batches: int, redact: bool, now: int, form: str) -> int:
+def sample(source: str, destination: str, offset: int | None, batches: int, redact: bool, now: int) -> VerbAnswer:
     """Copy some batches of a partition into the directory DESTINATION, to show them; it is made if it is not there.
 
     They are of one segment, and keep their offsets, times, producers and sequences. Redacted keys and values have their
@@ -240,7 +237,6 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
             batch_count=batches,
             redaction=Redaction(secrets.token_bytes(32)) if redact else None,
         )
-    _tell_metadata(source)
     row = {
         "path": source,
         "destination": directory,
@@ -249,12 +245,9 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
         "isRedacted": redact,
         "skippedBatches": found.skipped_count,
     }
-    if form != "table":
-        print_row(SAMPLE, row, form)
-        return 0
     what = "redacted" if redact else "as they are"
     kept = count_of(found.batch_count, "batch")
-    print_lines(f"{kept} up to offset {found.log.log_end_offset}, {what}, in {directory}")
+    lines = [f"{kept} up to offset {found.log.log_end_offset}, {what}, in {directory}"]
     if found.skipped_count:
-        print_lines(f"{count_of(found.skipped_count, 'batch')} left out, which could not be read")
-    return 0
+        lines.append(f"{count_of(found.skipped_count, 'batch')} left out, which could not be read")
+    return VerbAnswer([one_row(SAMPLE, row)], 0, lines, _broken_metadata(source))

@@ -12,8 +12,7 @@ from logstore.errors import UsageError
 from logstore.rows.schema import json_name
 
 from .paths import readable_partition
-from .rows import JsonField, Row, RowType, members, print_row
-from .tables import print_lines, print_table
+from .rows import Cells, JsonField, Row, RowType, TypedRows, VerbAnswer, members, one_row
 from .verbs import FINDINGS, Verb, path_argument
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ DIFFERENCE = RowType(
 @path_argument("replica", readable_partition)
 @path_argument("other", readable_partition)
 @click.option("--force", is_flag=True, help="Compare what two partitions have by their names, too.")
-def command(replica: str, other: str, force: bool, form: str) -> int:
+def command(replica: str, other: str, force: bool) -> VerbAnswer:
     """Compare two replicas of a partition up to the first batch that is not the same.
 
     What is missing in one of them below its log start, or compacted, is not compared. The exit code is 1 if they
@@ -51,11 +50,8 @@ def command(replica: str, other: str, force: bool, form: str) -> int:
     if not force:
         _require_same_partition(replica, other)
     difference = compare(replica, other)
-    if form == "table":
-        _print(replica, other, difference)
-    else:
-        print_row(DIFFERENCE, _difference(difference), form)
-    return 0 if difference.is_same or difference.is_shorter else FINDINGS
+    code = 0 if difference.is_same or difference.is_shorter else FINDINGS
+    return VerbAnswer([one_row(DIFFERENCE, _difference(difference))], code, _lines(replica, other, difference))
 
 
 def _difference(difference: Difference) -> Row:
@@ -83,22 +79,21 @@ def _require_same_partition(replica: str, other: str) -> None:
         )
 
 
-def _print(replica: str, other: str, difference: Difference) -> None:
-    print_lines(
+def _lines(replica: str, other: str, difference: Difference) -> list[str | Cells | TypedRows]:
+    same = (
         f"{difference.batch_count} batches are the same, from offset {difference.start_offset} up to "
         f"{difference.end_offset}."
     )
     first, second = difference.first
     if difference.is_same:
-        print_lines("Both end there.")
-    elif first is None or second is None:
+        return [same, "Both end there."]
+    if first is None or second is None:
         ended, longer = (replica, second) if first is None else (other, first)
-        print_lines(f"{ended} ends there; the other goes on in {_place(longer)}.")
-    else:
-        print_lines(f"They differ in {', '.join(difference.fields)}:", "")
-        names = [name for name in first.header if name in difference.fields or name == "base_offset"]
-        rows = [(name, first.header[name], second.header[name]) for name in names]
-        print_table(("field", _place(first), _place(second)), rows)
+        return [same, f"{ended} ends there; the other goes on in {_place(longer)}."]
+    names = [name for name in first.header if name in difference.fields or name == "base_offset"]
+    rows = [(name, first.header[name], second.header[name]) for name in names]
+    headers = Cells(("field", _place(first), _place(second)), rows)
+    return [same, f"They differ in {', '.join(difference.fields)}:", "", headers]
 
 
 def _place(place: DifferencePlace | None) -> str:

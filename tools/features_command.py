@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 
 import click
@@ -18,7 +17,7 @@ from logstore.config.kafka_version import (
 from logstore.errors import UsageError
 
 from .paths import data_directory, require_accessible
-from .rows import JsonField, Row, RowType, print_rows
+from .rows import JsonField, Row, RowType, TypedRows, VerbAnswer
 from .verbs import FINDINGS, Verb, dry_run_option, path_argument
 
 FEATURE = RowType(
@@ -65,8 +64,7 @@ def command(
     metadata: str | None,
     features: Sequence[str],
     dry_run: bool,
-    form: str,
-) -> int:
+) -> VerbAnswer:
     """Show the levels of features, or raise them with `upgrade`. There is no way down.
 
     A level says what brokers may write here. A Kafka that does not know the level does not start on the directory any
@@ -82,14 +80,13 @@ def command(
     if action == "describe":
         if wanted or dry_run:
             raise UsageError("describe raises no level", advice="say upgrade after the directory")
-        print_rows(FEATURE, _described(_present(directory)), form)
-        return 0
+        return VerbAnswer([TypedRows(FEATURE, _described(_present(directory)))])
     if not wanted:
         raise UsageError("You must specify at least one feature to upgrade", advice="--release-version 4.4, for one")
-    return _upgrade(directory, wanted, dry_run=dry_run, form=form)
+    return _upgrade(directory, wanted, dry_run=dry_run)
 
 
-def _upgrade(directory: str, wanted: Mapping[str, int], *, dry_run: bool, form: str) -> int:
+def _upgrade(directory: str, wanted: Mapping[str, int], *, dry_run: bool) -> VerbAnswer:
     from logstore import open as open_store
     from logstore.store.metadata.features import raised_levels
 
@@ -111,14 +108,12 @@ def _upgrade(directory: str, wanted: Mapping[str, int], *, dry_run: bool, form: 
         }
         for name, level in wanted.items()
     ]
-    print_rows(RAISED, rows, form)
     gone = [version for version in VERSIONS if version.knows_levels(present)]
     gone = [version for version in gone if not version.knows_levels({**present, **raised})]
-    if raised:
-        names = "older versions of Kafka" if not gone else f"Kafka {gone[-1]} and older"
-        would = "would not start" if dry_run else "do not start"
-        sys.stderr.write(f"logstore: there is no way down: {names} {would} on this directory any more\n")
-    return 0
+    names = "older versions of Kafka" if not gone else f"Kafka {gone[-1]} and older"
+    would = "would not start" if dry_run else "do not start"
+    note = f"there is no way down: {names} {would} on this directory any more"
+    return VerbAnswer([TypedRows(RAISED, rows)], notes=[note] if raised else [])
 
 
 def _wanted(release: str | None, metadata: str | None, features: Sequence[str]) -> dict[str, int]:

@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
+from logstore.rows import listing
 from logstore.rows.groups import GroupRow
-from logstore.rows.listing import Rows
 from logstore.rows.places import ProducerRow, SegmentRow, TopicRow
 
 from .paths import data_directory
 from .progress import Progress, log_size
-from .rows import DIRECTORY_COLUMN, PARTITION_COLUMN, Column, Row, RowType, print_rows
-from .verbs import Verb, note_problems, path_argument, paths_argument
+from .rows import DIRECTORY_COLUMN, PARTITION_COLUMN, Column, Row, RowType, TypedRows, VerbAnswer
+from .verbs import Verb, code_of_problems, path_argument, paths_argument
 
 
 def _record_lag(row: Row) -> str | None:
@@ -93,12 +93,12 @@ SEGMENT = RowType.of(
 )
 
 
-def _print(of: RowType, listed: list[Rows[Any]], form: str) -> int:
-    """Print the rows of several places as one table, and note what could not be read."""
-    print_rows(of, [row for rows in listed for row in rows], form)
-    for rows in listed:
-        note_problems(rows.problems)
-    return 0
+def _answer(of: RowType, *listed: listing.Rows[Any]) -> VerbAnswer:
+    """Return the rows of several places as one table, with what could not be read."""
+    problems = [problem for rows in listed for problem in rows.problems]
+    return VerbAnswer(
+        [TypedRows(of, [row for rows in listed for row in rows])], code_of_problems(problems), notes=problems
+    )
 
 
 def _progress(verb: str, paths: Sequence[tuple[str, bool]]) -> Progress:
@@ -108,7 +108,7 @@ def _progress(verb: str, paths: Sequence[tuple[str, bool]]) -> Progress:
 
 @click.command("groups", cls=Verb, prints=[GROUP], example="logstore groups /var/lib/kafka/data")
 @path_argument("directory", data_directory)
-def groups(directory: str, form: str) -> int:
+def groups(directory: str) -> VerbAnswer:
     """List the committed offsets of all groups in a data directory, and how far each is behind.
 
     Lag counts offsets, as other tools do: markers and aborted records let it stay above 0 for ever. Beside it stand the
@@ -121,24 +121,24 @@ def groups(directory: str, form: str) -> int:
 
     with _progress("groups", [(directory, False)]) as progress:
         listed = listings.groups(directory, advance=progress.advance)
-    return _print(GROUP, [listed], form)
+    return _answer(GROUP, listed)
 
 
 @click.command("topics", cls=Verb, prints=[TOPIC], example="logstore topics /var/lib/kafka/data")
 @path_argument("directory", data_directory)
-def topics(directory: str, form: str) -> int:
+def topics(directory: str) -> VerbAnswer:
     """List the topics of a data directory: ids, partitions, sizes, and what was configured.
 
     Ids and configurations are of `__cluster_metadata`; without it the ids are those of `partition.metadata`.
     """
     from logstore.audit import listings
 
-    return _print(TOPIC, [listings.topics(directory)], form)
+    return _answer(TOPIC, listings.topics(directory))
 
 
 @click.command("producers", cls=Verb, prints=[PRODUCER], example="logstore producers /var/lib/kafka/data/orders-0")
 @paths_argument()
-def producers(paths: list[tuple[str, bool]], form: str) -> int:
+def producers(paths: list[tuple[str, bool]]) -> VerbAnswer:
     """List the producers of data directories or partitions that a broker would know now, as it starts.
 
     They are those of the newest snapshot and of what follows, as `kafka-transactions.sh describe-producers` has them. A
@@ -151,13 +151,13 @@ def producers(paths: list[tuple[str, bool]], form: str) -> int:
 
     with _progress("producers", paths) as progress:
         listed = [listings.producers(path, advance=progress.advance) for path, _ in paths]
-    return _print(PRODUCER, listed, form)
+    return _answer(PRODUCER, *listed)
 
 
 @click.command("segments", cls=Verb, prints=[SEGMENT], example="logstore segments '/var/lib/kafka/data/orders-*'")
 @click.option("--contents", is_flag=True, help="Read all batches, and count them, their records, and damage.")
 @paths_argument()
-def segments(paths: list[tuple[str, bool]], contents: bool, form: str) -> int:
+def segments(paths: list[tuple[str, bool]], contents: bool) -> VerbAnswer:
     """List the segments of data directories or partitions: offsets, sizes, times, index entries.
 
     Read: the first batch of each segment, and the last ones. Damage elsewhere is not seen; see --contents, and
@@ -167,4 +167,4 @@ def segments(paths: list[tuple[str, bool]], contents: bool, form: str) -> int:
 
     with _progress("segments", paths) as progress:
         listed = [listings.segments(path, contents=contents, advance=progress.advance) for path, _ in paths]
-    return _print(SEGMENT, listed, form)
+    return _answer(SEGMENT, *listed)

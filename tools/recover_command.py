@@ -14,7 +14,7 @@ from logstore.rows.schema import iso_text
 
 from .paths import partition_directory
 from .progress import Progress
-from .rows import PARTITION, PATH, TOPIC, JsonField, Row, RowType, members, print_row
+from .rows import PARTITION, PATH, TOPIC, JsonField, Row, RowType, VerbAnswer, members, one_row
 from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, told_errors, yes_option
 
 if TYPE_CHECKING:
@@ -125,8 +125,7 @@ def command(
     config: LogConfig,
     yes: bool,
     dry_run: bool,
-    form: str,
-) -> int:
+) -> VerbAnswer:
     """Repair a partition in place, as a broker does that starts, and print what it holds.
 
     The directory must not be in use. What is not told by options is taken from the data directory around it: its
@@ -154,12 +153,11 @@ def command(
     if dry_run:
         with Progress("recover"):
             plan = plan_recovery(path, settings)
-        print_row(PLAN, _planned(plan, was_clean=settings.was_clean), form)
-        return FINDINGS if plan.readable else 0
+        row = one_row(PLAN, _planned(plan, was_clean=settings.was_clean))
+        return VerbAnswer([row], FINDINGS if plan.readable else 0)
     with data_directory_lock(parent(path)), Progress("recover"):
         recovered = _recovered(*recover_partition(path, settings))
-    print_row(RECOVERED, recovered, form)
-    return 0
+    return VerbAnswer([one_row(RECOVERED, recovered)])
 
 
 def _planned(plan: RecoveryPlan, *, was_clean: bool) -> Row:

@@ -11,13 +11,17 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from logstore.disk.names import file_name
 from logstore.rows.schema import Kind, fields_of, iso_text, json_name, json_row
 
 from .tables import print_lines, print_table, visible
+
+if TYPE_CHECKING:
+    from logstore.audit.finding import Finding
+    from logstore.errors import LogstoreError
 
 Row = dict[str, Any]
 
@@ -105,32 +109,84 @@ def members(*sources: Any) -> Row:
     return {json_name(name): getattr(one, name) for one, name in names}
 
 
-def print_rows(of: RowType, rows: Iterable[Any], form: str) -> None:
-    """Print rows of a type in one of FORMATS; a table has the fields with a heading."""
-    plain = of.plain(rows)
-    if form == "jsonl":
-        sys.stdout.writelines(f"{json.dumps({'type': of.name} | row)}\n" for row in plain)
-    elif form == "csv":
+class TypedRows(NamedTuple):
+    """Rows of a type.
+
+    Attributes:
+        is_one: it is a single row, and a table has a line for each of its members.
+    """
+
+    of: RowType
+    rows: Sequence[Any]
+    is_one: bool = False
+
+
+class Cells(NamedTuple):
+    """A table for people alone; see `print_table`."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    minor: Sequence[str] = ()
+
+
+class VerbAnswer(NamedTuple):
+    """What a verb answers.
+
+    Attributes:
+        rows: for programs; CSV has the last ones alone.
+        code: the exit code.
+        lines: for people; None for the rows.
+        notes: what is told on standard error behind that.
+        verdict: what CSV leaves out, which is told there too.
+    """
+
+    rows: Sequence[TypedRows]
+    code: int = 0
+    lines: Sequence[str | Cells | TypedRows] | None = None
+    notes: Sequence[str | LogstoreError | Finding] = ()
+    verdict: Sequence[str] = ()
+
+
+def one_row(of: RowType, row: Any) -> TypedRows:
+    """Return a single row."""
+    return TypedRows(of, [row], is_one=True)
+
+
+def show(answer: VerbAnswer, form: str) -> None:
+    """Print an answer in one of FORMATS: what is said on standard output, and of CSV the verdict."""
+    if form == "csv":
+        of, rows, _ = answer.rows[-1]
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow([field.name for field in of.fields])
-        writer.writerows(map(_csv_cell, row.values()) for row in plain)
+        writer.writerows(map(_csv_cell, row.values()) for row in of.plain(rows))
+        sys.stderr.writelines(f"{visible(line)}\n" for line in answer.verdict)
+    elif form == "jsonl":
+        for of, rows, _ in answer.rows:
+            sys.stdout.writelines(f"{json.dumps({'type': of.name} | row)}\n" for row in of.plain(rows))
     else:
-        shown = [field for field in of.fields if field.heading is not None]
-        cells = [[row[one.name] if one.cell is None else one.cell(row) for one in shown] for row in plain]
-        minor = [field.heading for field in shown if field.is_minor]
-        print_table([str(field.heading) for field in shown], cells, minor)
+        for part in answer.rows if answer.lines is None else answer.lines:
+            if isinstance(part, str):
+                print_lines(part)
+            elif isinstance(part, Cells):
+                print_table(*part)
+            else:
+                _print_rows(*part)
 
 
-def print_row(of: RowType, row: Any, form: str) -> None:
-    """Print a single row; a table has a line for each member that is not None, and for each value of a list."""
-    if form != "table":
-        print_rows(of, [row], form)
+def _print_rows(of: RowType, rows: Sequence[Any], is_one: bool) -> None:
+    """Print a table of the fields with a heading; of a single row each member that is not None."""
+    if is_one:
+        (row,) = of.plain(rows)
+        for name, value in row.items():
+            if isinstance(value, list):
+                print_lines(f"{name}: {len(value)}", *(f"  {_members(one, ' ')}" for one in value))
+            elif value is not None:
+                print_lines(f"{name}: {_members(value, ', ')}")
         return
-    for name, value in next(of.plain([row])).items():
-        if isinstance(value, list):
-            print_lines(f"{name}: {len(value)}", *(f"  {_members(one, ' ')}" for one in value))
-        elif value is not None:
-            print_lines(f"{name}: {_members(value, ', ')}")
+    shown = [field for field in of.fields if field.heading is not None]
+    cells = [[row[one.name] if one.cell is None else one.cell(row) for one in shown] for row in of.plain(rows)]
+    minor = [field.heading for field in shown if field.is_minor]
+    print_table([str(field.heading) for field in shown], cells, minor)
 
 
 def _csv_cell(value: Any) -> Any:

@@ -11,7 +11,7 @@ from logstore.errors import DataDirectoryError, UsageError
 
 from .paths import data_directory, require_accessible
 from .progress import Progress
-from .rows import PATH, JsonField, Row, RowType, members, print_row
+from .rows import PATH, JsonField, Row, RowType, VerbAnswer, members, one_row
 from .server_properties import (
     require_nameable,
     require_new_file,
@@ -20,7 +20,6 @@ from .server_properties import (
     start_command,
     warnings,
 )
-from .tables import print_lines
 from .verbs import FINDINGS, Verb, dry_run_option, path_argument, yes_option
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ PROMOTED = RowType(
 @path_argument("directory", data_directory)
 @yes_option
 @dry_run_option
-def import_(directory: str, yes: bool, dry_run: bool, form: str) -> int:
+def import_(directory: str, yes: bool, dry_run: bool) -> VerbAnswer:
     """Take over the data directory of a single-node broker that is stopped: see whether that can be, and recover it.
 
     Nothing is converted: the directory stays one that the broker can have again. `logstore.open` does the same by
@@ -99,8 +98,7 @@ def import_(directory: str, yes: bool, dry_run: bool, form: str) -> int:
         with Progress("import"):
             done = _recover(found, plans, accept_loss=yes)
         found, plans = inspect(directory), {}
-    print_row(IMPORTED, _directory(found, plans, done), form)
-    return _exit_code(plans)
+    return VerbAnswer([one_row(IMPORTED, _directory(found, plans, done))], _exit_code(plans))
 
 
 @click.command(
@@ -114,7 +112,7 @@ def import_(directory: str, yes: bool, dry_run: bool, form: str) -> int:
 @click.option("--out", metavar="FILE", help="Write the configuration to a new file.")
 @yes_option
 @dry_run_option
-def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str) -> int:
+def promote(directory: str, out: str | None, yes: bool, dry_run: bool) -> VerbAnswer:
     """Make a data directory one that an unmodified Kafka starts with, and print the configuration to start it.
 
     A directory that a store has closed is that already, and nothing is changed. One that was not closed in order is
@@ -149,14 +147,14 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool, form: str
             write_output(SEAM, out, config.encode())
     row = _directory(found, plans, done) | {"brokerConfig": None, "startCommand": None}
     row["warnings"] += warnings(found)
+    if config is None:
+        return VerbAnswer([one_row(PROMOTED, row)], _exit_code(plans))
     start = start_command(out or "server.properties")
-    if form != "table" and config is not None:  # for people they stand below, to be copied
-        row |= {"brokerConfig": config, "startCommand": start}
-    print_row(PROMOTED, row, form)
-    if form == "table" and config is not None:
-        where = "in server.properties" if out is None else f"which is in {out}"
-        print_lines("", "A broker starts here with", "", *config.split("\n"), f"{where}, by", "", start)
-    return _exit_code(plans)
+    where = "in server.properties" if out is None else f"which is in {out}"
+    # people get them below the row, to be copied
+    below = ["", "A broker starts here with", "", *config.split("\n"), f"{where}, by", "", start]
+    whole = one_row(PROMOTED, row | {"brokerConfig": config, "startCommand": start})
+    return VerbAnswer([whole], _exit_code(plans), [one_row(PROMOTED, row), *below])
 
 
 def _directory(found: Inspection, plans: Plans, done: list[str] | None) -> Row:

@@ -16,13 +16,14 @@ from logstore.rows.transactions import ExplanationRow, OpenTransactionRow
 from . import HELP_SETTINGS
 from .paths import Note, partition_directory, place_of
 from .progress import Progress, log_size
-from .rows import PARTITION_COLUMN, Column, Row, RowType, print_row, print_rows
-from .tables import print_lines
-from .verbs import FINDINGS, Verb, note_problems, now_option, path_argument, paths_argument
+from .rows import PARTITION_COLUMN, Column, Row, RowType, TypedRows, VerbAnswer, one_row
+from .verbs import FINDINGS, Verb, code_of_problems, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:
     from logstore.audit.facts.states import CoordinatorEntry
+    from logstore.audit.finding import Finding
     from logstore.audit.open_transactions import Explanation, OpenTransaction, Transactions
+    from logstore.errors import LogstoreError
 
 
 def _state(row: Row) -> str | None:
@@ -61,27 +62,26 @@ _paths = paths_argument(place_of)
 @command.command("list", cls=Verb, prints=[TRANSACTION], example="logstore txns list /var/lib/kafka/data")
 @_paths
 @now_option
-def list_(paths: list[tuple[str, str | None]], now: int, form: str) -> int:
+def list_(paths: list[tuple[str, str | None]], now: int) -> VerbAnswer:
     """List the open transactions of data directories or partitions, and what becomes of each.
 
     Read: `__transaction_state`, and other logs from the newest snapshot on, or from the first record of an open
     transaction; all of a log if nobody is going to end one. Damage elsewhere is not seen; see `logstore verify`.
     """
-    _print_open(_read_open(paths, now), form)
-    return 0
+    return _answer(*_read_open(paths, now))
 
 
 @command.command(cls=Verb, prints=[TRANSACTION], example="logstore txns hanging /var/lib/kafka/data")
 @_paths
 @now_option
-def hanging(paths: list[tuple[str, str | None]], now: int, form: str) -> int:
+def hanging(paths: list[tuple[str, str | None]], now: int) -> VerbAnswer:
     """List those that no coordinator is going to end. The exit code is 1 if there are any."""
     from logstore.audit.open_transactions import Verdict
 
     bad = (Verdict.HANGING, Verdict.MARKER_MISSING)
-    found = [one for one in _read_open(paths, now) if one.verdict in bad]
-    _print_open(found, form)
-    return FINDINGS if found else 0
+    transactions, problems = _read_open(paths, now)
+    found = [one for one in transactions if one.verdict in bad]
+    return _answer(found, problems, FINDINGS if found else 0)
 
 
 def _one_partition(word: str, note: Note) -> tuple[str, str | None]:
@@ -91,7 +91,7 @@ def _one_partition(word: str, note: Note) -> tuple[str, str | None]:
 @command.command(cls=Verb, prints=[EXPLANATION], example="logstore txns explain /var/lib/kafka/data/orders-0")
 @path_argument("path", _one_partition)
 @now_option
-def explain(path: tuple[str, str], now: int, form: str) -> int:
+def explain(path: tuple[str, str], now: int) -> VerbAnswer:
     """Say why read_committed consumers of a partition get no further.
 
     The exit code is 1 if they wait for a transaction.
@@ -99,18 +99,16 @@ def explain(path: tuple[str, str], now: int, form: str) -> int:
     from logstore.audit.answers import explanation_row
     from logstore.audit.open_transactions import Explanation
 
-    transactions = _read(*path, now)
+    transactions, problems = _read(*path, now)
     (history,) = transactions.histories.values()
     explanation = Explanation(history, transactions.open)
-    if form == "table":
-        _print_explanation(explanation)
-    else:
-        print_row(EXPLANATION, explanation_row(explanation), form)
-    return 0 if explanation.blocking is None else FINDINGS
+    code = max(code_of_problems(problems), 0 if explanation.blocking is None else FINDINGS)
+    row = one_row(EXPLANATION, explanation_row(explanation))
+    return VerbAnswer([row], code, _explanation_lines(explanation), problems)
 
 
-def _read(root: str, only: str | None, now: int) -> Transactions:
-    """Return the transactions of a data directory, or of one of its partitions; note what could not be read."""
+def _read(root: str, only: str | None, now: int) -> tuple[Transactions, list[LogstoreError | Finding]]:
+    """Return the transactions of a data directory, or of one of its partitions, and what could not be read."""
     from logstore.audit.directory_audit import read_transactions
     from logstore.audit.listings import unlisted
 
@@ -119,36 +117,34 @@ def _read(root: str, only: str | None, now: int) -> Transactions:
         transactions, findings = read_transactions(root, now, only, progress.advance)
     if only is not None and not transactions.histories:
         raise DataDirectoryError("The partition cannot be looked at", path=child(root, only))
-    note_problems([*findings, *unlisted(root)])
-    return transactions
+    return transactions, [*findings, *unlisted(root)]
 
 
-def _read_open(paths: list[tuple[str, str | None]], now: int) -> list[OpenTransaction]:
-    return [one for root, only in paths for one in _read(root, only, now).open]
+def _read_open(
+    paths: list[tuple[str, str | None]], now: int
+) -> tuple[list[OpenTransaction], list[LogstoreError | Finding]]:
+    read = [_read(root, only, now) for root, only in paths]
+    return [one for found, _ in read for one in found.open], [problem for _, problems in read for problem in problems]
 
 
-def _print_open(found: list[OpenTransaction], form: str) -> None:
+def _answer(found: list[OpenTransaction], problems: list[LogstoreError | Finding], code: int = 0) -> VerbAnswer:
     from logstore.audit.answers import open_transaction_row
 
-    if found or form != "table":
-        print_rows(TRANSACTION, map(open_transaction_row, found), form)
-    else:
-        print_lines("none")
+    rows = TypedRows(TRANSACTION, list(map(open_transaction_row, found)))
+    return VerbAnswer([rows], max(code_of_problems(problems), code), None if found else ["none"], problems)
 
 
-def _print_explanation(explanation: Explanation) -> None:
-    """Print the transaction that readers wait for, field by field."""
+def _explanation_lines(explanation: Explanation) -> list[str]:
+    """Return the transaction that readers wait for, field by field."""
     one, history = explanation.blocking, explanation.history
-    print_lines(
+    above = (
         f"{history.partition.name}: read_committed consumers get what is below offset {history.last_stable_offset}, "
         f"read_uncommitted ones what is below {history.log_end_offset}."
     )
     if one is None:
-        print_lines(f"{explanation.why}.")
-        return
+        return [above, f"{explanation.why}."]
     transaction = one.transaction
-    print_lines(f"At offset {transaction.first_offset} a transaction begins that is still open: {explanation.why}.", "")
-    rows = [
+    fields = [
         ("transactional id", one.transactional_id or "not known"),
         ("producer id", transaction.producer_id),
         ("producer epoch", transaction.producer_epoch),
@@ -159,11 +155,12 @@ def _print_explanation(explanation: Explanation) -> None:
         ("missing", explanation.missing),
         ("what to do", explanation.advice),
     ]
-    for name, value in rows:
-        print_lines(f"  {name:<17} {value}")
+    begins = f"At offset {transaction.first_offset} a transaction begins that is still open: {explanation.why}."
+    lines = [above, begins, "", *(f"  {name:<17} {value}" for name, value in fields)]
     if len(explanation.open) > 1:
         count = len(explanation.open) - 1
-        print_lines("", f"Behind it {count} more transactions are open, see `logstore txns list`.")
+        lines += ["", f"Behind it {count} more transactions are open, see `logstore txns list`."]
+    return lines
 
 
 def _judged(one: OpenTransaction) -> str:

@@ -19,14 +19,14 @@ from logstore.errors import LogstoreError, UsageError
 
 from . import HELP_SETTINGS
 from .paths import Note, each_once, input_paths
-from .rows import FORMATS, RowType
+from .rows import FORMATS, RowType, VerbAnswer, show
 from .tables import visible
 
 if TYPE_CHECKING:
     from logstore.audit.finding import Finding
 
 Resolve = Callable[[str, Note], Any]  # makes something of a word of the command line; see `paths`
-Decorator = Callable[[Callable[..., int]], Callable[..., int]]
+Decorator = Callable[[Callable[..., VerbAnswer]], Callable[..., VerbAnswer]]
 
 FINDINGS, UNREADABLE = 1, 3
 
@@ -34,7 +34,7 @@ PATH_HELP = (
     "A data directory, a partition in it, a file of a partition, which stands for that, or a quoted glob of these."
 )
 _PATH = click.Path(readable=False)  # the shell completes it; `resolve` says better what is wrong with it
-_CODE = "logstore.code"  # in a context's meta: the lowest exit code that the verb may still end with
+_IS_UNREADABLE = "logstore.unreadable"  # in a context's meta: something that was named could not be read
 
 now_option = click.option(
     "--now",
@@ -48,7 +48,7 @@ yes_option = click.option("--yes", is_flag=True, help="Go on where readable batc
 
 
 class Verb(click.Command):
-    """A command that prints rows, and returns its exit code.
+    """A command whose function returns an `VerbAnswer`, which is printed in the format that is asked for.
 
     Args:
         example: a call, for the help.
@@ -75,10 +75,14 @@ class Verb(click.Command):
         )
 
     def invoke(self, ctx: click.Context) -> None:
+        form = ctx.params.pop("form")
         with told_errors(ctx):
-            code = super().invoke(ctx)
+            answer: VerbAnswer = super().invoke(ctx)
+            show(answer, form)
+            for note in answer.notes:
+                tell(note)
             sys.stdout.flush()  # while `main` can still tell that the disk is full
-        sys.exit(max(code, ctx.meta.get(_CODE, 0)))
+        sys.exit(UNREADABLE if _IS_UNREADABLE in ctx.meta else answer.code)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if any(one.type is _PATH for one in self.params):
@@ -132,7 +136,7 @@ def told_errors(context: click.Context) -> Iterator[None]:
         sys.exit(verb.error_code if isinstance(verb, Verb) and not is_refused(error) else UNREADABLE)
 
 
-def tell(error: LogstoreError | Finding) -> None:
+def tell(error: LogstoreError | Finding | str) -> None:
     """Print what is wrong to standard error."""
     lines = [*f"logstore: {error}".split("\n"), *getattr(error, "__notes__", [])]
     sys.stderr.writelines(f"{visible(line)}\n" for line in lines)
@@ -141,20 +145,12 @@ def tell(error: LogstoreError | Finding) -> None:
 def note_unreadable(error: LogstoreError) -> None:
     """Print what could not be read, and let the verb go on to end with UNREADABLE."""
     tell(error)
-    _note_code(UNREADABLE)
+    click.get_current_context().meta[_IS_UNREADABLE] = True
 
 
-def note_problems(problems: Iterable[LogstoreError | Finding]) -> None:
-    """Print findings, and what could not be read or listed; the verb's exit code will tell of them."""
-    for problem in problems:
-        tell(problem)
-        _note_code(UNREADABLE if isinstance(problem, LogstoreError) else code_of([problem]))
-
-
-def _note_code(code: int) -> None:
-    """Let the verb end with `code` where it would end with a lower one."""
-    meta = click.get_current_context().meta
-    meta[_CODE] = max(code, meta.get(_CODE, 0))
+def code_of_problems(problems: Iterable[LogstoreError | Finding]) -> int:
+    """Return the exit code for findings, and for what could not be read or listed."""
+    return max((UNREADABLE if isinstance(one, LogstoreError) else code_of([one]) for one in problems), default=0)
 
 
 def code_of(findings: Iterable[Finding]) -> int:

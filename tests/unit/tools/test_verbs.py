@@ -19,7 +19,7 @@ from docs.generators.rows import verbs
 from logstore_tools import tables
 from logstore_tools.commands import logstore
 from logstore_tools.dump.command import help_page
-from logstore_tools.rows import JsonField, RowType, print_row, print_rows
+from logstore_tools.rows import Cells, JsonField, RowType, TypedRows, VerbAnswer, one_row, show
 from logstore_tools.verbs import Verb
 from tests.conformance.dumping import answer
 from tests.support.golden import Golden
@@ -116,11 +116,31 @@ def test_rows_are_as_the_schema_says(words: tuple[str, ...], data: Path) -> None
 @pytest.mark.parametrize("form", ["table", "csv", "jsonl"])
 def test_a_terminal_gets_nothing_to_obey(form: str, capsys: pytest.CaptureFixture[str]) -> None:
     of = RowType("thing", "A thing.", (JsonField("name", "string", "its name", "name"),))
-    for prints in (print_rows, lambda of, rows, form: print_row(of, rows[0], form)):
-        prints(of, [{"name": "\x1b[31m\u202e\n\udcff"}], form)
-        printed = capsys.readouterr().out
-        assert printed.replace("\n", "").isprintable()
-        assert "31m" in printed
+    row = {"name": "\x1b[31m\u202e\n\udcff"}
+    for rows in (TypedRows(of, [row]), one_row(of, row)):
+        show(VerbAnswer([rows], verdict=[row["name"]]), form)
+        for printed in capsys.readouterr() if form == "csv" else capsys.readouterr()[:1]:
+            assert printed.replace("\n", "").isprintable()
+            assert "31m" in printed
+
+
+def test_an_answer_is_lines_for_people_rows_for_programs_and_the_last_rows_as_csv(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    of = RowType("thing", "A thing.", (JsonField("name", "string", "its name", "name"),))
+    other = RowType("other", "Another.", (JsonField("size", "integer", "its size"),))
+    things = TypedRows(of, [{"name": "a"}, {"name": "b"}])
+    answer = VerbAnswer(
+        [one_row(other, {"size": 5}), things], lines=["two", things, Cells(("c",), [["d"]])], verdict=["2"]
+    )
+    printed = {form: [show(answer, form), capsys.readouterr()][1] for form in ("table", "csv", "jsonl")}
+    assert printed["table"] == ("two\nname\na\nb\nc\nd\n", "")
+    assert printed["csv"] == ("name\na\nb\n", "2\n")
+    assert printed["jsonl"].out == (
+        '{"type": "other", "size": 5}\n{"type": "thing", "name": "a"}\n{"type": "thing", "name": "b"}\n'
+    )
+    show(answer._replace(lines=None), "table")
+    assert capsys.readouterr().out == "size: 5\nname\na\nb\n"
 
 
 @pytest.mark.parametrize(
