@@ -94,23 +94,28 @@ class BatchTable:
         """Return a batch as a dict of Python ints, under Kafka's names."""
         return {name: int(self.matrix[field, index]) for name, field in FIELD_NAMES.items()}
 
-    def error(self, path: str, end: int) -> LogstoreError | None:
-        """Return what stopped a scan up to `end`, in Kafka's words; None if it ended well or has more to read."""
+    def error(self, path: str, end: int, start: int = 0) -> LogstoreError | None:
+        """Return what stopped a scan up to byte `end` of a file, in Kafka's words; None if it ended well or has more.
+
+        Args:
+            start: byte of the file at which the scanned data begins.
+        """
+        position = start + self.next_position
         if self.status == fields.LENGTH_TOO_SMALL:
             return CorruptRecordError(
                 f"Found record size {self.bad_length} smaller than minimum record overhead ({LENGTH_MIN}) "
                 f"in file {path}.",
                 path=path,
-                position=self.next_position,
+                position=position,
                 expected=f"a batch length of at least {LENGTH_MIN}",
                 found=self.bad_length,
             )
         if self.status == fields.HEADER_BEYOND_FILE:
             return CorruptRecordError(
-                f"Failed to load record batch at position {self.next_position} from FileRecords(size={end}, "
+                f"Failed to load record batch at position {position} from FileRecords(size={end}, "
                 f"file={path}, start=0, end={end})",
                 path=path,
-                position=self.next_position,
+                position=position,
                 expected=f"a header of {HEADER_SIZE} bytes",
                 found="the end of the file",
                 java_class="org.apache.kafka.common.KafkaException",

@@ -76,11 +76,7 @@ def read_batch_tables(
             continue
         yield position, data, table
         if is_whole or table.status == fields.LENGTH_TOO_SMALL:
-            absolute = BatchTable(
-                table.matrix, 0, table.status, position + table.next_position, bad_length=table.bad_length
-            )
-            error = absolute.error(path, end)
-            if error is not None:
+            if (error := table.error(path, end, position)) is not None:
                 raise error
             if table.status != fields.MORE:
                 return
