@@ -6,6 +6,7 @@ processor, which reads the same partitions.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 import spark_dumps
-from benchmarks.bench_audit import NOW_MS, copies, on_one_processor
+from benchmarks.bench_audit import NOW_MS, copies, on_one_processor, write_partition
 from benchmarks.bench_spark import SETTINGS
-from benchmarks.support.data import KIB, MIB, scaled
+from benchmarks.support.data import KIB, MIB, SEGMENT, scaled
 from benchmarks.support.measure import Measured
 from logstore.audit.directory_audit import audit_directory
 from logstore.errors import UsageError
@@ -25,7 +26,10 @@ from spark_dumps.source import KafkaSegments
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from spark_dumps.planning import SliceTask
+
 PARTITION_COUNT = scaled(20, 20_000, 1)
+SEGMENT_COUNT, OFFSETS_A_SEGMENT = scaled(20, 1_000_000, 1), 1000
 SHAPES = {  # partitions and the bytes of each
     "small partitions": (PARTITION_COUNT, 32 * KIB),
     "large partitions": (8, scaled(32 * KIB, 512 * MIB, 1)),
@@ -52,6 +56,28 @@ def test_planning(table: str, many: Path, measured: Measured) -> None:
         floor="none: the time is that of listing directories",
     )
     assert found
+
+
+def test_planning_of_segments(measured: Measured, tmp_path: Path) -> None:
+    write_partition(tmp_path / "one" / "orders-0", 32 * KIB)
+    per_partition = min(SEGMENT_COUNT, 1000)
+    for number in range(SEGMENT_COUNT // per_partition):
+        directory = tmp_path / "data" / f"orders-{number}"
+        directory.mkdir(parents=True)
+        for segment in range(per_partition):
+            for suffix in (".log", ".index", ".timeindex"):
+                source = (tmp_path / "one" / "orders-0" / SEGMENT).with_suffix(suffix)
+                os.link(source, directory / f"{segment * OFFSETS_A_SEGMENT:020d}{suffix}")
+    source = KafkaSegments({"path": str(tmp_path / "data")})
+    reader = source.reader(source.schema())
+    found = measured(
+        lambda: sum(len(run.names) for task in reader.partitions() for run in cast("SliceTask", task).runs),
+        title=f"planning of table `records`, {SEGMENT_COUNT:,} segments",
+        count=SEGMENT_COUNT,
+        unit="segments",
+        floor="none: the time is that of listing directories",
+    )
+    assert found == SEGMENT_COUNT
 
 
 def test_idle_trigger(many: Path, measured: Measured) -> None:

@@ -23,7 +23,7 @@ from .facts.times import Retained
 from .finding import Finding, Where
 from .groups import Groups
 from .lives import Lives
-from .open_transactions import RULE_OF, Moment, Transactions, Verdict
+from .open_transactions import RULE_OF, Moment, OpenTransaction, Transactions, Verdict
 from .partition import Partition, open_partitions
 from .processes import follow
 from .stable_reading import read_until_stable
@@ -93,9 +93,10 @@ def crossing_findings(path: str, now_ms: int, known: Mapping[str, PartitionFacts
     def facts_of(partition: Partition, cluster: Cluster) -> PartitionFacts:
         facts = left.pop(partition.files.path, None) or verify_partition(partition, cluster, Asked.NOTHING)
         facts.transactions.evidence.cluster = cluster
-        return replace(facts, findings=())
+        return facts._replace(findings=())
 
-    looks = Looks(path, lambda partitions, cluster: [facts_of(one, cluster) for one in partitions])
+    listed = {one.partition.files.path: one.partition.files for one in known.values()}
+    looks = Looks(path, lambda partitions, cluster: [facts_of(one, cluster) for one in partitions], listed)
     return _looked_at(path, now_ms, looks)[1]
 
 
@@ -272,12 +273,13 @@ def _transactions(
     log.times = {one.partition.files.partition: one.transactions.times for one in states}
     asked = [one for one in partitions if only in (None, one.partition.name)]
     histories = {one.partition.key: one.transactions for one in asked}
-    lives, moment = Lives(histories, log), Moment.of(cluster, now_ms)
-    found = tuple(
-        judge(history, one, lives, moment) for history in histories.values() for one in history.open_transactions
-    )
+    lives, late_ms, found = Lives(histories, log), now_ms, list[OpenTransaction]()
+    opened = [(history, one) for history in histories.values() for one in history.open_transactions]
+    if opened or states:  # only then: a moment is told by the time of every file
+        moment = Moment.of(cluster, now_ms)
+        found, late_ms = [judge(history, one, lives, moment) for history, one in opened], moment.judged_ms
     is_closed = any(one.partition.surroundings.was_closed for one in partitions)
-    return Transactions(histories, lives, log, found, is_closed, moment.judged_ms, cluster.root)
+    return Transactions(histories, lives, log, tuple(found), is_closed, late_ms, cluster.root)
 
 
 def _retained(partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> Iterator[Retained]:

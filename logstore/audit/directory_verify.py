@@ -9,11 +9,11 @@ Nothing is written, and a broker may be running.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ..disk.directory import DataDirectoryFiles, list_data_directory
+from ..disk.directory import DataDirectoryFiles, PartitionFiles, list_data_directory
 from ..topics import transaction_state
 from ..view.walk import Advance
 from . import rules
@@ -50,17 +50,18 @@ class Looks:
 
     Args:
         follow: returns the facts of partitions, perhaps from other machines; one that is gone may be left out.
+        listed: partitions, by path, which the first look does not list again.
     """
 
-    def __init__(self, path: str, follow: Follow) -> None:
-        self._path, self._follow = path, follow
+    def __init__(self, path: str, follow: Follow, listed: Mapping[str, PartitionFiles] | None = None) -> None:
+        self._path, self._follow, self._listed = path, follow, listed
         self._facts: dict[str, PartitionFacts] = {}  # by path
         self._suspects: Collection[tuple[str | None, int | None]] = ()
 
     def look(self) -> tuple[DataDirectoryFiles, list[PartitionFacts], Cluster]:
         """Return the listing of now, the facts by topic and partition, and the cluster as it is now."""
-        cluster, directory = Cluster(self._path), list_data_directory(self._path)
-        partitions = partitions_of(directory)
+        cluster, directory = Cluster(self._path), list_data_directory(self._path, self._listed)
+        partitions, self._listed = partitions_of(directory), None
         for group in in_reading_order([one for one in partitions if self._is_read(one)]):
             self._facts |= {one.partition.files.path: one for one in self._follow(group, cluster)}
         facts = (self._facts.get(one.files.path) for one in partitions)

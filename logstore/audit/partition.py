@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ..disk import paths
 from ..disk.directory import (
@@ -31,8 +30,7 @@ Checkpoints = dict[str, dict[tuple[str, int], int]]  # offsets by topic and numb
 SET_ASIDE = (DirectoryKind.STRAY, DirectoryKind.DELETE)
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """What a data directory says of one partition; an offset is None without an entry in its checkpoint.
 
     Attributes:
@@ -53,8 +51,7 @@ class Surroundings:
     checkpoints: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(NamedTuple):
     """A partition directory and its surroundings."""
 
     files: PartitionFiles
@@ -157,7 +154,8 @@ def open_partition(path: str, checkpoints: Checkpoints | None = None) -> Partiti
     """
     root, files = directory_around(path), list_partition_directory(path)
     checkpoints = read_checkpoints(root) if checkpoints is None else checkpoints
-    return Partition(files, _surroundings(root, checkpoints, files))
+    is_closed = paths.exists(child(root, clean_shutdown.FILE_NAME))
+    return Partition(files, _surroundings(files, checkpoints, is_closed=is_closed))
 
 
 def open_partitions(path: str) -> list[Partition]:
@@ -171,9 +169,9 @@ def open_partitions(path: str) -> list[Partition]:
 
 def partitions_of(directory: DataDirectoryFiles) -> list[Partition]:
     """Return the partitions of a data directory, with the checkpoints beside them, by topic and number."""
-    checkpoints = read_checkpoints(directory.path)
+    checkpoints, is_closed = read_checkpoints(directory.path), clean_shutdown.FILE_NAME in directory.files
     found = [
-        Partition(files, _surroundings(directory.path, checkpoints, files))
+        Partition(files, _surroundings(files, checkpoints, is_closed=is_closed))
         for files in directory.partitions
         if files.kind is not DirectoryKind.DELETE
     ]
@@ -210,8 +208,7 @@ def _has_trimmed_index(files: PartitionFiles) -> bool:
     return any(index is not None and index.written_count == index.offsets.size for index in (offsets, times))
 
 
-def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) -> Surroundings:
-    is_closed = paths.exists(child(root, clean_shutdown.FILE_NAME))
+def _surroundings(files: PartitionFiles, checkpoints: Checkpoints, *, is_closed: bool) -> Surroundings:
     is_live = files.kind is DirectoryKind.LIVE
 
     def offset(name: str, is_told: bool = is_live) -> int | None:

@@ -9,8 +9,8 @@ Nothing is written, and a broker may be running.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import NamedTuple
 
 from ..errors import DataDirectoryError
 from ..layout.file_names import METADATA_TOPIC
@@ -44,8 +44,7 @@ class Asked(IntEnum):
     EVERYTHING = 2
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionFacts:
+class PartitionFacts(NamedTuple):
     """The facts that one pass over a partition leaves.
 
     Attributes:
@@ -183,4 +182,4 @@ def verify_partition_directory(
         return verify_partition(partition, around, asked, decodes=decodes, advance=advance)
 
     found, findings = read_until_stable(path, read, lambda one: one.findings)
-    return replace(found, findings=findings)
+    return found._replace(findings=findings)

@@ -8,7 +8,7 @@ data directory (never followed). Everything is in name order.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -135,8 +135,11 @@ class _Listing(NamedTuple):
     errors: list[LogstoreError]
 
 
-def list_data_directory(path: str) -> DataDirectoryFiles:
+def list_data_directory(path: str, listed: Mapping[str, PartitionFiles] | None = None) -> DataDirectoryFiles:
     """List the data directory at `path`, two levels deep.
+
+    Args:
+        listed: partitions by path, which are not listed again if they are still there.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
@@ -148,6 +151,9 @@ def list_data_directory(path: str) -> DataDirectoryFiles:
     errors = listing.errors
     for name, directory in listing.directories:
         if name == REMOTE_INDEX_CACHE_NAME:
+            continue
+        if listed and directory in listed:
+            partitions.append(listed[directory])
             continue
         try:
             parsed = parse_partition_directory(name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...columns.batch_table import BoolArray
 from ...disk.directory import SegmentFiles
 from ...layout.file_names import METADATA_TOPIC
@@ -49,7 +47,7 @@ class CopiedSwap(Follower):
             return None
         copied = range(merged.base_offset + 1, self._last_offset + 1)
         segments = tuple(one for one in partition.files.segments if one.base_offset not in copied)
-        return replace(partition, files=partition.files._replace(segments=segments))
+        return partition._replace(files=partition.files._replace(segments=segments))
 
 
 def _offsets(batches: AuditedBatches, is_wanted: BoolArray) -> zip[tuple[int, int]]:
