@@ -69,6 +69,7 @@ def test_words_that_are_no_options_are_paths_when_files_is_absent(
     )
 
 
+@pytest.mark.slow
 def test_the_executable_answers_as_the_library_does(golden: Callable[[str], Path]) -> None:
     rows = read_newest("demo", answers("demo"))
     for row in rows[:: len(rows) // ROWS_OF_THE_EXECUTABLE]:

@@ -17,7 +17,7 @@ from tests.hostile.parsers import PARSERS
 from tests.hostile.prove import Run
 from tests.support.sampling import case_count, seed_of
 
-BYTE_COUNT = case_count("LOGSTORE_HOSTILE_BYTES", sample=8_000_000, whole=100_000_000)
+BYTE_COUNT = case_count("LOGSTORE_HOSTILE_BYTES", sample=4_000_000, whole=100_000_000)
 SEED = seed_of("HOSTILE")
 
 BEHIND_THE_END = """

@@ -33,7 +33,11 @@ def _is_of_sample(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only the whole asks each release."""
+    """Leave out what only the whole asks each release; `by_release(is_slow=True)` leaves others to `make test-slow`."""
+    for item in items:
+        mark = item.get_closest_marker("by_release")
+        if mark is not None and mark.kwargs.get("is_slow") and _release(item) != RELEASES[0]:
+            item.add_marker(pytest.mark.slow)
     if IS_WHOLE:
         return
     others = [item for item in items if not _is_of_sample(item)]

@@ -11,7 +11,7 @@ from tests.support.argument_answers import ANSWERS, VERSION, lay_out
 from tests.support.judges import judged
 from tests.support.oracle import Oracle
 
-pytestmark = [pytest.mark.kafka, pytest.mark.by_release]
+pytestmark = [pytest.mark.kafka, pytest.mark.by_release(is_slow=True)]
 
 
 def test_kept_answers_are_the_real_tools_answers(oracle: Oracle, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ from tests.support.judges import judged, told
 from tests.support.sampling import case_count, seed_of
 from tests.support.snapshots import comparable
 
-pytestmark = [pytest.mark.kafka, pytest.mark.by_release]
+pytestmark = [pytest.mark.kafka, pytest.mark.by_release(is_slow=True)]
 
 CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=20, whole=80)
 SEED = seed_of("ORACLE")

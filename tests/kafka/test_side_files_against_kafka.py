@@ -30,7 +30,7 @@ from tests.support.side_file_cases import (
     recorded_answers,
 )
 
-pytestmark = [pytest.mark.kafka, pytest.mark.by_release]
+pytestmark = [pytest.mark.kafka, pytest.mark.by_release(is_slow=True)]
 
 CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=150, whole=600)
 BLOCKS = [FIRST, SECOND, THIRD, EMPTY_BATCH, MESSAGE_V1, SHORT_V2]

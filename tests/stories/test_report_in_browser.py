@@ -173,6 +173,7 @@ def test_findings_are_seen_first_and_read_by_day_and_by_night(is_dark: bool, bro
         assert (paper < 60 and ink > 200) if is_dark else (paper > 200 and ink < 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "topic"), [(1, "orders"), (30, LONG_TOPIC), pytest.param(MANY, "orders", marks=pytest.mark.long)]
 )

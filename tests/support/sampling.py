@@ -31,14 +31,14 @@ def case_count(variable: str, *, sample: int, whole: int) -> int:
 
 
 def examples(whole: int) -> int:
-    """Return how many examples of a property to try: an eighth in `make test`, few where kernels are interpreted.
+    """Return how many examples of a property to try: a tenth in `make test`, few where kernels are interpreted.
 
-    >>> examples(whole=8) if not IS_LONG else 1
+    >>> examples(whole=10) if not IS_LONG else 1
     1
     """
     if IS_LONG:
         return whole
-    return min(whole // 8, INTERPRETED_EXAMPLES_MAX) if IS_INTERPRETED else whole // 8
+    return min(whole // 10, INTERPRETED_EXAMPLES_MAX) if IS_INTERPRETED else whole // 10
 
 
 def sampled(values: Iterable[Any], sample: Container[Any], mark: pytest.MarkDecorator = pytest.mark.long) -> list[Any]:

@@ -41,6 +41,7 @@ def test_nothing_is_found_in_what_a_broker_wrote(golden: Golden, name: str) -> N
     assert sum(one.size.batch_count for one in result.partitions) > 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN)
 def test_nothing_is_found_in_a_partition_on_its_own(golden: Golden, name: str, tmp_path: Path) -> None:
     logs = sorted(golden(name).glob("*-[0-9]/*.log"))
