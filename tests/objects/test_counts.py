@@ -50,6 +50,13 @@ def test_topics_reads_no_log(store: ObjectStore, log_size: int) -> None:
     assert len(requests) < 30
 
 
+def test_segments_reads_the_ends_of_logs(store: ObjectStore, log_size: int) -> None:
+    with store.counted() as requests:
+        result = CliRunner().invoke(command_line, ["segments", URL])
+    assert result.exit_code == 0, result.output
+    assert 0 < _size(_of_logs(requests)) <= 0.01 * log_size
+
+
 @pytest.mark.parametrize("offset", [0, 1000, 5000, 9999])
 def test_a_lookup_by_offset_takes_three_requests_beside_its_batches(
     offset: int, store: ObjectStore, log_size: int
