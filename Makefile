@@ -27,9 +27,9 @@ setup: .venv/.done ## make .venv with .venv/bin/logstore in it
 demo: setup ## dump a directory that a real broker wrote
 	@$(BIN)/python tests/stories/demo.py
 
-# Three at a time, since JVMs leave processors idle; in memory, where there is enough of it.
+# Four at a time, since JVMs leave processors idle; in memory, where there is enough of it.
 SHM := $(shell [ "$$(df -Pk /dev/shm 2> /dev/null | awk 'END {print int($$4)}')" -ge 4194304 ] && echo TMPDIR=/dev/shm)
-PARALLEL := -q -p no:cacheprovider -n 3 --dist loadfile --no-loadscope-reorder
+PARALLEL := -q -p no:cacheprovider -n 4 --dist loadfile --no-loadscope-reorder
 SAMPLE := $(PARALLEL) -m "not long"
 
 test: setup lint ## check everything in five minutes, by samples (the real Kafka too, where Java and Maven are there)

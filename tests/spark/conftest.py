@@ -20,6 +20,16 @@ SETTINGS = {**standalone.SETTINGS, "spark.driver.memory": "1g"}
 Load = Callable[..., "DataFrame"]
 
 
+BEFORE_EACH_COMMIT = ("test_session.py", "test_same_rows.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave tests with a session to `make test-slow`, but those of few files: a query takes a second of a processor."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) and item.path.name not in BEFORE_EACH_COMMIT:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session of two threads that knows the data source."""

@@ -15,7 +15,7 @@ import pytest
 
 import logstore
 from logstore.errors import IllegalStateError, LogstoreError, ReentrantCallError
-from tests.support.sampling import IS_LONG
+from tests.support.sampling import IS_LONG, sampled
 from tests.support.stores import FEW_PARTITIONS
 
 CALL_COUNT = 20_000 if IS_LONG else 500
@@ -87,7 +87,7 @@ def test_an_append_in_an_append_gets_no_offset_of_it(tmp_path: Path, others: str
     assert len({line.split()[0] for line in acknowledged}) == len(acknowledged)
 
 
-@pytest.mark.parametrize("linger_ms", [0, 5])
+@pytest.mark.parametrize("linger_ms", sampled([0, 5], [0], pytest.mark.slow))
 @pytest.mark.parametrize("call", ["send()", "send(); producer.flush()", "log.append_records([b'h']); send(b'key')"])
 def test_a_send_in_a_send_loses_no_record(tmp_path: Path, linger_ms: int, call: str) -> None:
     out = run(
