@@ -35,6 +35,11 @@ def _parsed(source: str) -> ast.Module:
     return ast.parse(source)
 
 
+def forget() -> None:
+    """Forget what was parsed."""
+    _parsed.cache_clear()
+
+
 def sample(name: str, source: str) -> Module:
     """A module that is not there, to try a rule on."""
     return Module(name, name.rpartition(".")[0], name.replace(".", "/") + ".py", source)

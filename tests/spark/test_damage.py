@@ -95,6 +95,7 @@ def test_a_stream_that_cannot_be_opened(tmp_path: Path) -> None:
     assert Planned(tmp_path, mode="PERMISSIVE").offsets() == without(1, count=3)
 
 
+@pytest.mark.slow
 def test_a_decompression_bomb_is_refused(tmp_path: Path) -> None:
     import zlib
 

@@ -51,6 +51,7 @@ def printed(program: str, path: Path, environment: dict[str, str] | None = None)
     return done.stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("program", "count"), [(READS, 20), (LOADS, 7)], ids=["planned and read", "loaded"])
 @pytest.mark.parametrize("is_worker", [True, False])
 def test_only_a_worker_of_spark_leaves_out_what_is_imported(
@@ -86,6 +87,7 @@ print("fine", file=sys.stderr)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_worker", [True, False])
 def test_a_worker_says_nothing_of_a_pipe_that_spark_closed(is_worker: bool, tmp_path: Path) -> None:
     write_partition(tmp_path)

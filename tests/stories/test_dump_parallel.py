@@ -20,6 +20,7 @@ from tests.conformance.dumping import answer, disagreement
 from tests.golden.archive import NAMES, answers, read_newest
 from tests.support.dice import Dice
 from tests.support.golden import Golden
+from tests.support.sampling import sampled
 
 LOGSTORE = Path(sys.executable).with_name("logstore")
 ENVIRONMENT = {"PYTHONUTF8": "1", "PYTHONWARNINGS": "error"}
@@ -44,7 +45,7 @@ def in_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("in_workers")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES, NAMES[::3], pytest.mark.slow))
 def test_it_is_still_what_the_real_tool_prints(name: str, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(golden(name))
     rows = [row for row in read_newest(name, answers(name)) if difference(row["argv"]) is None]
@@ -52,7 +53,7 @@ def test_it_is_still_what_the_real_tool_prints(name: str, golden: Golden, monkey
     assert not problem, problem
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "random"])
+@pytest.mark.parametrize("name", sampled([name for name in NAMES if name != "random"], NAMES[::3], pytest.mark.slow))
 def test_files_in_any_order_print_as_one_by_one(name: str, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(golden(name))
     files = [str(path.relative_to(golden(name))) for path in sorted(golden(name).rglob("*")) if path.is_file()]
