@@ -14,6 +14,7 @@ from tests.conformance.beyond import DIFFERENCES, HELP, PATHS, difference
 from tests.conformance.comparison import comparable_stdout, differences
 from tests.conformance.dumping import answer, disagreement
 from tests.golden.archive import NAMES, answers, read_newest, read_older, read_rows
+from tests.support.sampling import sampled
 
 LOGSTORE = Path(sys.executable).with_name("logstore")
 ENVIRONMENT = {"PYTHONUTF8": "1", "PYTHONWARNINGS": "error"}
@@ -21,7 +22,7 @@ ROWS_OF_THE_EXECUTABLE = 12
 LINES_BEFORE_THE_READER_LEAVES = 3
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES, NAMES[::2], pytest.mark.slow))
 def test_dump_equals_the_real_tool(name: str, golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(golden(name))
     rows = [row for row in read_newest(name, answers(name)) if difference(row["argv"]) is None]

@@ -68,6 +68,7 @@ def test_damaged_files(oracle: Oracle, golden: Golden, tmp_path: Path, monkeypat
     check(oracle, tmp_path, argvs, monkeypatch)
 
 
+@pytest.mark.slow
 def test_random_segments(oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     argvs = []
     for number in range(2 * CASE_COUNT):

@@ -173,6 +173,7 @@ def test_appends_are_answered_and_kept_as_by_the_real_log(oracle: Oracle, tmp_pa
     }
 
 
+@pytest.mark.slow
 def test_recovered_and_rebuilt_logs_have_the_real_files_beside_them(
     asked: Callable[..., Asked], tmp_path: Path
 ) -> None:

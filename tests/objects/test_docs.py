@@ -11,6 +11,7 @@ from tests.support.golden import Golden
 from tests.support.object_store import ObjectStore
 
 
+@pytest.mark.slow
 def test_the_page_does_what_it_shows(
     store: ObjectStore, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ COMBINATIONS = [
 ]
 
 
+@pytest.mark.slow
 def test_columns_in_every_combination(store: Path) -> None:
     texts: dict[str | None, Callable[[str], Any]] = {"string": str, "binary": str.encode, None: lambda _: None}
     row = {"partition": 1, "timestamp": SOME_TIME, "offset": 7, "headers": [{"key": "h", "value": b"x"}]}

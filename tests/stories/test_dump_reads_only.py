@@ -13,6 +13,7 @@ import pytest
 from tests.conformance.dumping import answer
 from tests.golden.archive import NAMES, answers, read_rows
 from tests.support.golden import Golden
+from tests.support.sampling import sampled
 
 ROWS_OF_A_DIRECTORY = 150
 DEAD_ENDS = ("", "--verify-index-only", "--index-sanity-check")
@@ -56,7 +57,7 @@ def state(directory: Path) -> dict[str, tuple[bytes | None, int, int]]:
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES, NAMES[::3], pytest.mark.slow))
 def test_all_calls_leave_a_golden_directory_as_it_was(
     name: str, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

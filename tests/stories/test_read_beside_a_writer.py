@@ -61,6 +61,7 @@ def directory(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_two_consumers_see_every_record_once_and_whole(directory: Path) -> None:
     committed = Consumer(directory, FetchIsolation.READ_COMMITTED)
     uncommitted = Consumer(directory, FetchIsolation.READ_UNCOMMITTED)

@@ -67,6 +67,7 @@ def explanations(found: Any) -> list[Any]:
     return [(one.why, one.missing, one.advice) for one in asked]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN)
 def test_golden_directories_answer_as_a_pass_over_all(name: str, golden: Golden, tmp_path: Path) -> None:
     root = golden(name)

@@ -158,6 +158,7 @@ thread.join()
     assert values(tmp_path) == _ALL
 
 
+@pytest.mark.slow
 def test_a_child_has_no_member_and_no_transaction_of_its_parent(tmp_path: Path) -> None:
     """A heartbeat wrote nothing, so it succeeded; and locks of the coordinators were held for ever."""
     middle = """
@@ -194,6 +195,7 @@ store.groups.delete("g")
         assert list(store.groups.group_ids()) == []
 
 
+@pytest.mark.slow
 def test_a_child_opens_the_directory_anew_when_its_parent_has_closed_it(tmp_path: Path) -> None:
     middle = """
 reader, writer = os.pipe()

@@ -21,7 +21,7 @@ from logstore.audit.directory_verify import verify_directory
 from logstore.replay.metadata_state import read_metadata
 from tests.support.dice import Dice
 from tests.support.golden import Golden
-from tests.support.sampling import seed_of
+from tests.support.sampling import sampled, seed_of
 from tests.support.signalled_commands import Ended, SignalledCommands
 
 SIGNALS = ((signal.SIGINT, 130, "logstore: interrupted\n"), (signal.SIGTERM, 143, "logstore: terminated\n"))
@@ -194,7 +194,7 @@ def check(command: Rehearsal, moments: Iterable[tuple[int, tuple[int, int, str]]
     assert found == []
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sampled(CASES, list(CASES)[::2], pytest.mark.slow))
 def test_a_command_that_is_ended_where_it_changes_files_leaves_nothing_half_written(
     name: str, rehearsed: Callable[[str], Rehearsal]
 ) -> None:
