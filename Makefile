@@ -40,7 +40,7 @@ test-slow: setup ## check what takes seconds of a processor each, and interprete
 	$(SHM) $(PYTEST) $(PARALLEL) -m "slow and not long"
 	@$(MAKE) --no-print-directory test-interpreted
 
-test-long: setup lint ## check everything whole, from a fresh seed (an hour; LOGSTORE_SEED=…: again)
+test-long: setup lint ## check everything whole, from a fresh seed (hours; LOGSTORE_SEED=…: again)
 	@export LOGSTORE_LONG=1 LOGSTORE_SEED=$${LOGSTORE_SEED:-$$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')}; \
 	echo "LOGSTORE_SEED=$$LOGSTORE_SEED"; \
 	$(SHM) $(PYTEST) $(PARALLEL) $(LONG) --hypothesis-seed=$$LOGSTORE_SEED && \
