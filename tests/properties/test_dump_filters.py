@@ -47,7 +47,10 @@ def dump(options: list[str]) -> tuple[int, str]:
 def items(options: list[str]) -> list[Item]:
     """Batches and records, with timestamps of records in ms."""
     found = map(json.loads, dump([*options, "--format", "json"])[1].split("\n")[:-1])
-    return [item | {"timestamp": ms_of(item["timestamp"])} if item["type"] == "record" else item for item in found]
+    return [
+        item | {"timestamp": ms_of(item["timestamp"])} if item["type"] == "record" and "timestamp" in item else item
+        for item in found
+    ]
 
 
 def groups(options: list[str]) -> list[list[Item]]:
@@ -122,7 +125,12 @@ def range_strategy(values: st.SearchStrategy[int]) -> st.SearchStrategy[tuple[in
     return ends.map(lambda end: cut.get(end[1], lambda p: p)(end[0]))
 
 
-OFFSETS = range_strategy(st.one_of(st.integers(-1, 60), st.integers(2**31, 2**31 + 60)))
+OFFSETS = range_strategy(
+    st.one_of(
+        st.integers(0, 60),  # one below 0 counts from the end
+        st.integers(2**31, 2**31 + 60),
+    )
+)
 TIMES = range_strategy(st.one_of(st.integers(SOME_TIME - 6, SOME_TIME + 6), st.sampled_from([-1, 0, 5, 2**62])))
 PRODUCER_IDS = st.sampled_from([None, None, None, -1, 0, 7, 2**62])
 FILTERS = st.builds(Naive, OFFSETS, TIMES, PRODUCER_IDS, st.sampled_from([None, None, *KEYS])).filter(Naive.argv)
