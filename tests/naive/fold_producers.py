@@ -261,7 +261,7 @@ def check_sequence(
     elif epoch != update.epoch:
         if sequence != 0 and update.epoch != -1:
             text = (
-                f"Invalid sequence number for new epoch of producer {batch.producer_id}{place}{epoch} (request epoch), "
+                f"Invalid sequence number for new epoch of producer {batch.producer_id} {place}{epoch} (request epoch), "
                 f"{sequence} (seq. number), {update.epoch} (current producer epoch)"
             )
     else:
