@@ -261,8 +261,8 @@ def check_sequence(
     elif epoch != update.epoch:
         if sequence != 0 and update.epoch != -1:
             text = (
-                f"Invalid sequence number for new epoch of producer {batch.producer_id} {place}{epoch} (request epoch), "
-                f"{sequence} (seq. number), {update.epoch} (current producer epoch)"
+                f"Invalid sequence number for new epoch of producer {batch.producer_id} {place}{epoch} (request "
+                f"epoch), {sequence} (seq. number), {update.epoch} (current producer epoch)"
             )
     else:
         last = update.last_sequence() if update.batches else known.last_sequence() if epoch == known.epoch else -1
