@@ -6,20 +6,16 @@ import signal
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import logstore
 from logstore.audit.directory_audit import audit_directory
 from logstore.clock import now_ms
 from logstore.config.kafka_version import METADATA_VERSION, NEWEST, V4_3, level_name
 from logstore.errors import OffsetMovedToTieredStorageError
-from logstore_tools.commands import logstore as command_line
 from logstore_tools.takeover.inspection import inspect
 from tests.support.broker import Broker, remote_storage
-from tests.support.judges import skip_without_judge
-from tests.support.oracle import Oracle, OracleUnavailableError
 from tests.support.sampling import sampled
-from tests.support.take_over import ask
+from tests.support.take_over import ask, judge, run
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -29,10 +25,7 @@ THEIRS = [f"{number}:theirs {number}" for number in range(20)]
 
 @pytest.mark.parametrize("level", sampled(LEVELS, [LEVELS[-1]]))
 def test_records_in_remote_storage_stay_behind_what_a_store_writes(level: int, tmp_path: Path) -> None:
-    try:
-        oracle = Oracle(NEWEST.release)
-    except OracleUnavailableError as unavailable:
-        skip_without_judge(f"no Kafka {NEWEST.release}: {unavailable}")
+    oracle = judge(NEWEST.release)
     root, settings = tmp_path / "data", remote_storage(tmp_path / "remote")
     broker = Broker(oracle, root, settings, [], is_formatted=True)
     broker.format("--release-version", level_name(level), "--standalone")
@@ -54,8 +47,3 @@ def test_records_in_remote_storage_stay_behind_what_a_store_writes(level: int, t
     (read,) = state["topics"]["tiered"]["read"]
     assert (read["start"], read["values"]) == (0, [*THEIRS, f"{len(THEIRS)}:ours"])
     assert inspect(str(root)).features[METADATA_VERSION] == level
-
-
-def run(*words: str) -> None:
-    result = CliRunner().invoke(command_line, list(words))
-    assert result.exit_code == 0, result.output

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import logstore
 from logstore.audit.directory_audit import audit_directory
@@ -24,12 +23,10 @@ from logstore.config.kafka_version import (
     default_levels,
     level_name,
 )
-from logstore_tools.commands import logstore as command_line
 from logstore_tools.takeover.inspection import inspect
 from tests.support.broker import Broker
-from tests.support.judges import skip_without_judge
-from tests.support.oracle import FIRST, Oracle, OracleUnavailableError
-from tests.support.take_over import ask, warnings
+from tests.support.oracle import FIRST, Oracle
+from tests.support.take_over import ask, judge, run, warnings
 
 pytestmark = pytest.mark.kafka
 
@@ -41,18 +38,6 @@ BEFORE_4 = (
     "log4j.appender.A.layout=org.apache.log4j.PatternLayout\n"
     "log4j.appender.A.layout.ConversionPattern=[%d] %p %m (%c)%n\n"
 )
-
-
-def judge(release: str) -> Oracle:
-    try:
-        return Oracle(release)
-    except OracleUnavailableError as unavailable:
-        skip_without_judge(f"no Kafka {release}: {unavailable}")
-
-
-def run(*words: str) -> None:
-    result = CliRunner().invoke(command_line, list(words))
-    assert result.exit_code == 0, result.output
 
 
 def write(root: Path, processed: int) -> None:

@@ -12,7 +12,10 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from logstore.errors import UsageError
+from spark_dumps.session import check_java
 from tests.support.broker import free_ports
+from tests.support.judges import skip_without_judge
 
 START_SECONDS = 300  # only a fault takes longer
 STOP_SECONDS = 120
@@ -32,6 +35,14 @@ SETTINGS = {
     "spark.cores.max": "2",
     "spark.locality.wait": "0",
 }
+
+
+def java_or_skip() -> None:
+    """Skip the test where Spark cannot run."""
+    try:
+        check_java()
+    except UsageError as unavailable:
+        skip_without_judge(f"no Spark: {unavailable}")
 
 
 @contextlib.contextmanager

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.errors import UsageError
-from spark_dumps.session import check_java
 from tests.spark.segment_files import write_partition
-from tests.spark.standalone import SETTINGS, cluster
+from tests.spark.standalone import SETTINGS, cluster, java_or_skip
 from tests.support.judges import skip_without_judge
 
 PROGRAM = """
@@ -42,10 +40,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def master(tmp_path: Path) -> object:
-    try:
-        check_java()
-    except UsageError as unavailable:
-        skip_without_judge(f"no Spark: {unavailable}")
+    java_or_skip()
     return cluster(tmp_path, 2)
 
 
@@ -85,10 +80,7 @@ spark.stop()
 
 
 def test_workers_that_do_not_see_the_directory_fail_every_query(tmp_path: Path) -> None:
-    try:
-        check_java()
-    except UsageError as unavailable:
-        skip_without_judge(f"no Spark: {unavailable}")
+    java_or_skip()
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
         skip_without_judge("no mounts of one's own: needs the rights of root")
     path = tmp_path / "data"

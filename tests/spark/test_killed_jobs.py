@@ -20,10 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.errors import UsageError
 from logstore.model import FetchIsolation
-from spark_dumps.session import check_java
-from tests.spark.standalone import SETTINGS, cluster
+from tests.spark.standalone import SETTINGS, cluster, java_or_skip
 from tests.spark.written import make_topics, values
 from tests.support.judges import skip_without_judge
 from tests.support.sampling import case_count, seed_of
@@ -175,16 +173,9 @@ def java_of(session: int) -> int:
     return found
 
 
-def require_java() -> None:
-    try:
-        check_java()
-    except UsageError as unavailable:
-        skip_without_judge(f"no Spark: {unavailable}")
-
-
 @pytest.fixture
 def jobs(tmp_path: Path) -> Iterator[Jobs]:
-    require_java()
+    java_or_skip()
     place = tmp_path / "cluster"
     place.mkdir()
     with cluster(place, 2) as master:
@@ -246,7 +237,7 @@ def test_only_staging_is_shared_with_executors(tmp_path: Path) -> None:
     """The driver alone sees the data directory; without a shared `stagingPath` a task says what to do."""
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
         skip_without_judge("no mounts of one's own: needs the rights of root")
-    require_java()
+    java_or_skip()
     place, private = tmp_path / "cluster", tmp_path / "private"
     place.mkdir()
     private.mkdir()

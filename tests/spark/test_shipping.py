@@ -14,13 +14,12 @@ import pytest
 
 from tests.golden.archive import unpack
 from tests.house.sources import ROOT
-from tests.spark.standalone import cluster
+from tests.spark.standalone import cluster, java_or_skip
 from tests.spark.ways import (
     WAYS,
     Answers,
     Ground,
     answers_here,
-    java_or_skip,
     make_environments,
     plain_environment,
     quick_spark,

@@ -16,7 +16,8 @@ import pytest
 from logstore.errors import UsageError
 from spark_dumps import versions
 from spark_dumps.versions import require_read_limits
-from tests.spark.ways import Answers, answers_here, java_or_skip
+from tests.spark.standalone import java_or_skip
+from tests.spark.ways import Answers, answers_here
 from tests.support.golden import Golden
 
 VARIABLE = "LOGSTORE_SPARK_VERSIONS"

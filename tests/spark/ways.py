@@ -17,12 +17,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from logstore.errors import UsageError
-from spark_dumps.session import check_java
 from tests.spark.all_tables import TABLES
 from tests.spark.standalone import SETTINGS
 from tests.support.broker import free_ports
-from tests.support.judges import skip_without_judge
 
 PROGRAM = Path(__file__).with_name("all_tables.py")
 RUN_SECONDS = 900  # only a fault takes longer
@@ -131,13 +128,6 @@ def answers_here(data: Path, place: Path, pyspark: Path | None = None) -> Answer
     assert done.returncode == 0, done.stderr[-4000:]
     found: Answers = json.loads(done.stdout.splitlines()[-1])
     return found
-
-
-def java_or_skip() -> None:
-    try:
-        check_java()
-    except UsageError as unavailable:
-        skip_without_judge(f"no Spark: {unavailable}")
 
 
 def program(ground: Ground, master: str, *register: str) -> list[str]:

@@ -7,8 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
+
+from logstore_tools.commands import logstore as command_line
 from tests.support.broker import Broker
-from tests.support.oracle import Oracle
+from tests.support.judges import skip_without_judge
+from tests.support.oracle import Oracle, OracleUnavailableError
 
 #: what a broker says when it starts over a directory that is not empty, and registers before its controller leads
 USUAL_WARNINGS = (
@@ -19,6 +23,20 @@ USUAL_WARNINGS = (
 #: of a broker that starts: it takes the partitions it had, its controller fences it, and it gets them again; a group
 #: coordinator that loads one meanwhile says that it stopped, and loads it in the next epoch
 OVERTAKEN = re.compile(r"Failed to load metadata from (\S+) with epoch \d+ .* is not online or is no longer the leader")
+
+
+def judge(release: str) -> Oracle:
+    """The Kafka of a release; skip the test without it."""
+    try:
+        return Oracle(release)
+    except OracleUnavailableError as unavailable:
+        skip_without_judge(f"no Kafka {release}: {unavailable}")
+
+
+def run(*words: str) -> None:
+    """Run the command line, which has to end well."""
+    result = CliRunner().invoke(command_line, list(words))
+    assert result.exit_code == 0, result.output
 
 
 def ask(oracle: Oracle, address: str, cwd: Path, *what: str) -> list[Any]:
