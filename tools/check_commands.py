@@ -107,12 +107,12 @@ def _explain(context: click.Context, _: click.Parameter, name: str | None) -> No
     """Explain a rule, and exit."""
     if name is None:
         return
-    from logstore.audit.rules import BY_NAME, examples
+    from logstore.audit.checks import BY_NAME, examples
 
     found = BY_NAME.get(name)
     if found is None:
         raise click.BadParameter(f"No finding is called {name!r}. {hint(name, sorted(BY_NAME))}")
-    paragraphs = [found.about, *found.more, f"What to do: {found.advice}"]
+    paragraphs = [found.about, *filter(None, [found.more]), f"What to do: {found.advice}"]
     if name in examples():
         paragraphs.append(f"For example: {examples()[name]}")
     print_lines(f"{found.name} ({found.severity.value})")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from logstore.audit.checks import RULES, examples
 from logstore.audit.finding import Rule
-from logstore.audit.rules import RULES, examples
 
 _HEAD = """\
 # Findings of an audit
@@ -77,7 +77,7 @@ def page() -> str:
 
 
 def _section(rule: Rule) -> str:
-    about = " ".join([rule.about, *rule.more])
+    about = f"{rule.about} {rule.more}".rstrip()
     example = examples().get(rule.name)
     shown = f"\n```text\n{example}\n```\n" if example else ""
     return f"\n### `{rule.name}`\n\n*{rule.severity.value.capitalize()}.* {about}\n{shown}\nWhat to do: {rule.advice}\n"

@@ -9,18 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from ..disk.directory import DataDirectoryFiles
 from ..layout.file_names import METADATA_TOPIC
 from ..topics import INTERNAL_TOPICS, consumer_offsets, transaction_state
 from ..view.walk import Advance
-from . import rules
+from .checks.batches import timestamp_future
+from .checks.groups import group_offsets
+from .checks.internal_records import metadata_records, newer_metadata
+from .checks.transactions import crossing_transactions
 from .cluster import Cluster, Known
 from .directory_verify import Follow, Looks, VerifiedDirectory, found_in, in_reading_order, places_of
 from .evidence import Evidence
 from .facts.coordinators import CoordinatorLog
 from .facts.times import Retained
-from .finding import Finding, Where
+from .finding import Finding, Where, findings_of
 from .groups import Groups
 from .lives import Lives
 from .open_transactions import RULE_OF, Moment, OpenTransaction, Transactions, Verdict
@@ -117,12 +121,14 @@ def join(
     """Join the facts of all partitions of a data directory, and check them against each other."""
     live = [one for one in partitions if _counts(one.partition, cluster)]
     transactions, groups = _transactions(live, cluster, now_ms), _groups(live, cluster)
-    retained = _retained(live, cluster, now_ms)
-    crossing = [
-        finding for facts in (*cluster.unreadable, transactions, groups, *retained) for finding in rules.ask(facts)
-    ]
-    findings = *found_in(directory, partitions, cluster), *crossing
-    return AuditedDirectory(tuple(partitions), findings, transactions, groups)
+    crossing = chain(
+        metadata_records(cluster),
+        crossing_transactions(transactions),
+        group_offsets(groups),
+        *map(timestamp_future, _retained(live, cluster, now_ms)),
+    )
+    findings, notes = found_in(directory, partitions, cluster, crossing)
+    return AuditedDirectory(tuple(partitions), findings, notes, transactions, groups)
 
 
 def read_transactions(
@@ -155,7 +161,7 @@ def read_transactions(
             found = _transactions(partitions, cluster, now_ms, only)
             doubted = {one.name for one in found.open if one.verdict in _OF_WHOLE_LOG} - read_whole
             if not doubted:
-                return found, _told(partitions, cluster), rules.ask(found)
+                return found, _told(partitions, cluster), findings_of(crossing_transactions(found))
             read_whole |= doubted
 
     (transactions, told, judged), confirmed = read_until_stable(path, read, lambda found: found[1] + found[2])
@@ -166,7 +172,7 @@ def read_transactions(
 
 def _told(partitions: Sequence[PartitionFacts], cluster: Cluster) -> list[Finding]:
     """Return what could not be read of partitions, and of the metadata log: damage, and records that do not parse."""
-    bad = [finding for one in (*cluster.newer, *cluster.unreadable) for finding in rules.ask(one)]
+    bad = findings_of(chain(newer_metadata(cluster), metadata_records(cluster)))
     return bad + [finding for one in partitions for finding in one.findings]
 
 

@@ -56,7 +56,7 @@ def _by_rule(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 
 def _block(found: Sequence[Finding], root: str) -> str:
-    from logstore.audit.rules import BY_NAME
+    from logstore.audit.checks import BY_NAME
 
     first = found[0]
     severity = first.severity.value

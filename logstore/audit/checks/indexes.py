@@ -7,23 +7,120 @@ largest timestamp up to its batch, the first to have it. A closed segment's last
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...columns.batch_table import BoolArray, Int64Array
 from ...disk.directory import SegmentFiles
 from ...disk.side_files import read_offset_index, read_time_index
 from ...errors import DataDirectoryError
-from ...layout import offset_index, time_index
+from ...layout import offset_index as offset_index_file
+from ...layout import time_index as time_index_file
 from ...layout.batch import HEADER_SIZE
 from ...view.walk import Damage
 from ..evidence import AuditedBatches, Evidence, Follower
-from ..finding import Ask, Breach, Where
+from ..finding import Broken, Place, Rule, Severity, Where, rule, unreadable
 from ..partition import unless_gone
 
+ERROR, WARNING = Severity.ERROR, Severity.WARNING
 _NO_TIMESTAMP = -1
 
 
-class IndexFacts(Follower):
+# without `.index` a broker reads the segment, and makes both; without `.timeindex` it makes an empty one
+_REBUILD = (
+    "`logstore repair`; or delete the segment's `.index` while the broker is down: both indexes are made anew on its "
+    "next start"
+)
+
+
+@rule(ERROR, _REBUILD)
+def offset_index(index: OffsetIndexCheck) -> Iterator[Place]:
+    """An entry of an `.index` does not lead to the batch of its offset."""
+    size = index.evidence.segment_size
+    is_beyond = index.values >= size
+    leads_nowhere = ~index.is_proven & ~(is_beyond & index.evidence.is_growing)
+    kept = index.kept(index.wrong | leads_nowhere, is_beyond)
+    yield from _odd_size(index)
+    yield from _order(index, index.offsets[:kept], "offset", is_strict=True)
+    for entry in np.flatnonzero((index.wrong | leads_nowhere)[:kept]).tolist():
+        offset, position = int(index.offsets[entry]), int(index.values[entry])
+        if leads_nowhere[entry]:
+            yield index.where(entry), f"a position of a batch in {size} bytes of log", position
+            continue
+        expected = f"offset {int(index.batch_offsets[entry])} at byte {int(index.batch_values[entry])} of the log"
+        yield index.where(entry), expected, f"offset {offset} at byte {position}"
+
+
+@rule(WARNING, "a broker makes it anew on its next start")
+def offset_index_missing(index: OffsetIndexCheck) -> Iterator[Place]:
+    """A segment has no `.index`."""
+    return _missing(index)
+
+
+@rule(ERROR, "`logstore repair`")
+def time_index(index: TimeIndexCheck) -> Iterator[Place]:
+    """An entry of a `.timeindex` is not what the log says."""
+    leads_nowhere = ~index.is_proven & _is_judged(index)
+    kept = index.kept(index.wrong | leads_nowhere, index.offsets >= index.evidence.end_offset)
+    yield from _odd_size(index)
+    yield from _order(index, index.values[:kept], "timestamp", is_strict=True)
+    yield from _order(index, index.offsets[:kept], "offset", is_strict=False)
+    for entry in np.flatnonzero((index.wrong | leads_nowhere)[:kept]).tolist():
+        expected = "an offset of a batch in the segment"
+        if not leads_nowhere[entry]:
+            expected = f"a batch that ends with offset {int(index.batch_offsets[entry])} and has the largest timestamp "
+            expected += f"so far, {int(index.batch_values[entry])}"
+        found = f"timestamp {int(index.values[entry])} at offset {int(index.offsets[entry])}"
+        yield index.where(entry), expected, found
+
+
+@rule(WARNING, "a broker goes on with an empty one, and looks for times in vain: `logstore repair`")
+def time_index_missing(index: TimeIndexCheck) -> Iterator[Place]:
+    """A segment has no `.timeindex`."""
+    return _missing(index)
+
+
+@rule(WARNING, "retention by time goes by that entry: `logstore repair`")
+def time_index_end(index: TimeIndexCheck) -> Iterator[Place]:
+    """The last entry of a closed segment's `.timeindex` is not its largest timestamp."""
+    is_closed = not index.evidence.partition.is_active(index.segment)
+    last = int(index.values[-1]) if index.values.size else -1
+    if _is_judged(index) and is_closed and index.path is not None and last < index.largest:
+        yield index.where(), f"timestamp {index.largest} at the end", last
+
+
+@rule(ERROR, _REBUILD)
+def index_zeros(index: IndexCheck) -> Iterator[Place]:
+    """An index that is not going to be rebuilt ends in zeros, which count as entries."""
+    if index.zero_count and not index.is_in_use:
+        yield index.where(), "entries up to the end", f"{index.zero_count} of zeros"
+
+
+def _is_judged(index: TimeIndexCheck) -> bool:
+    """Return whether all batches of the segment are known."""
+    return not (index.evidence.segment_has_damage or index.evidence.is_growing)
+
+
+def _missing(index: IndexCheck) -> Iterator[Place]:
+    if index.path is None and not index.is_in_use:
+        yield index.evidence.partition.where(index.segment.log), f"a {index.suffix} beside it", "none"
+
+
+def _odd_size(index: IndexCheck) -> Iterator[Place]:
+    """Find a size of no whole entries; an index in use may have been copied while it was made smaller."""
+    if index.size_bytes % index.entry_size and not index.is_in_use:
+        yield index.where(), f"a multiple of {index.entry_size} bytes", index.size_bytes
+
+
+def _order(index: IndexCheck, values: Int64Array, name: str, *, is_strict: bool) -> Iterator[Place]:
+    wrong: BoolArray = values[1:] <= values[:-1] if is_strict else values[1:] < values[:-1]
+    for entry in np.flatnonzero(wrong).tolist():
+        above = "above" if is_strict else "not below"
+        yield index.where(), f"entry {entry + 1} with a {name} {above} {values[entry]}", int(values[entry + 1])
+
+
+class IndexCheck(Follower):
     """An index of the current segment; each entry is looked up among the batches.
 
     Attributes:
@@ -37,12 +134,13 @@ class IndexFacts(Follower):
 
     entry_size: int
     suffix: str
+    rules: tuple[Rule, ...]
     path: str | None
 
-    def __init__(self, evidence: Evidence, ask: Ask) -> None:
-        self.evidence, self._ask = evidence, ask
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
 
-    def begin(self, segment: SegmentFiles) -> None:
+    def begin(self, segment: SegmentFiles) -> Iterator[Broken]:
         self.segment, self.is_in_use = segment, self.evidence.partition.will_be_recovered(segment)
         self.path, self.size_bytes = None, 0
         self.offsets = self.values = np.empty(0, np.int64)
@@ -52,15 +150,15 @@ class IndexFacts(Follower):
             count = self._read(segment)
         except DataDirectoryError as error:
             self._is_refused = True
-            self._ask(Breach.unreadable(self.evidence.partition.where(), error))
+            yield unreadable(error, self.evidence.partition.where())
         self.zero_count = self.offsets.size - count
         self.offsets, self.values = self.offsets[:count], self.values[:count]
         self.is_proven, self.wrong = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         self.batch_offsets, self.batch_values = np.zeros(count, np.int64), np.zeros(count, np.int64)
 
-    def end(self) -> None:
-        if not self._is_refused:
-            self._ask(self)
+    def end(self) -> Iterator[Broken]:
+        for one in () if self._is_refused else self.rules:
+            yield from one(self)
 
     def _read(self, segment: SegmentFiles) -> int:
         """Read the file; return how many of its entries a broker has written."""
@@ -100,13 +198,14 @@ class IndexFacts(Follower):
         return place._replace(position=entry * self.entry_size, offset=int(self.offsets[entry]))
 
 
-class OffsetIndexFacts(IndexFacts):
+class OffsetIndexCheck(IndexCheck):
     """An `.index`; values are positions. Each entry is looked up in the window that holds its position."""
 
-    entry_size, suffix = offset_index.ENTRY_SIZE, ".index"
+    entry_size, suffix = offset_index_file.ENTRY_SIZE, ".index"
+    rules = offset_index, offset_index_missing, index_zeros
 
-    def begin(self, segment: SegmentFiles) -> None:
-        super().begin(segment)
+    def begin(self, segment: SegmentFiles) -> Iterator[Broken]:
+        yield from super().begin(segment)
         self._is_sorted = bool((np.diff(self.values) >= 0).all())
 
     def step(self, batches: AuditedBatches) -> None:
@@ -134,17 +233,18 @@ class OffsetIndexFacts(IndexFacts):
         return index.written_count
 
 
-class TimeIndexFacts(IndexFacts):
+class TimeIndexCheck(IndexCheck):
     """A `.timeindex`; values are timestamps. Each entry is compared with the running maximum of the batches.
 
     Attributes:
         largest: timestamp of the batches so far, ms.
     """
 
-    entry_size, suffix = time_index.ENTRY_SIZE, ".timeindex"
+    entry_size, suffix = time_index_file.ENTRY_SIZE, ".timeindex"
+    rules = time_index, time_index_missing, time_index_end, index_zeros
 
-    def begin(self, segment: SegmentFiles) -> None:
-        super().begin(segment)
+    def begin(self, segment: SegmentFiles) -> Iterator[Broken]:
+        yield from super().begin(segment)
         self.largest = _NO_TIMESTAMP
         self._is_sorted = bool((np.diff(self.offsets) >= 0).all())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...columns.batch_table import BoolArray, Int64Array
@@ -10,8 +12,9 @@ from ...layout.batch import CONTROL_FLAG
 from ...topics import consumer_offsets
 from ...view.walk import Damage
 from ..evidence import AuditedBatches, Follower
-from ..finding import Ask
+from ..finding import Broken, Place, Severity, Where, rule
 
+ERROR = Severity.ERROR
 SEQUENCE_COUNT = 2**31  # 0 follows on 2^31 - 1
 ANY = -2  # the next sequence is not known
 NO_EPOCH = -1
@@ -58,8 +61,7 @@ class FollowingBatches:
 class Sequences(Follower):
     """Remembers the last batch of each producer."""
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+    def __init__(self) -> None:
         self._last: dict[int, list[int]] = {}
 
     def skip(self, piece: Damage) -> None:
@@ -67,7 +69,7 @@ class Sequences(Follower):
         for last in self._last.values():
             last[_NEXT] = ANY
 
-    def step(self, batches: AuditedBatches) -> None:
+    def step(self, batches: AuditedBatches) -> Iterator[Broken]:
         table, rows = batches.table, np.flatnonzero(batches.is_producers)
         if not rows.size:
             return
@@ -94,7 +96,9 @@ class Sequences(Follower):
         if is_asked.any():
             here = rows[order[is_asked] - len(known)]
             before = columns[:, np.flatnonzero(is_asked) - 1]
-            self._ask(FollowingBatches(batches, here, before))
+            following = FollowingBatches(batches, here, before)
+            for one in (sequence_gap, sequence_duplicate, producer_epoch_back, producer_fenced, producer_outside):
+                yield from one(following)
 
 
 def _follow_markers(columns: Int64Array, is_first: BoolArray, is_known: BoolArray) -> None:
@@ -113,3 +117,56 @@ def _follow_markers(columns: Int64Array, is_first: BoolArray, is_known: BoolArra
 def _carried(column: Int64Array, is_carried: BoolArray) -> Int64Array:
     """Return the column with some values replaced by that of the row before."""
     return column[np.maximum.accumulate(np.where(is_carried, 0, np.arange(column.size)))]
+
+
+@rule(ERROR, "records that the producer believes written are lost: compare with the other replicas, `logstore diff`")
+def sequence_gap(facts: FollowingBatches) -> Iterator[Place]:
+    """A producer's batches do not follow on each other: some are missing."""
+    return _sequences(facts, is_repeated=False)
+
+
+@rule(ERROR, "consumers see its records twice: deduplicate by producer id, epoch and sequence")
+def sequence_duplicate(facts: FollowingBatches) -> Iterator[Place]:
+    """A producer's batch is there again.
+
+    A broker writes one twice that is sent again after it forgot the producer: is `producer.id.expiration.ms` short?
+    """
+    return _sequences(facts, is_repeated=True)
+
+
+@rule(ERROR, "two producers share an id: look for a clone of a client's host, or a log put together from two")
+def producer_epoch_back(facts: FollowingBatches) -> Iterator[Place]:
+    """A producer wrote, or a marker ended its transaction, with an epoch below that of its earlier batches."""
+    return _epochs(facts, ~facts.is_after_marker | facts.is_marker)
+
+
+@rule(
+    ERROR, "its records came after their transaction, and count as none: is a broker older than 3.6 among the replicas?"
+)
+def producer_fenced(facts: FollowingBatches) -> Iterator[Place]:
+    """A producer wrote with an epoch that a marker had ended."""
+    return _epochs(facts, facts.is_after_marker & ~facts.is_marker)
+
+
+@rule(ERROR, "read_committed consumers get its records although the transaction may be aborted: what wrote it?")
+def producer_outside(facts: FollowingBatches) -> Iterator[Place]:
+    """A producer that writes in transactions wrote outside of one."""
+    for index in np.flatnonzero(facts.is_outside).tolist():
+        yield *_place(facts, index, "a batch of a transaction"), "one of none"
+
+
+def _sequences(facts: FollowingBatches, *, is_repeated: bool) -> Iterator[Place]:
+    for index in np.flatnonzero((facts.distance != 0) & (facts.is_repeated == is_repeated)).tolist():
+        expected = f"sequence {int(facts.expected[index])} of epoch {int(facts.epochs[index])}"
+        yield *_place(facts, index, expected), f"sequence {int(facts.sequences[index])}"
+
+
+def _epochs(facts: FollowingBatches, is_asked: BoolArray) -> Iterator[Place]:
+    is_back = (facts.epochs < facts.epoch_before) & (facts.epochs >= 0)  # of another, `log-header` tells
+    for index in np.flatnonzero(is_asked & is_back).tolist():
+        expected = f"epoch {int(facts.epoch_before[index])} or above"
+        yield *_place(facts, index, expected), f"epoch {int(facts.epochs[index])}"
+
+
+def _place(facts: FollowingBatches, index: int, expected: str) -> tuple[Where, str]:
+    return facts.batches.where(int(facts.rows[index])), f"producer {int(facts.producer_ids[index])}: {expected}"

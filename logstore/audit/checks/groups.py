@@ -9,22 +9,22 @@ from ...disk.names import child
 from ...layout.file_names import directory_name
 from ...topics.consumer_offsets import TOPIC
 from ..facts.coordinators import Commit, Target
-from ..finding import Broken, Where, rule
+from ..finding import Broken, Place, Where, rule
 from ..groups import Groups
-from .log import ERROR, WARNING
+from .batches import ERROR, WARNING
 
 
 @rule(
     WARNING,
     "it starts anew by auto.offset.reset: was the log truncated, or its topic made again? set the group's offset",
 )
-def group_ahead(groups: Groups) -> Iterator[Broken]:
+def group_ahead(groups: Groups) -> Iterator[Place]:
     """A group has committed an offset beyond the end of the log."""
     return _ahead(groups, is_chain=False)
 
 
 @rule(WARNING, "it starts anew by auto.offset.reset: retention or DeleteRecords took what it had not read")
-def group_behind(groups: Groups) -> Iterator[Broken]:
+def group_behind(groups: Groups) -> Iterator[Place]:
     """A group has committed an offset below the start of the log."""
     for target, commits in sorted(groups.commits.items()):
         view = groups.view(*target[1:])
@@ -34,7 +34,7 @@ def group_behind(groups: Groups) -> Iterator[Broken]:
 
 
 @rule(WARNING, "was the topic deleted? `kafka-consumer-groups.sh --delete-offsets` forgets it")
-def group_unknown(groups: Groups) -> Iterator[Broken]:
+def group_unknown(groups: Groups) -> Iterator[Place]:
     """A group has committed an offset of a partition that the cluster does not have."""
     for target in sorted(groups.unknown):
         yield (
@@ -45,12 +45,12 @@ def group_unknown(groups: Groups) -> Iterator[Broken]:
 
 
 @rule(ERROR, "the input has lost records behind what was processed: compare with the other replicas, `logstore diff`")
-def chain_ahead(groups: Groups) -> Iterator[Broken]:
+def chain_ahead(groups: Groups) -> Iterator[Place]:
     """A committed read-process-write transaction has read further than its input goes."""
     return _ahead(groups, is_chain=True)
 
 
-def _ahead(groups: Groups, *, is_chain: bool) -> Iterator[Broken]:
+def _ahead(groups: Groups, *, is_chain: bool) -> Iterator[Place]:
     """Judge each group's last commit if it is of no transaction, or with `is_chain` its last one in a transaction."""
     for target, commits in sorted(groups.commits.items()):
         asked = [commit for commit in commits if commit.producer_id is not None] if is_chain else commits
@@ -71,7 +71,7 @@ def _ahead(groups: Groups, *, is_chain: bool) -> Iterator[Broken]:
 @rule(
     ERROR, "input was processed twice: was the group reset, or did two instances without fencing work on one partition?"
 )
-def chain_back(groups: Groups) -> Iterator[Broken]:
+def chain_back(groups: Groups) -> Iterator[Place]:
     """A committed read-process-write transaction goes back behind an earlier one's input."""
     for target, commits in sorted(groups.commits.items()):
         for before, commit in pairwise(commits):
@@ -81,7 +81,7 @@ def chain_back(groups: Groups) -> Iterator[Broken]:
 
 
 @rule(WARNING, "exactly once needs all commits within: enable.auto.commit=false, no commitSync")
-def chain_mixed(groups: Groups) -> Iterator[Broken]:
+def chain_mixed(groups: Groups) -> Iterator[Place]:
     """A group commits offsets of one partition within transactions and outside of them.
 
     A commit that goes back is an operator's reset of the group.
@@ -101,3 +101,9 @@ def _named(target: Target) -> str:
 def _place(groups: Groups, commit: Commit) -> Where:
     partition, offset = commit.place
     return Where(child(groups.root, directory_name(TOPIC, partition)), TOPIC, partition, offset=offset)
+
+
+def group_offsets(groups: Groups) -> Iterator[Broken]:
+    """Yield what is wrong with committed offsets."""
+    for one in (group_ahead, group_behind, group_unknown, chain_ahead, chain_back, chain_mixed):
+        yield from one(groups)
