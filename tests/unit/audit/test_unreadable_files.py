@@ -99,8 +99,8 @@ def test_a_directory_is_taken_over_only_if_all_of_it_can_be_read(
     assert f"{closed}; found Permission denied" in result.output
 
 
-def test_open_transactions_of_a_log_that_is_not_read_to_its_end_are_judged(golden: Golden) -> None:
-    root = golden("transactions")
+def test_open_transactions_of_a_log_that_is_not_read_to_its_end_are_judged(golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("transactions"), tmp_path / "data")
     plant, *_ = FAULTS["log-size"]
     plant(root)
     assert "log-size" in {finding.rule for finding in audit_directory(str(root), 0).findings}
