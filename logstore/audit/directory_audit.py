@@ -24,7 +24,7 @@ from .directory_verify import Follow, Looks, VerifiedDirectory, found_in, in_rea
 from .evidence import Evidence
 from .facts.coordinators import CoordinatorLog
 from .facts.times import Retained
-from .finding import Finding, Where, findings_of
+from .finding import Finding, Silence, Where, findings_of
 from .groups import Groups
 from .lives import Lives
 from .open_transactions import RULE_OF, Moment, OpenTransaction, Transactions, Verdict
@@ -268,8 +268,7 @@ def _transactions(
     whole_from = {one.partition.files.partition: _whole_from(one.transactions.evidence) for one in states}
     whole = {one.partition.files.partition for one in states if one.transactions.evidence.is_whole}
     log = CoordinatorLog([one.states for one in states], whole_from, whole)
-    if cluster.image.newer_kafka is not None:
-        log.misfits.clear()  # a newer coordinator may write what follows on each other otherwise
+    log.is_newer = cluster.image.newer_kafka is not None
     count = cluster.partition_count(transaction_state.TOPIC)
     expected = range(max(numbers, default=-1) + 1 if count is None else count)
     log.is_complete = cluster.is_whole_broker is Known.YES and bool(numbers) and numbers >= set(expected)
@@ -290,8 +289,9 @@ def _transactions(
 
 def _retained(partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> Iterator[Retained]:
     """Yield the partitions of which `retention.ms` may remove segments, as far as the configuration is known."""
-    if cluster.image.is_partial and (cluster.has_metadata or cluster.is_whole_broker is not Known.YES):
-        return  # another policy may be in what is missing; partitions without any broker's files have Kafka's defaults
+    # another policy may be in what is missing; partitions without any broker's files have Kafka's defaults
+    is_known = not (cluster.image.is_partial and (cluster.has_metadata or cluster.is_whole_broker is not Known.YES))
+    silence = None if is_known else Silence.METADATA_MISSING
     stamps = [one.transactions.times.largest_stamp for one in partitions]
     now_ms = max([now_ms, *stamps, *(topic.created_ms for topic in cluster.image.topics.values())])
     for one in partitions:
@@ -299,7 +299,7 @@ def _retained(partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: in
         config = cluster.image.topic_config(topic)
         is_never = topic in (METADATA_TOPIC, *INTERNAL_TOPICS) or config.get("retention.ms", "").startswith("-")
         if not is_never and "delete" in (config.get("cleanup.policy") or "delete"):
-            yield Retained(one.partition, one.transactions.times, now_ms)
+            yield Retained(one.partition, one.transactions.times, now_ms, silence)
 
 
 def _whole_from(evidence: Evidence) -> int:

@@ -248,16 +248,28 @@ class Evidence(Follower):
         """Return whether a snapshot between two offsets lacks the producer (`removeExpiredProducers`)."""
         return any(after < offset <= until and producer_id not in ids for offset, ids in self.snapshot_ids.items())
 
-    def note_cleaned(self, rule: Rule) -> None:
-        """Note that the rule is not asked, since the cleaner may have been here."""
-        surroundings, reason = self.partition.surroundings, Silence.CLEANED.value
+    @property
+    def cleaned(self) -> Silence:
+        """The reason why the cleaner may have been here, one of CLEANED."""
+        surroundings = self.partition.surroundings
         if not surroundings.is_known:
-            reason = "no data directory is around it"
-        elif _CLEANER not in surroundings.checkpoints:
-            reason = "cleaner-offset-checkpoint is missing or unreadable"
-        elif surroundings.cleaner_offset is None and self._policy is Known.UNKNOWN:
-            reason = "the cleanup policy is not known"
-        self.report.note(rule, Silence.CLEANED, self.partition.where(), reason)
+            return Silence.ALONE
+        if _CLEANER not in surroundings.checkpoints:
+            return Silence.CHECKPOINT_LOST
+        is_unknown = surroundings.cleaner_offset is None and self._policy is Known.UNKNOWN
+        return Silence.POLICY_UNKNOWN if is_unknown else Silence.COMPACTED
+
+    @property
+    def unknown_end(self) -> Silence | None:
+        """The reason why not all batches of the current segment are known; None if they are."""
+        if self.segment_has_damage:
+            return Silence.DAMAGED
+        return Silence.GROWING if self.is_growing else None
+
+    def note(self, rule: Rule, silence: Silence, is_silenced: BoolArray | bool = True) -> None:
+        """Note that a rule is not asked of something in the partition, if that is so; an array may say of what."""
+        if np.any(is_silenced):
+            self.report.note(rule, silence, self.partition.where())
 
     @property
     def _policy(self) -> Known:

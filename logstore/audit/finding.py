@@ -98,8 +98,30 @@ class Silence(Enum):
     """A circumstance in which what breaks a rule may be no fault; the value is the reason that an audit tells."""
 
     GROWING = "the log grew while it was read"
-    CLEANED = "the topic is, or was, compacted"
+    OPEN = "a broker has the file open, or makes it anew on its next start"
+    DAMAGED = "damage hides what belongs there"
+    ALONE = "no data directory is around it"
+    CHECKPOINT_LOST = "cleaner-offset-checkpoint is missing or unreadable"
+    POLICY_UNKNOWN = "the cleanup policy is not known"
+    COMPACTED = "the topic is, or was, compacted"
     COPIED = "a copy holds segments beside the one that the cleaner merged them into"
+    START_UNKNOWN = "the log start may have been raised, and its checkpoint not be written yet"
+    BEFORE_START = "what was written before the log start is not known"
+    EXPIRED = "the producer may have expired"
+    FOLLOWED = "a follower may have written it, which appends many batches at once"
+    UNSETTLED = "files of the last minute need not fit together"
+    NOT_LOADED = "a broker that starts again may be stopped before it has loaded the log"
+    CLOSED = "no broker runs, so that nothing can be late"
+    BEHIND = "the replica may be behind its leader"
+    METADATA_MISSING = "the cluster's metadata is not here, or not whole"
+    NOT_ON_RECORD = "not all decisions, or not all markers, are on record"
+    MADE_AGAIN = "some decisions are about a topic of the same name that was deleted"
+    COORDINATOR_MISSING = "the coordinator's records are not here"
+    NEWER_KAFKA = "a newer Kafka wrote the directory"
+
+
+#: the cleaner may have been there, as far as is known
+CLEANED = (Silence.ALONE, Silence.CHECKPOINT_LOST, Silence.POLICY_UNKNOWN, Silence.COMPACTED)
 
 
 class Broken(NamedTuple):
@@ -140,10 +162,10 @@ class Report:
             else:
                 self.note(rule, silence, where)
 
-    def note(self, rule: Rule, silence: Silence, where: Where, reason: str | None = None) -> None:
-        """Note that a rule is not asked, which the rule must say of itself; `reason` if more is known of it."""
-        assert silence in rule.unless, f"{rule.name} is asked although {silence.name}"
-        self.notes.add(Note(rule.name, reason or silence.value, where.topic, where.partition))
+    def note(self, rule: Rule, silence: Silence, where: Where) -> None:
+        """Note that a rule is not asked, which the rule must say of itself."""
+        assert silence in rule.unless, f"{rule.name} does not name {silence.name}"
+        self.notes.add(Note(rule.name, silence.value, where.topic, where.partition))
 
 
 def findings_of(broken: Iterable[Broken]) -> list[Finding]:
@@ -179,6 +201,11 @@ class Rule:
     more: str = ""
     check: Callable[[Any], Iterator[Place]] | None = None
 
+    @property
+    def unless_text(self) -> str:
+        """The circumstances in words."""
+        return "; ".join(silence.value for silence in self.unless)
+
     def __call__(self, checked: Any) -> Iterator[Broken]:
         """Yield the places where it is broken."""
         assert self.check is not None
@@ -187,6 +214,10 @@ class Rule:
     def at(self, where: Where, expected: object, found: object, silence: Silence | None = None) -> Broken:
         """Return a place where it is broken."""
         return Broken(self, where, expected, found, silence)
+
+    def not_asked(self, where: Where, silence: Silence) -> Broken:
+        """Return a place where nobody can say whether it is broken."""
+        return Broken(self, where, None, None, silence)
 
     def by(self, error: LogstoreError, where: Where, expected: object) -> Broken:
         """Return where an error of reading breaks it; the error may know the place better than `where`.

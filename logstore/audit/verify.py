@@ -122,7 +122,7 @@ def _checks(evidence: Evidence, asked: Asked, *, decodes: bool) -> list[Follower
     if evidence.partition.files.topic == METADATA_TOPIC:
         checks.append(ControllerLog(evidence))
     if asked is Asked.EVERYTHING:
-        checks.append(Sequences())
+        checks.append(Sequences(evidence))
     return [*checks, BatchHeaders(asks_holes=asked is Asked.EVERYTHING)]
 
 

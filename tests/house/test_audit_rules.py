@@ -39,5 +39,5 @@ def test_a_silence_is_noted_and_one_that_the_rule_does_not_name_is_refused() -> 
         [],
         [("a-rule", "the log grew while it was read")],
     )
-    with pytest.raises(AssertionError, match="CLEANED"):
-        report.take([rule.at(Where("a", "t", 0), 1, 2, Silence.CLEANED)])
+    with pytest.raises(AssertionError, match="COMPACTED"):
+        report.take([rule.at(Where("a", "t", 0), 1, 2, Silence.COMPACTED)])

@@ -28,10 +28,11 @@ from ..cluster import Known
 from ..evidence import AuditedBatches, Evidence, Follower
 from ..facts.times import Retained
 from ..facts.transactions import read_markers
-from ..finding import Broken, Place, Rule, Severity, Silence, rule
+from ..finding import CLEANED, Broken, Place, Rule, Severity, Silence, rule
 from ..partition import Partition
 
-ERROR, WARNING, CLEANED = Severity.ERROR, Severity.WARNING, Silence.CLEANED
+ERROR, WARNING = Severity.ERROR, Severity.WARNING
+GROWING, DAMAGED, UNSETTLED = Silence.GROWING, Silence.DAMAGED, Silence.UNSETTLED
 EACH_OFFSET = "a record at each offset"
 _SALVAGE = "`logstore salvage` copies all good batches to a new directory; a healthy replica is better still"
 _STOPS = (
@@ -39,13 +40,14 @@ _STOPS = (
 )
 
 
-log_crc = Rule("log-crc", ERROR, "A batch is not what its checksum says.", _SALVAGE)
+log_crc = Rule("log-crc", ERROR, "A batch is not what its checksum says.", _SALVAGE, (GROWING,))
 log_length = Rule("log-length", ERROR, "Bytes in the middle of a segment are no batch.", _SALVAGE)
 log_tail = Rule(
     "log-tail",
     WARNING,
     "Bytes behind the last batch of a segment are no batch.",
     "a broker cuts them off on a start after a crash; after a clean shutdown it writes behind them: `logstore repair`",
+    (GROWING,),
 )
 
 
@@ -72,7 +74,7 @@ class DamagedBytes(Follower):
 
     def end(self) -> list[Broken]:
         tail, self._tail = self._tail, []
-        return [] if self._evidence.is_growing else tail
+        return [one._replace(silence=GROWING) for one in tail] if self._evidence.is_growing else tail
 
 
 def damage(partition: Partition, path: str, piece: Damage) -> Broken:
@@ -167,12 +169,18 @@ def _is_no_brokers(batches: AuditedBatches) -> BoolArray:
     return is_wrong
 
 
-@rule(ERROR, "its tombstones and markers may go too early: compare with the other replicas, `logstore diff`")
+@rule(
+    ERROR,
+    "its tombstones and markers may go too early: compare with the other replicas, `logstore diff`",
+    unless=CLEANED,
+)
 def log_delete_horizon(batches: AuditedBatches) -> Iterator[Place]:
     """A batch has a delete horizon, as the cleaner gives it one, in a log that was never compacted."""
     has_horizon = batches.is_v2 & (batches.table.attributes & DELETE_HORIZON_FLAG != 0)
     has_horizon &= batches.last >= batches.evidence.cleaner_offset
-    if has_horizon.any() and not batches.evidence.may_be_cleaned(batches.segment):
+    if batches.evidence.may_be_cleaned(batches.segment):
+        batches.evidence.note(log_delete_horizon, batches.evidence.cleaned, has_horizon)
+    else:
         yield from batches.broken(
             has_horizon, "no delete horizon", batches.base, batches.table.column(fields.BASE_TIMESTAMP)
         )
@@ -193,7 +201,11 @@ def log_leader_epoch(batches: AuditedBatches) -> Iterator[Place]:
     return batches.broken(is_wrong, "epoch {} or above", batches.epoch_before, batches.epochs)
 
 
-@rule(ERROR, "records are gone: compare with the other replicas, `logstore diff`", unless=(CLEANED,))
+@rule(
+    ERROR,
+    "records are gone: compare with the other replicas, `logstore diff`",
+    unless=(*CLEANED, Silence.START_UNKNOWN),
+)
 def offsets_lost(batches: AuditedBatches) -> Iterator[Place]:
     """Offsets are missing in a log that was never compacted, and no damage tells why."""
     evidence = batches.evidence
@@ -201,11 +213,12 @@ def offsets_lost(batches: AuditedBatches) -> Iterator[Place]:
     is_hole = is_hole & (batches.base > evidence.cleaner_offset)
     is_thin = is_thin & (batches.last + 1 > evidence.cleaner_offset)
     if evidence.may_be_cleaned(batches.segment):
-        if (is_hole | is_thin).any():
-            evidence.note_cleaned(offsets_lost)
+        evidence.note(offsets_lost, evidence.cleaned, is_hole | is_thin)
         return
     if evidence.is_cleaned_beyond is not Known.NO:
-        is_hole = is_hole & (batches.before >= batches.segment.base_offset)  # those before are of cleaned segments
+        is_before = batches.before < batches.segment.base_offset  # those are of cleaned segments
+        evidence.note(offsets_lost, evidence.cleaned, is_hole & is_before)
+        is_hole = is_hole & ~is_before
     for row in np.flatnonzero(is_thin).tolist():
         found = f"{int(batches.table.record_count[row])} of {int(batches.span[row])} records in the batch"
         yield batches.where(row), EACH_OFFSET, found
@@ -233,6 +246,7 @@ def log_marker(batches: AuditedBatches) -> Iterator[Place]:
 @rule(
     WARNING,
     "set the clock or the unit of its producer right; `kafka-delete-records.sh` removes the records before their time",
+    unless=(Silence.METADATA_MISSING,),
 )
 def timestamp_future(facts: Retained) -> Iterator[Place]:
     """A timestamp is ahead of the clock by more than an hour: till then `retention.ms` removes nothing from there on.
@@ -243,7 +257,8 @@ def timestamp_future(facts: Retained) -> Iterator[Place]:
     found = facts.ahead
     if found is not None:
         where = facts.partition.where(found.path, offset=found.largest_offset)
-        yield where, "a timestamp up to an hour ahead of its file and of the clock", found.largest_timestamp
+        expected = "a timestamp up to an hour ahead of its file and of the clock"
+        yield where, expected, found.largest_timestamp, facts.silence
 
 
 _OF_EACH = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ...disk.directory import DataDirectoryFiles
 from ...disk.names import child, file_name
@@ -12,10 +12,10 @@ from ...layout import clean_shutdown, offset_checkpoint
 from ...layout.file_names import parse_partition_directory
 from ...layout.meta_properties import MetaProperties
 from ..cluster import Cluster, Known
-from ..finding import Broken, Rule, Where
+from ..finding import Broken, Rule, Silence, Where
 from ..log_pass import PassSize
 from ..partition import Partition, unless_gone
-from .batches import ERROR, WARNING
+from .batches import DAMAGED, ERROR, UNSETTLED, WARNING
 
 checkpoint_format = Rule(
     "checkpoint-format",
@@ -30,6 +30,7 @@ checkpoint_offset = Rule(
     "A checkpoint has an offset that the log cannot have.",
     "unless the checkpoint is of another time, what it tells of the log is so: compare with the other replicas, "
     "`logstore diff`",
+    (UNSETTLED, DAMAGED, Silence.NOT_LOADED),
     more="A follower keeps a recovery point above its end if it is truncated while a rolled segment waits to be "
     "flushed. A clean shutdown flushes each log to its end, and leaves out those that were not loaded yet "
     "(`LogManager.shutdown`).",
@@ -39,6 +40,7 @@ checkpoint_partition = Rule(
     WARNING,
     "A checkpoint tells of a partition that has no directory.",
     "a broker drops the entry; where the cluster has the partition, put its directory back from a copy",
+    (UNSETTLED,),
 )
 
 _RECOVERY_POINT = offset_checkpoint.RECOVERY_POINT_FILE_NAME
@@ -51,12 +53,13 @@ Logs = Mapping[Key, tuple[Partition, int]]  # whose ends are known, with the end
 
 
 def offset_checkpoints(
-    directory: DataDirectoryFiles, passes: Iterable[tuple[Partition, PassSize]], cluster: Cluster
+    directory: DataDirectoryFiles, passes: Sequence[tuple[Partition, PassSize]], cluster: Cluster
 ) -> Iterator[Broken]:
     """Yield what is wrong with the checkpoints; `passes` are the partitions, each with the size of its log."""
     is_closed = clean_shutdown.FILE_NAME in directory.files
     is_brokers = isinstance(cluster.identity, MetaProperties)
     logs = {one.key: (one, size.log_end_offset) for one, size in passes if one.is_live and size.is_end_known}
+    endless = {one.key for one, size in passes if one.is_live and not size.is_end_known}
     known = {one.key for one in directory.partitions} | set(_refused(directory.errors))
     for name in offset_checkpoint.FILE_NAMES:
         path = directory.files.get(name)
@@ -73,43 +76,45 @@ def offset_checkpoints(
         # this one is written every few seconds, the others before the directory of a deleted partition is removed
         is_behind = name == _HIGH_WATERMARK and not is_closed
         for key, offset in offsets.items():
-            if is_behind or key in known:
-                yield from _wrong_offset(path, key, offset, logs, cluster)
-            else:
+            where = Where(path, *key, offset=offset)
+            if key in logs:
+                yield from _wrong_offset(where, offset, *logs[key], cluster)
+            elif key in endless:
+                yield checkpoint_offset.not_asked(where, DAMAGED)
+            elif key not in known:
                 found = f"none{_IN_CLUSTER.get(cluster.has_partition(*key), '')}"
-                yield checkpoint_partition.at(Where(path, *key, offset=offset), f"a directory {key[0]}-{key[1]}", found)
+                silence = UNSETTLED if is_behind else None
+                yield checkpoint_partition.at(where, f"a directory {key[0]}-{key[1]}", found, silence)
         if name in (_RECOVERY_POINT, _HIGH_WATERMARK):
             yield from _left_out(path, offsets, logs, cluster)
 
 
-def _wrong_offset(path: str, key: Key, offset: int, logs: Logs, cluster: Cluster) -> Iterator[Broken]:
+def _wrong_offset(where: Where, offset: int, partition: Partition, end: int, cluster: Cluster) -> Iterator[Broken]:
     """Compare an entry with its log; one that is older than the last retention may be below the log's start.
 
     A clean shutdown flushes a log to its end. What one broker wrote in its first life is replicated to the end; a later
     one starts with the offset that was in the checkpoint, and may be stopped before it leads again.
     """
-    if key not in logs:
-        return
-    partition, end = logs[key]
-    name, is_closed = file_name(path), partition.surroundings.was_closed
-    is_at_end = name == _RECOVERY_POINT or (name == _HIGH_WATERMARK and cluster.has_one_life)
-    where, expected = Where(path, *key, offset=offset), f"an offset from {partition.base_offset} to {end}"
+    name, is_closed = file_name(str(where.path)), partition.surroundings.was_closed
+    expected = f"an offset from {partition.base_offset} to {end}"
     if offset < 0:
         yield checkpoint_offset.at(where, expected, offset)
-    elif offset > end and is_closed:
-        yield checkpoint_offset.at(where, expected, f"{offset}: {_offsets(offset - end)} gone from the log's end")
-    elif offset < end and is_closed and is_at_end:
+    elif offset > end:
+        found, silence = f"{offset}: {_offsets(offset - end)} gone from the log's end", None if is_closed else UNSETTLED
+        yield checkpoint_offset.at(where, expected, found, silence)
+    elif offset < end and is_closed and name in (_RECOVERY_POINT, _HIGH_WATERMARK):
         found = f"{offset}: {_offsets(end - offset)} behind what was flushed"
-        yield checkpoint_offset.at(where, f"offset {end}, where the log was closed", found)
+        silence = None if name == _RECOVERY_POINT or cluster.has_one_life else Silence.NOT_LOADED
+        yield checkpoint_offset.at(where, f"offset {end}, where the log was closed", found, silence)
 
 
 def _left_out(path: str, offsets: Collection[Key], logs: Logs, cluster: Cluster) -> Iterator[Broken]:
     """Tell of logs without an entry: of a broker that was stopped in its first life none was not loaded yet."""
     for key, (partition, end) in logs.items():
-        is_judged = partition.surroundings.was_closed and cluster.has_one_life
-        is_judged = is_judged and cluster.has_partition(*key) is Known.YES
+        is_judged = partition.surroundings.was_closed and cluster.has_partition(*key) is Known.YES
         if is_judged and end > partition.base_offset and key not in offsets:
-            yield checkpoint_offset.at(Where(path, *key), f"offset {end}, where the log was closed", "no entry")
+            where, silence = Where(path, *key), None if cluster.has_one_life else Silence.NOT_LOADED
+            yield checkpoint_offset.at(where, f"offset {end}, where the log was closed", "no entry", silence)
 
 
 def _offsets(count: int) -> str:

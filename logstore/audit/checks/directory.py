@@ -30,7 +30,7 @@ from ..cluster import Cluster, Known
 from ..finding import Broken, Rule, Where
 from ..log_pass import PassSize
 from ..partition import SET_ASIDE, Partition, unless_gone
-from .batches import ERROR, WARNING
+from .batches import ERROR, UNSETTLED, WARNING
 from .checkpoints import offset_checkpoints
 from .epochs import metadata_behind
 from .internal_records import newer_metadata
@@ -60,6 +60,7 @@ partition_metadata = Rule(
     "`partition.metadata` is missing, does not parse, or names another topic id.",
     "a broker sets the directory aside as -stray, and does not start if the file does not parse: `logstore promote` "
     "writes an id that is known",
+    (UNSETTLED,),
 )
 partition_unknown = Rule(
     "partition-unknown",
@@ -179,8 +180,8 @@ def _topic_ids(directory: DataDirectoryFiles, passes: Passes, cluster: Cluster) 
     # a topic that was made again a moment ago may still have the directories of the one before
     recent = {name for name, topic in topics.items() if topic.created_ms > cluster.settled_ms}
     for files in directory.partitions:
-        if files.kind in SET_ASIDE or files.topic not in recent:
-            yield from _topic_id(files, ids, empty)
+        silence = UNSETTLED if files.topic in recent and files.kind not in SET_ASIDE else None
+        yield from (one._replace(silence=silence) for one in _topic_id(files, ids, empty))
 
 
 def _topic_id(files: PartitionFiles, ids: dict[str, tuple[str, str]], empty: Collection[str]) -> Iterator[Broken]:

@@ -17,22 +17,26 @@ from ...layout import leader_epoch_checkpoint
 from ...layout.file_names import METADATA_TOPIC
 from ..cluster import Known
 from ..evidence import AuditedBatches, Evidence, Follower
-from ..finding import Broken, Rule
+from ..finding import Broken, Rule, Silence
 from ..partition import unless_gone
-from .batches import EACH_OFFSET, ERROR, log_leader_epoch, offsets_lost
+from .batches import DAMAGED, EACH_OFFSET, ERROR, UNSETTLED, log_leader_epoch, offsets_lost
 from .checkpoints import checkpoint_format
+
+START_UNKNOWN = Silence.START_UNKNOWN
 
 leader_epochs = Rule(
     "leader-epochs",
     ERROR,
     "`leader-epoch-checkpoint` does not tell the epochs that the batches have.",
     "replicas truncate by it: stop the broker, `logstore repair`",
+    (START_UNKNOWN, DAMAGED),
 )
 metadata_behind = Rule(
     "metadata-behind",
     ERROR,
     "A closed log has leader epochs or producer ids that the cluster's metadata has not given out yet.",
     "was `__cluster_metadata` put back from an older copy, or this partition brought from another cluster?",
+    (UNSETTLED,),
 )
 
 
@@ -64,10 +68,12 @@ class EpochCheckpoint(Follower):
         if not self._is_compared or self._disordered:
             return
         is_asked = batches.is_v2 & (batches.base >= self._evidence.partition.first_offset)
-        if self._path is not None:
-            is_asked &= ~self._is_below(batches)
         entries = np.searchsorted(self._starts, batches.base, side="right") - 1
         known = np.concatenate([self._epochs, [-1]])[entries]  # the last one is that of batches below all entries
+        if self._path is not None:
+            is_below = is_asked & self._is_below(batches)
+            self._evidence.note(leader_epochs, START_UNKNOWN, is_below & (known != batches.epochs))
+            is_asked &= ~is_below
         has_none = is_asked & (batches.epochs < 0) & (known != batches.epochs)
         for row in np.flatnonzero(has_none & (batches.epoch_before < 0)).tolist():  # else it goes back, as any may
             expected = f"epoch {known[row]}, as {leader_epoch_checkpoint.FILE_NAME} has"
@@ -90,32 +96,37 @@ class EpochCheckpoint(Follower):
             found = "no epoch" if known is None else f"epoch {known}"
             yield leader_epochs.at(partition.where(path, offset=offset), f"epoch {epoch}, which the batch has", found)
         end = evidence.log_end_offset
-        if evidence.is_start_known and evidence.is_end_known and (self._starts[-1:] > end).any():
+        if (self._starts[-1:] > end).any():
             where, found = partition.where(self._path, offset=int(self._starts[-1])), f"epoch {self._epochs[-1]}"
             expected = f"epochs that begin up to {end}, where the log ends"
-            yield leader_epochs.at(where, expected, f"{found} from {where.offset} on")
+            silence = None if evidence.is_start_known else START_UNKNOWN
+            silence = silence if evidence.is_end_known else DAMAGED
+            yield leader_epochs.at(where, expected, f"{found} from {where.offset} on", silence)
         yield from self._newer()
 
     def _lost_behind_start(self) -> Iterator[Broken]:
         """Find epochs below the log start, which truncates them when it is raised (`truncateFromStart`)."""
         evidence, first, start = self._evidence, self._starts[:1], self._evidence.oldest_offset
-        if evidence.is_start_known and self._disordered is None and (first < start).any():
-            if any(first[0] <= base_offset < start for base_offset in evidence.partition.deleted_base_offsets):
-                return  # its last segments were deleted just before it was closed: another thread flushes epochs
-            found = f"none at {start - int(first[0])} offsets up to {start - 1}, which are of its epochs"
-            yield offsets_lost.at(evidence.partition.where(self._path, offset=int(first[0])), EACH_OFFSET, found)
+        if self._disordered is None and (first < start).any():
+            # its last segments were deleted just before it was closed: another thread flushes epochs
+            is_deleted = any(first[0] <= offset < start for offset in evidence.partition.deleted_base_offsets)
+            silence = None if evidence.is_start_known and not is_deleted else START_UNKNOWN
+            where, count = evidence.partition.where(self._path, offset=int(first[0])), start - int(first[0])
+            found = f"none at {count} offsets up to {start - 1}, which are of its epochs"
+            yield offsets_lost.at(where, EACH_OFFSET, found, silence)
 
     def _newer(self) -> Iterator[Broken]:
         """Tell the last epoch if batches agree, and the metadata that the broker led by, closed later, is behind."""
         partition, cluster = self._evidence.partition, self._evidence.cluster
-        is_judged = partition.surroundings.was_closed and cluster.has_partition(*partition.key) is Known.YES
-        if self._wrong or self._disordered or not self._epochs.size or not (is_judged and partition.is_live):
+        is_known = partition.is_live and cluster.has_partition(*partition.key) is Known.YES
+        if self._wrong or self._disordered or not self._epochs.size or not is_known:
             return
         topic, number = partition.key
         known, epoch = cluster.image.topics[topic].partitions[number].leader_epoch, int(self._epochs[-1])
         if epoch > known:
             expected = f"epochs up to {known}, as {METADATA_TOPIC} has"
-            yield metadata_behind.at(partition.where(self._path), expected, f"epoch {epoch}")
+            silence = None if partition.surroundings.was_closed else UNSETTLED
+            yield metadata_behind.at(partition.where(self._path), expected, f"epoch {epoch}", silence)
 
     def _is_below(self, batches: AuditedBatches) -> BoolArray:
         """Return which batches may have lost their epoch when the log start was raised above them.

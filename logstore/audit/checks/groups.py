@@ -9,28 +9,35 @@ from ...disk.names import child
 from ...layout.file_names import directory_name
 from ...topics.consumer_offsets import TOPIC
 from ..facts.coordinators import Commit, Target
-from ..finding import Broken, Place, Where, rule
+from ..finding import Broken, Place, Silence, Where, rule
 from ..groups import Groups
-from .batches import ERROR, WARNING
+from .batches import ERROR, UNSETTLED, WARNING
+
+BEHIND = Silence.BEHIND
 
 
 @rule(
     WARNING,
     "it starts anew by auto.offset.reset: was the log truncated, or its topic made again? set the group's offset",
+    unless=(BEHIND, UNSETTLED),
 )
 def group_ahead(groups: Groups) -> Iterator[Place]:
     """A group has committed an offset beyond the end of the log."""
     return _ahead(groups, is_chain=False)
 
 
-@rule(WARNING, "it starts anew by auto.offset.reset: retention or DeleteRecords took what it had not read")
+@rule(
+    WARNING,
+    "it starts anew by auto.offset.reset: retention or DeleteRecords took what it had not read",
+    unless=(BEHIND,),
+)
 def group_behind(groups: Groups) -> Iterator[Place]:
     """A group has committed an offset below the start of the log."""
     for target, commits in sorted(groups.commits.items()):
         view = groups.view(*target[1:])
-        if view is not None and not view.is_behind and commits[-1].offset < view.oldest <= view.end:
+        if view is not None and commits[-1].offset < view.oldest <= view.end:
             expected = f"{_named(target)}: an offset from {view.oldest} on, where the log starts"
-            yield _place(groups, commits[-1]), expected, commits[-1].offset
+            yield _place(groups, commits[-1]), expected, commits[-1].offset, BEHIND if view.is_behind else None
 
 
 @rule(WARNING, "was the topic deleted? `kafka-consumer-groups.sh --delete-offsets` forgets it")
@@ -44,7 +51,11 @@ def group_unknown(groups: Groups) -> Iterator[Place]:
         )
 
 
-@rule(ERROR, "the input has lost records behind what was processed: compare with the other replicas, `logstore diff`")
+@rule(
+    ERROR,
+    "the input has lost records behind what was processed: compare with the other replicas, `logstore diff`",
+    unless=(BEHIND, UNSETTLED),
+)
 def chain_ahead(groups: Groups) -> Iterator[Place]:
     """A committed read-process-write transaction has read further than its input goes."""
     return _ahead(groups, is_chain=True)
@@ -55,17 +66,13 @@ def _ahead(groups: Groups, *, is_chain: bool) -> Iterator[Place]:
     for target, commits in sorted(groups.commits.items()):
         asked = [commit for commit in commits if commit.producer_id is not None] if is_chain else commits
         view = groups.view(*target[1:])
-        if view is None or view.is_behind or not asked:
+        if view is None or not asked:
             continue
         commit = asked[-1]
-        if commit.commit_timestamp > view.settled_ms:
-            continue
         if commit.offset > view.end and (commit.producer_id is not None) == is_chain:
-            yield (
-                _place(groups, commit),
-                f"{_named(target)}: an offset up to {view.end}, where the log ends",
-                commit.offset,
-            )
+            silence = UNSETTLED if commit.commit_timestamp > view.settled_ms else None
+            expected = f"{_named(target)}: an offset up to {view.end}, where the log ends"
+            yield _place(groups, commit), expected, commit.offset, BEHIND if view.is_behind else silence
 
 
 @rule(

@@ -20,10 +20,12 @@ from ...layout import time_index as time_index_file
 from ...layout.batch import HEADER_SIZE
 from ...view.walk import Damage
 from ..evidence import AuditedBatches, Evidence, Follower
-from ..finding import Broken, Place, Rule, Severity, Where, rule, unreadable
+from ..finding import Broken, Place, Rule, Silence, Where, rule, unreadable
 from ..partition import unless_gone
+from .batches import ERROR, WARNING
 
-ERROR, WARNING = Severity.ERROR, Severity.WARNING
+_OPEN = (Silence.OPEN,)
+_OPEN_OR_UNKNOWN = (Silence.OPEN, Silence.DAMAGED, Silence.GROWING)
 _NO_TIMESTAMP = -1
 
 
@@ -34,13 +36,16 @@ _REBUILD = (
 )
 
 
-@rule(ERROR, _REBUILD)
+@rule(ERROR, _REBUILD, unless=_OPEN_OR_UNKNOWN)
 def offset_index(index: OffsetIndexCheck) -> Iterator[Place]:
     """An entry of an `.index` does not lead to the batch of its offset."""
     size = index.evidence.segment_size
     is_beyond = index.values >= size
-    leads_nowhere = ~index.is_proven & ~(is_beyond & index.evidence.is_growing)
-    kept = index.kept(index.wrong | leads_nowhere, is_beyond)
+    leads_nowhere = ~index.is_proven
+    if index.evidence.is_growing:
+        index.evidence.note(offset_index, Silence.GROWING, leads_nowhere & is_beyond)
+        leads_nowhere &= ~is_beyond
+    kept = index.kept(offset_index, index.wrong | leads_nowhere, is_beyond)
     yield from _odd_size(index)
     yield from _order(index, index.offsets[:kept], "offset", is_strict=True)
     for entry in np.flatnonzero((index.wrong | leads_nowhere)[:kept]).tolist():
@@ -52,17 +57,20 @@ def offset_index(index: OffsetIndexCheck) -> Iterator[Place]:
         yield index.where(entry), expected, f"offset {offset} at byte {position}"
 
 
-@rule(WARNING, "a broker makes it anew on its next start")
+@rule(WARNING, "a broker makes it anew on its next start", unless=_OPEN)
 def offset_index_missing(index: OffsetIndexCheck) -> Iterator[Place]:
     """A segment has no `.index`."""
     return _missing(index)
 
 
-@rule(ERROR, "`logstore repair`")
+@rule(ERROR, "`logstore repair`", unless=_OPEN_OR_UNKNOWN)
 def time_index(index: TimeIndexCheck) -> Iterator[Place]:
     """An entry of a `.timeindex` is not what the log says."""
-    leads_nowhere = ~index.is_proven & _is_judged(index)
-    kept = index.kept(index.wrong | leads_nowhere, index.offsets >= index.evidence.end_offset)
+    leads_nowhere, silence = ~index.is_proven, index.evidence.unknown_end
+    if silence is not None:
+        index.evidence.note(time_index, silence, leads_nowhere)
+        leads_nowhere[:] = False
+    kept = index.kept(time_index, index.wrong | leads_nowhere, index.offsets >= index.evidence.end_offset)
     yield from _odd_size(index)
     yield from _order(index, index.values[:kept], "timestamp", is_strict=True)
     yield from _order(index, index.offsets[:kept], "offset", is_strict=False)
@@ -75,19 +83,19 @@ def time_index(index: TimeIndexCheck) -> Iterator[Place]:
         yield index.where(entry), expected, found
 
 
-@rule(WARNING, "a broker goes on with an empty one, and looks for times in vain: `logstore repair`")
+@rule(WARNING, "a broker goes on with an empty one, and looks for times in vain: `logstore repair`", unless=_OPEN)
 def time_index_missing(index: TimeIndexCheck) -> Iterator[Place]:
     """A segment has no `.timeindex`."""
     return _missing(index)
 
 
-@rule(WARNING, "retention by time goes by that entry: `logstore repair`")
+@rule(WARNING, "retention by time goes by that entry: `logstore repair`", unless=(Silence.DAMAGED, Silence.GROWING))
 def time_index_end(index: TimeIndexCheck) -> Iterator[Place]:
     """The last entry of a closed segment's `.timeindex` is not its largest timestamp."""
     is_closed = not index.evidence.partition.is_active(index.segment)
     last = int(index.values[-1]) if index.values.size else -1
-    if _is_judged(index) and is_closed and index.path is not None and last < index.largest:
-        yield index.where(), f"timestamp {index.largest} at the end", last
+    if is_closed and index.path is not None and last < index.largest:
+        yield index.where(), f"timestamp {index.largest} at the end", last, index.evidence.unknown_end
 
 
 @rule(ERROR, _REBUILD)
@@ -97,20 +105,16 @@ def index_zeros(index: IndexCheck) -> Iterator[Place]:
         yield index.where(), "entries up to the end", f"{index.zero_count} of zeros"
 
 
-def _is_judged(index: TimeIndexCheck) -> bool:
-    """Return whether all batches of the segment are known."""
-    return not (index.evidence.segment_has_damage or index.evidence.is_growing)
-
-
 def _missing(index: IndexCheck) -> Iterator[Place]:
-    if index.path is None and not index.is_in_use:
-        yield index.evidence.partition.where(index.segment.log), f"a {index.suffix} beside it", "none"
+    if index.path is None:
+        where = index.evidence.partition.where(index.segment.log)
+        yield where, f"a {index.suffix} beside it", "none", index.unless_in_use
 
 
 def _odd_size(index: IndexCheck) -> Iterator[Place]:
     """Find a size of no whole entries; an index in use may have been copied while it was made smaller."""
-    if index.size_bytes % index.entry_size and not index.is_in_use:
-        yield index.where(), f"a multiple of {index.entry_size} bytes", index.size_bytes
+    if index.size_bytes % index.entry_size:
+        yield index.where(), f"a multiple of {index.entry_size} bytes", index.size_bytes, index.unless_in_use
 
 
 def _order(index: IndexCheck, values: Int64Array, name: str, *, is_strict: bool) -> Iterator[Place]:
@@ -168,8 +172,13 @@ class IndexCheck(Follower):
         self.is_proven[entries], self.wrong[entries] = True, is_wrong
         self.batch_offsets[entries], self.batch_values[entries] = offsets, values
 
-    def kept(self, is_wrong: BoolArray, is_beyond: BoolArray) -> int:
-        """Return how many entries belong to the index.
+    @property
+    def unless_in_use(self) -> Silence | None:
+        """The reason not to ask of an index in use; None of another."""
+        return Silence.OPEN if self.is_in_use else None
+
+    def kept(self, rule: Rule, is_wrong: BoolArray, is_beyond: BoolArray) -> int:
+        """Return how many entries belong to the index; the rule is not asked of the others.
 
         An index in use may end in entries that a truncation cut off (`AbstractIndex.truncateToEntries0` only moves the
         end): wrong ones, with no right one behind them, that lead beyond the log or follow a right one.
@@ -177,8 +186,11 @@ class IndexCheck(Follower):
         Args:
             is_wrong, is_beyond: which entries are wrong, and which lead beyond the end of the log.
         """
-        if not self.is_in_use:
-            return is_wrong.size
+        count = self._kept_count(is_wrong, is_beyond) if self.is_in_use else is_wrong.size
+        self.evidence.note(rule, Silence.OPEN, is_wrong[count:])
+        return count
+
+    def _kept_count(self, is_wrong: BoolArray, is_beyond: BoolArray) -> int:
         stays = np.flatnonzero(~(is_wrong & is_beyond))
         count = int(stays[-1]) + 1 if stays.size else 0
         right = np.flatnonzero(~is_wrong[:count])
@@ -219,7 +231,9 @@ class OffsetIndexCheck(IndexCheck):
     def skip(self, piece: Damage) -> None:
         """Take entries that lead into damage for proven: they cannot be judged."""
         if self.evidence.may_hide_batches(piece):
-            self.is_proven |= (self.values >= piece.start) & (self.values < piece.end)
+            is_inside = (self.values >= piece.start) & (self.values < piece.end)
+            self.evidence.note(offset_index, Silence.DAMAGED, is_inside)
+            self.is_proven |= is_inside
 
     def _may_be_of_before(self) -> bool:
         return bool((np.diff(self.offsets) > 0).all() and ((self.values == 0) | (self.values >= HEADER_SIZE)).all())
@@ -260,7 +274,9 @@ class TimeIndexCheck(IndexCheck):
         is_right = (batches.last[rows] == self.offsets[here]) & (timestamps[rows] == self.values[here])
         is_right &= largest[rows] == self.values[here]
         if self.evidence.segment_has_damage:
-            is_right |= self.values[here] >= largest[rows]  # the batch may be among those that are lost
+            may_be_lost = self.values[here] >= largest[rows]
+            self.evidence.note(time_index, Silence.DAMAGED, may_be_lost & ~is_right)
+            is_right |= may_be_lost
         self._prove(here, batches.last[rows], largest[rows], ~is_right)
 
     def _read(self, segment: SegmentFiles) -> int:

@@ -18,7 +18,7 @@ from ..cluster import Cluster, Known
 from ..evidence import AuditedBatches, Evidence, Follower
 from ..facts.coordinators import Commit, GroupLog
 from ..facts.states import StateRecords
-from ..finding import Broken, Rule, Where
+from ..finding import Broken, Rule, Silence, Where
 from .batches import ERROR, WARNING
 
 internal_partition = Rule(
@@ -32,6 +32,7 @@ internal_record = Rule(
     ERROR,
     "A record of an internal topic does not parse.",
     "a coordinator that loads it fails or skips it: what wrote it?",
+    (Silence.NEWER_KAFKA,),
 )
 newer_kafka = Rule(
     "newer-kafka",

@@ -31,9 +31,9 @@ from ...topics.control_records import read_kraft_record
 from ...topics.frames import is_newer_record
 from ...view.walk import Damage, Run, walk
 from ..evidence import AuditedBatches, Evidence, Follower
-from ..finding import Broken, Rule, Where, unreadable
+from ..finding import Broken, Rule, Silence, Where, unreadable
 from ..partition import Partition, unless_gone
-from .batches import ERROR, damage
+from .batches import DAMAGED, ERROR, UNSETTLED, damage
 from .internal_records import internal_record
 from .records import bad_records, has_readable_header
 
@@ -42,6 +42,7 @@ metadata_snapshot = Rule(
     ERROR,
     "A snapshot of the metadata log is not whole.",
     "a broker that loads it knows nothing of what it held: put it back from another controller",
+    (DAMAGED, UNSETTLED),
 )
 startup_file = Rule(
     "startup-file",
@@ -73,8 +74,9 @@ class ControllerLog(Follower):
             try:
                 records = _control_records(batches.run, batches.run.first_row + row)
             except LogstoreError as error:
-                if self._evidence.cluster.image.newer_kafka is None:  # else it may be of a type to come
-                    yield internal_record.by(error, batches.where(row), "a control record of KRaft")
+                is_newer = self._evidence.cluster.image.newer_kafka is not None  # it may be of a type to come
+                broken = internal_record.by(error, batches.where(row), "a control record of KRaft")
+                yield broken._replace(silence=Silence.NEWER_KAFKA) if is_newer else broken
                 continue
             for election in (value for kind, value in records if kind is ControlRecordType.LEADER_CHANGE):
                 voters = tuple(voter["voterId"] for voter in election["voters"])
@@ -84,19 +86,19 @@ class ControllerLog(Follower):
         for (offset, epoch), path in self._partition.files.kraft_snapshots.items():
             if (expected := self._expected_of_name(offset, epoch)) is not None:
                 where, found = self._partition.where(path), f"offset {offset} and epoch {epoch}"
-                yield metadata_snapshot.at(where, expected, found)
+                is_to_come = offset > self._evidence.log_end_offset and not self._partition.surroundings.was_closed
+                silence = DAMAGED if self._evidence.has_damage else UNSETTLED if is_to_come else None
+                yield metadata_snapshot.at(where, expected, found, silence)
             yield from _check_snapshot(self._partition, path, epoch)
         yield from self._compare_election()
 
     def _expected_of_name(self, offset: int, epoch: int) -> str | None:
         """Return what the log says of the end of a snapshot and of the epoch before it; None if that is its name."""
         end = self._evidence.log_end_offset
-        if self._evidence.has_damage:
-            return None
-        if self._partition.surroundings.was_closed and offset > end:
+        if offset > end:
             return f"an offset up to {end}, where the log ends"
         if 0 <= self._first_offset < offset <= end:
-            known = max(one for begin, one in self._begins if begin < offset)
+            known = max((one for begin, one in self._begins if begin < offset), default=NO_EPOCH)
             return None if known == epoch else f"epoch {known}, as the record before offset {offset} has"
         return "epoch 0, before the first record" if epoch and not offset else None
 

@@ -24,29 +24,35 @@ from ...layout.producer_snapshot import ProducerSnapshot, parse_producer_snapsho
 from ...layout.transaction_index import ENTRY_SIZE, TransactionIndex
 from ..cluster import Known
 from ..evidence import AuditedBatches, Evidence, Follower
-from ..finding import Broken, Rule, Where, unreadable
+from ..finding import CLEANED, Broken, Rule, Silence, Where, unreadable
 from ..partition import unless_gone
 from .batches import ERROR, WARNING, log_marker
 
 NONE = -1
+
+# what is not known of the log, which a broker may have known when it wrote the file
+_UNKNOWN = (*CLEANED, Silence.BEFORE_START, Silence.DAMAGED)
 
 transaction_index = Rule(
     "transaction-index",
     ERROR,
     "A `.txnindex` does not tell the aborted transactions that the log tells.",
     "read_committed consumers get aborted records, or miss committed ones: `logstore repair`",
+    (*_UNKNOWN, Silence.GROWING, Silence.OPEN, Silence.FOLLOWED),
 )
 snapshot_format = Rule(
     "snapshot-format",
     WARNING,
     "A `.snapshot` does not parse.",
     "a broker deletes it and takes the one before: starts take longer",
+    (Silence.OPEN,),
 )
 snapshot_state = Rule(
     "snapshot-state",
     ERROR,
     "A `.snapshot` does not hold the producers that the log had.",
     "duplicates may be taken, or good batches refused: delete it while the broker is down",
+    (*_UNKNOWN, Silence.START_UNKNOWN, Silence.EXPIRED),
 )
 snapshot_missing = Rule(
     "snapshot-missing",
@@ -54,6 +60,7 @@ snapshot_missing = Rule(
     "A log has no `.snapshot` of its end, after a clean shutdown.",
     "with an older one a broker's next start takes longer; without any it forgets the producers and what they have "
     "open: delete `.kafka_cleanshutdown` so that it reads the log",
+    (Silence.DAMAGED,),
 )
 
 
@@ -94,9 +101,10 @@ class Producers(Follower):
             except DataDirectoryError as error:
                 yield unreadable(error, where)
             except CorruptSnapshotError as error:
-                if self._partition.surroundings.was_closed or (unless_gone(segment_size, path) or 0) > 0:
-                    yield snapshot_format.by(error, where, "a snapshot with its checksum")
-                # else a broker was killed between making the file and writing to it
+                # a broker may be killed between making the file and writing to it
+                is_whole = self._partition.surroundings.was_closed or (unless_gone(segment_size, path) or 0) > 0
+                broken = snapshot_format.by(error, where, "a snapshot with its checksum")
+                yield broken if is_whole else broken._replace(silence=Silence.OPEN)
         self._evidence.snapshot_ids = {offset: one.producer_ids for offset, one in self._waiting.items()}
 
     def begin(self, segment: SegmentFiles) -> Iterator[Broken]:
@@ -116,12 +124,12 @@ class Producers(Follower):
         yield from self._follow(batches, row, row_end)
 
     def end(self) -> Iterator[Broken]:
-        if self._has_damage:
-            return
         path = self._segment.transaction_index
+        if self._has_damage:
+            self._evidence.note(transaction_index, Silence.DAMAGED, path is not None or self._aborted.entries.size > 0)
+            return
         try:
-            index = unless_gone(read_transaction_index, path)
-            yield from self._compare_index(index)
+            yield from self._compare_index(unless_gone(read_transaction_index, path))
         except (CorruptIndexError, DataDirectoryError) as error:
             yield transaction_index.by(error, self._partition.where(path), "entries of version 0")
 
@@ -129,12 +137,15 @@ class Producers(Follower):
         """Check the last snapshot, which a broker takes after a clean shutdown without reading the log."""
         partition, end_offset = self._partition, self._evidence.end_offset
         yield from self._compare_snapshots(end_offset)
-        if self._has_damage or not partition.surroundings.was_closed:
+        if not partition.surroundings.was_closed:
+            return
+        newest = max(partition.files.producer_snapshots, default=0)
+        if self._has_damage:
+            self._evidence.note(snapshot_missing, Silence.DAMAGED, newest < end_offset)
             return
         for offset in self._waiting:
             expected = f"a snapshot of an offset up to {end_offset}, where the log ends"
             yield snapshot_state.at(partition.where(partition.files.producer_snapshots[offset]), expected, offset)
-        newest = max(partition.files.producer_snapshots, default=0)
         if newest >= end_offset:
             return
         where, expected = partition.where(), f"a snapshot of offset {end_offset}, where the log was closed"
@@ -182,15 +193,18 @@ class Producers(Follower):
         last_marker = max(by_marker, default=NONE)
         for entry in self._aborted.entries.tolist():
             found = by_marker.pop(entry[2], None)
-            is_to_come = is_unfinished and found is None and entry[2] > last_marker  # it is written after the batches
-            if not is_to_come and not self._is_same(entry, found):
+            if entry != found:
+                silence = self._silence_of_entry(entry, found)
+                if is_unfinished and found is None and entry[2] > last_marker:  # it is written after the batches
+                    silence = Silence.GROWING if evidence.is_growing else Silence.OPEN
                 where = partition.where(path, offset=entry[2])
-                yield transaction_index.at(where, _entry_text(entry), _entry_text(found))
+                yield transaction_index.at(where, _entry_text(entry), _entry_text(found), silence)
         for entry in by_marker.values():
+            silence = self._unknown_below(self._asked_from) if 0 <= entry[1] < self._asked_from else None
             is_read = entry[2] < evidence.end_offset or partition.surroundings.was_closed
-            if is_read and (entry[1] >= self._asked_from or entry[1] < 0):
-                where = partition.where(path, offset=entry[2])
-                yield transaction_index.at(where, "no aborted transaction", _entry_text(entry))
+            where = partition.where(path, offset=entry[2])
+            silence = silence if is_read else Silence.GROWING
+            yield transaction_index.at(where, "no aborted transaction", _entry_text(entry), silence)
         if index is not None and index.odd_size:
             # a broker does not see them, and writes behind them
             found = f"{index.odd_size} more"
@@ -199,24 +213,30 @@ class Producers(Follower):
         if (np.diff(markers) <= 0).any():
             yield transaction_index.at(partition.where(path), "ascending last offsets", markers)
 
-    def _is_same(self, entry: list[int], found: list[int] | None) -> bool:
-        """Return whether the file's entry agrees with the log, as far as the log knows.
+    def _silence_of_entry(self, entry: list[int], found: list[int] | None) -> Silence | None:
+        """Return why the file's entry may differ from that of the log; None if nothing explains it.
 
         Of transactions that began below `known_from` a broker knows more than the log if it has run since then, or less
         if it was started later. So such a one may be in the file or not, and may hold the last stable offset back or
         not.
         """
         known_from = self._asked_from
-        if entry[1] < known_from:
-            return found is None or found[0] == entry[0]
-        if found is None or found[0] != entry[0]:
-            return False
-        is_first_right = found[1] == entry[1] or 0 <= found[1] < known_from
+        unknown = self._unknown_below(known_from)
+        if entry[1] < known_from and (found is None or found[0] == entry[0]):
+            return unknown
+        if found is None or found[0] != entry[0] or not (found[1] == entry[1] or 0 <= found[1] < known_from):
+            return None
+        if found[3] == entry[3] or 0 <= min(found[3], entry[3]) < known_from:
+            return unknown
         # a follower appends many batches at once, and counts a transaction that begins behind the marker
         # (`updateTxnIndex`); another replica may have been the leader
         may_have_followed = self._evidence.cluster.is_alone is not Known.YES
-        is_behind = may_have_followed and min(found[3], entry[3]) > entry[2]
-        return is_first_right and (found[3] == entry[3] or is_behind or 0 <= min(found[3], entry[3]) < known_from)
+        return Silence.FOLLOWED if may_have_followed and min(found[3], entry[3]) > entry[2] else None
+
+    def _unknown_below(self, offset: int) -> Silence:
+        """Return why the log does not have all that was written below an offset."""
+        evidence = self._evidence
+        return evidence.cleaned if offset <= evidence.cleaned_up_to else Silence.BEFORE_START
 
     def _compare_snapshots(self, offset: int) -> Iterator[Broken]:
         """Compare the snapshots up to `offset`, which the state has reached."""
@@ -226,32 +246,43 @@ class Producers(Follower):
             place = self._partition.where(self._partition.files.producer_snapshots[waiting], offset=waiting)
             if len(stored) < snapshot.producer_ids.size:
                 yield snapshot_state.at(place, "each producer once", "one more than once")
-            if self._is_started and waiting >= self._partition.base_offset and not self._has_damage:
-                known_from = max(self._asked_from, self._may_begin_at(stored, waiting))
-                yield from self._compare_rows(place, waiting, stored, known_from)
+            if self._has_damage:
+                yield snapshot_state.not_asked(place, Silence.DAMAGED)
+            elif not self._is_started or waiting < self._partition.base_offset:
+                yield snapshot_state.not_asked(place, Silence.BEFORE_START)
+            else:
+                yield from self._compare_rows(place, waiting, stored)
 
-    def _compare_rows(
-        self, place: Where, offset: int, stored: dict[int, SnapshotRow], known_from: int
-    ) -> Iterator[Broken]:
+    def _compare_rows(self, place: Where, offset: int, stored: dict[int, SnapshotRow]) -> Iterator[Broken]:
         """Compare the producers of a snapshot with those of the log; below `known_from` it may say more, or less."""
+        may_begin_at = self._may_begin_at(stored, offset)
+        known_from, unknown = self._asked_from, self._unknown_below(self._asked_from)
+        if may_begin_at > known_from:
+            known_from, unknown = may_begin_at, Silence.START_UNKNOWN
         live = _rows(parse_producer_snapshot(self._state.to_snapshot_bytes()))
         # not those of transactions: while one is open its producer stays, and a marker sets the timestamp alone
         survivors = [row for row in stored.values() if row.current_txn_first_offset == row.coordinator_epoch == NONE]
         for producer_id, row in live.items():
-            found = stored.get(producer_id)
-            expected, text = row.text(producer_id), "none" if found is None else found.text(producer_id)
+            found, silence = stored.get(producer_id), None
+            if row == found:
+                continue
             if known_from and row.last_offset < known_from:
                 # the cleaner leaves the last batch of each producer, but neither its time nor markers (`filterTo`)
-                if found is not None and NONE != found.last_offset == row.last_offset and found[:4] != row[:4]:
-                    yield snapshot_state.at(place, expected, text)
-            elif not (_may_have_expired(row, survivors) if found is None else _agrees(row, found, known_from)):
-                yield snapshot_state.at(place, expected, text)
+                is_wrong = found is not None and NONE != found.last_offset == row.last_offset and found[:4] != row[:4]
+                silence = None if is_wrong else unknown
+            elif found is not None:
+                silence = _silence_of_row(row, found, known_from, unknown)
+            elif _may_have_expired(row, survivors):
+                silence = Silence.EXPIRED
+            text = "none" if found is None else found.text(producer_id)
+            yield snapshot_state.at(place, row.text(producer_id), text, silence)
         for producer_id, found in stored.items():
             text = found.text(producer_id)
             if found.last_offset >= offset:
                 yield snapshot_state.at(place, f"last offsets below {offset}", text)
-            elif producer_id not in live and (not known_from or found.last_offset >= known_from):
-                yield snapshot_state.at(place, f"no producer {producer_id}", text)
+            elif producer_id not in live:
+                silence = unknown if known_from and found.last_offset < known_from else None
+                yield snapshot_state.at(place, f"no producer {producer_id}", text, silence)
 
     def _may_begin_at(self, stored: dict[int, SnapshotRow], offset: int) -> int:
         """Return the highest offset from which on a snapshot may know the log; 0 if it knows all of it.
@@ -288,17 +319,19 @@ def _rows(snapshot: ProducerSnapshot) -> dict[int, SnapshotRow]:
     return {producer_id: SnapshotRow(*row) for producer_id, *row in np.stack(columns, axis=1).tolist()}
 
 
-def _agrees(row: SnapshotRow, found: SnapshotRow, known_from: int) -> bool:
-    """Return whether the log's row and the snapshot's agree, but for fields that one of them cannot know."""
+def _silence_of_row(row: SnapshotRow, found: SnapshotRow, known_from: int, unknown: Silence) -> Silence | None:
+    """Return why the log's row may differ from the snapshot's: one of them cannot know some fields; None if it can."""
     if NONE < row.current_txn_first_offset < known_from or NONE < found.current_txn_first_offset < known_from:
         row = row._replace(current_txn_first_offset=found.current_txn_first_offset)
     if known_from and row.coordinator_epoch < found.coordinator_epoch:  # of a marker that was cleaned away or cut off
         row = row._replace(coordinator_epoch=found.coordinator_epoch)
+    if row == found:
+        return unknown
     if found.coordinator_epoch == NONE:  # it came again after it had expired
         row = row._replace(coordinator_epoch=NONE)
     if found.last_offset == NONE:  # it came again with a marker
         row = row._replace(last_sequence=NONE, last_offset=NONE, offset_delta=0)
-    return row == found
+    return Silence.EXPIRED if row == found else None
 
 
 def _may_have_expired(row: SnapshotRow, survivors: list[SnapshotRow]) -> bool:

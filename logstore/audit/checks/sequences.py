@@ -11,10 +11,11 @@ from ...kernels.scan import batches as fields
 from ...layout.batch import CONTROL_FLAG
 from ...topics import consumer_offsets
 from ...view.walk import Damage
-from ..evidence import AuditedBatches, Follower
-from ..finding import Broken, Place, Severity, Where, rule
+from ..evidence import AuditedBatches, Evidence, Follower
+from ..finding import CLEANED, Broken, Place, Silence, Where, rule
+from .batches import ERROR
 
-ERROR = Severity.ERROR
+_SILENCES = (*CLEANED, Silence.EXPIRED, Silence.DAMAGED)
 SEQUENCE_COUNT = 2**31  # 0 follows on 2^31 - 1
 ANY = -2  # the next sequence is not known
 NO_EPOCH = -1
@@ -48,24 +49,39 @@ class FollowingBatches:
         self.is_outside: BoolArray = is_outside & (self.epochs >= self.epoch_before)
         self.expected = np.where(self.epochs > self.epoch_before, 0, before[_NEXT])
         is_known = (self.epochs >= self.epoch_before) & (self.epoch_before != NO_EPOCH) & (self.sequences >= 0)
-        is_known &= (self.expected != ANY) & ~self.is_marker & (before[_OFFSET] >= evidence.cleaned_up_to)
+        is_known &= (self.expected != ANY) & ~self.is_marker
         self.distance: Int64Array = np.where(is_known, (self.sequences - self.expected) % SEQUENCE_COUNT, 0)
-        for index in np.flatnonzero(self.distance).tolist():
-            last_offset, offset = int(before[_OFFSET, index]), int(batches.base[rows[index]])
-            if evidence.has_expired(int(self.producer_ids[index]), last_offset, offset):
-                self.distance[index] = 0
         is_far = self.distance > SEQUENCE_COUNT // 2
         self.is_repeated: BoolArray = (self.epochs == self.epoch_before) & is_far
+        self._silence(evidence.cleaned, before[_OFFSET] < evidence.cleaned_up_to)
+        expired = [
+            index
+            for index in np.flatnonzero(self.distance).tolist()
+            if evidence.has_expired(
+                int(self.producer_ids[index]), int(before[_OFFSET, index]), int(batches.base[rows[index]])
+            )
+        ]
+        self._silence(Silence.EXPIRED, np.isin(np.arange(rows.size), expired))
+
+    def _silence(self, silence: Silence, is_silenced: BoolArray) -> None:
+        """Take it that silenced batches follow."""
+        is_silenced &= self.distance != 0
+        self.batches.evidence.note(sequence_gap, silence, is_silenced & ~self.is_repeated)
+        self.batches.evidence.note(sequence_duplicate, silence, is_silenced & self.is_repeated)
+        self.distance[is_silenced] = 0
 
 
 class Sequences(Follower):
     """Remembers the last batch of each producer."""
 
-    def __init__(self) -> None:
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
         self._last: dict[int, list[int]] = {}
 
     def skip(self, piece: Damage) -> None:
         """Expect any sequence next: each producer may have written there."""
+        for one in (sequence_gap, sequence_duplicate) if self._last else ():
+            self._evidence.note(one, Silence.DAMAGED)
         for last in self._last.values():
             last[_NEXT] = ANY
 
@@ -119,13 +135,17 @@ def _carried(column: Int64Array, is_carried: BoolArray) -> Int64Array:
     return column[np.maximum.accumulate(np.where(is_carried, 0, np.arange(column.size)))]
 
 
-@rule(ERROR, "records that the producer believes written are lost: compare with the other replicas, `logstore diff`")
+@rule(
+    ERROR,
+    "records that the producer believes written are lost: compare with the other replicas, `logstore diff`",
+    unless=_SILENCES,
+)
 def sequence_gap(facts: FollowingBatches) -> Iterator[Place]:
     """A producer's batches do not follow on each other: some are missing."""
     return _sequences(facts, is_repeated=False)
 
 
-@rule(ERROR, "consumers see its records twice: deduplicate by producer id, epoch and sequence")
+@rule(ERROR, "consumers see its records twice: deduplicate by producer id, epoch and sequence", unless=_SILENCES)
 def sequence_duplicate(facts: FollowingBatches) -> Iterator[Place]:
     """A producer's batch is there again.
 

@@ -38,6 +38,7 @@ class CoordinatorLog:
         decisions: the same on each producer id, also of transactional ids that were forgotten.
         completed: by producer id, the last record of a transaction that is over.
         misfits: records that cannot follow the one before of their transactional id.
+        is_newer: a newer Kafka wrote it, whose records may follow on each other otherwise.
         is_complete: all partitions of the topic are here: no coordinator knows what they do not have.
         is_whole: complete, and no record was ever removed.
         bad_count: records that cannot be read, which may be decisions.
@@ -65,7 +66,7 @@ class CoordinatorLog:
         self.decisions: dict[int, array[int]] = {}
         self.completed: dict[int, int] = {}
         self.misfits: list[Misfit] = []
-        self.is_complete = self.is_whole = self.has_damage = False
+        self.is_complete = self.is_whole = self.has_damage = self.is_newer = False
         self.bad_count = self.born_ms = 0
         self.times: dict[int, Times] = {}
         self._forgotten = set[int]()  # producer ids of transactional ids that were removed since
