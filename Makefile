@@ -99,6 +99,14 @@ prove-exactly-once: setup ## kill a program that consumes, transforms and produc
 soak: setup ## use a store as programs do all day, and see that nothing grows (an hour; LOGSTORE_SOAK_SECONDS=…), into soak-out
 	@$(SHM) $(BIN)/python -m benchmarks.soak soak-out
 
+# What changes the product in one place at a time is in .venv only once it is asked for.
+.venv/.mutation: .venv/.done requirements-mutation.lock
+	$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check --require-hashes -r requirements-mutation.lock
+	@touch $@
+
+prove-tests: .venv/.mutation ## change the product in 600 places, one at a time, and name the changes that no test notices (an hour; LOGSTORE_MUTANTS=…)
+	$(BIN)/python -m tests.mutation.prove
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -161,6 +169,7 @@ lock: setup ## renew requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev --extra compile --extra spark --extra objects --no-header --output-file requirements.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra bench --constraint requirements.lock --no-header --output-file requirements-bench.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra docs --constraint requirements.lock --no-header --output-file requirements-docs.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra mutation --constraint requirements.lock --no-header --output-file requirements-mutation.lock pyproject.toml
 
 clean: ## remove what the other targets made
 	rm -rf .venv .spark bench-out soak-out build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .test-*.log

@@ -18,11 +18,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from logstore import clock
-from logstore.audit import rules
+from logstore.audit.checks.directory import unlisted_entry
 from logstore.audit.cluster import Cluster
 from logstore.audit.directory_audit import crossing_findings
-from logstore.audit.facts.surroundings import entry_breach
-from logstore.audit.finding import Finding
+from logstore.audit.finding import Finding, findings_of
 from logstore.audit.verify import Asked, PartitionFacts, verify_partition_directory
 from logstore.disk.names import parent
 from logstore.disk.system_errors import path_in
@@ -83,9 +82,9 @@ def _plan(options: Options) -> list[InputPartition]:
     # the last ones: by then most facts are there
     tasks += [DirectoryTask(tuple(seen), path, query) for path, seen in seen_in.items()]
     refused = [(one.error, path_in(one.error) or "") for one in found.refused]
-    breaches = [entry_breach(error, path) for error, path in refused if parent(path) not in roots]
-    if breaches:
-        tasks.append(EntriesTask(tuple(finding for breach in breaches for finding in rules.ask(breach))))
+    findings = findings_of(unlisted_entry(error, path) for error, path in refused if parent(path) not in roots)
+    if findings:
+        tasks.append(EntriesTask(tuple(findings)))
     return tasks
 
 

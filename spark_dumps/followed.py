@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from logstore.audit.cluster import Cluster
-from logstore.audit.evidence import BadBytes, Evidence, Follower
+from logstore.audit.evidence import Evidence, Follower
 from logstore.audit.log_pass import follow
 from logstore.audit.partition import open_partition
 from logstore.errors import CorruptRecordError, LogstoreError
+from logstore.view.walk import Damage
 
 from .directories import ListedPartition
 
@@ -20,26 +21,35 @@ def follow_partition(
 
     A cut batch, or zeros, at the end of the last segment are being written, and no damage.
     """
-    opened = open_partition(partition.files.path, cluster.checkpoints)
-    evidence, damage = Evidence(opened, cluster), list[LogstoreError]()
-
-    def keep(facts: object) -> None:
-        if isinstance(facts, BadBytes) and not _is_being_written(facts):
-            damage.append(
-                CorruptRecordError(
-                    "bytes that are no batch",
-                    path=facts.path,
-                    position=facts.piece.start,
-                    offset=facts.piece.offset,
-                    expected=facts.piece.expected,
-                    found=facts.piece.found,
-                )
-            )
-
-    follow(evidence, [make(evidence)], keep)
-    return damage
+    evidence = Evidence(open_partition(partition.files.path, cluster.checkpoints), cluster)
+    damage = _DamageErrors(evidence)
+    follow(evidence, [make(evidence), damage])
+    return damage.errors
 
 
-def _is_being_written(bad: BadBytes) -> bool:
-    last = bad.partition.last_segment
-    return last is not None and bad.path == last.log and bad.piece.is_tail and not bad.piece.is_batch
+class _DamageErrors(Follower):
+    """Keeps an error of each damage."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._tail: list[LogstoreError] = []  # what may be a batch that is being written
+        self.errors: list[LogstoreError] = []
+
+    def skip(self, piece: Damage) -> None:
+        segment = self._evidence.segment
+        assert segment is not None
+        if segment is self._evidence.partition.last_segment and not piece.may_hide_batches:
+            return
+        error = CorruptRecordError(
+            "bytes that are no batch",
+            path=segment.log,
+            position=piece.start,
+            offset=piece.offset,
+            expected=piece.expected,
+            found=piece.found,
+        )
+        (self._tail if piece.is_tail else self.errors).append(error)
+
+    def end(self) -> None:
+        self.errors += [] if self._evidence.is_growing else self._tail
+        self._tail = []

@@ -107,12 +107,13 @@ def _explain(context: click.Context, _: click.Parameter, name: str | None) -> No
     """Explain a rule, and exit."""
     if name is None:
         return
-    from logstore.audit.rules import BY_NAME, examples
+    from logstore.audit.checks import BY_NAME, examples
 
     found = BY_NAME.get(name)
     if found is None:
         raise click.BadParameter(f"No finding is called {name!r}. {hint(name, sorted(BY_NAME))}")
-    paragraphs = [found.about, *found.more, f"What to do: {found.advice}"]
+    paragraphs = [found.about, *filter(None, [found.more]), f"What to do: {found.advice}"]
+    paragraphs += [f"Not asked where: {found.unless_text}."] if found.unless else []
     if name in examples():
         paragraphs.append(f"For example: {examples()[name]}")
     print_lines(f"{found.name} ({found.severity.value})")
@@ -160,6 +161,8 @@ def _summary(directory: str, audited: AuditedDirectory, row: AuditedRow) -> list
     """Return the lines that say what was audited, which transactions are open, and what could not be asked."""
     from logstore.audit.open_transactions import held_back
 
+    from .report.findings import unasked_lines
+
     lines = [
         f"{count_of(row.partition_count, 'partition')}, {count_of(row.size, 'byte')}, "
         f"{count_of(row.batch_count, 'batch')}, {count_of(row.transaction_count, 'part')} of transactions, "
@@ -168,11 +171,7 @@ def _summary(directory: str, audited: AuditedDirectory, row: AuditedRow) -> list
     if row.open_count:
         held, overdue = held_back(audited.transactions.open), row.overdue_count or "none"
         lines.append(f"{held}: `logstore txns list {directory}`; {overdue} of them overdue")
-    lines += [
-        f"not asked: {rule.rule} in {count_of(rule.partition_count, 'partition')}: {rule.reason}"
-        for rule in row.not_asked
-    ]
-    return lines
+    return lines + [f"not asked: {line}" for line in unasked_lines(audited)]
 
 
 @click.command(

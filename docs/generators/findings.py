@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from logstore.audit.checks import RULES, examples
 from logstore.audit.finding import Rule
-from logstore.audit.rules import RULES, examples
 
 _HEAD = """\
 # Findings of an audit
@@ -15,9 +15,9 @@ Written by `python -m docs.generators` from the rules in `logstore/audit/`; do n
 `logstore verify` asks the rules about bytes and about the files beside a log, `logstore audit` and `logstore report`
 ask all of them, and the Spark table `findings` has a row for each finding. A finding names its rule, where it is, what
 was expected and what was found. Only what is wrong is a finding: an open transaction, an aborted offset or a group that
-is behind is not. A rule that cannot be answered for a partition is not asked there, and the summary of an audit names
-it with the reason. A name, once published, stays. The example of a rule is what a planted fault was told as;
-`logstore audit --explain RULE` prints the same.
+is behind is not. Where what breaks a rule may be no fault, the rule is not asked, and the summary of an audit names it
+with the reason; each rule says which reasons it has. A name, once published, stays. The example of a rule is what a
+planted fault was told as; `logstore audit --explain RULE` prints the same.
 
 An *error*: records are lost, unreadable, or given out wrongly. A *warning*: a broker repairs it by itself, or is slowed
 down by it.
@@ -77,10 +77,12 @@ def page() -> str:
 
 
 def _section(rule: Rule) -> str:
-    about = " ".join([rule.about, *rule.more])
+    about = f"{rule.about} {rule.more}".rstrip()
     example = examples().get(rule.name)
     shown = f"\n```text\n{example}\n```\n" if example else ""
-    return f"\n### `{rule.name}`\n\n*{rule.severity.value.capitalize()}.* {about}\n{shown}\nWhat to do: {rule.advice}\n"
+    unasked = f"\nNot asked where: {rule.unless_text}.\n" if rule.unless else ""
+    head = f"\n### `{rule.name}`\n\n*{rule.severity.value.capitalize()}.* {about}\n"
+    return f"{head}{shown}\nWhat to do: {rule.advice}\n{unasked}"
 
 
 def _title(rule: Rule) -> str:

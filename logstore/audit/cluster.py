@@ -24,13 +24,14 @@ from ..replay.internal_topic import ReplayedRecord, replayed_rows
 from ..replay.metadata_image import MetadataImage, TopicImage
 from ..topics import INTERNAL_TOPICS
 from ..view.walk import Damage, Run, walk
-from .finding import Breach, Where, newer_kafka
+from .finding import Where
 from .partition import Checkpoints, Partition, open_partition, read_checkpoints, unless_gone
 from .stable_reading import Signature, newest_ms, signature
 
 NEVER = 2**63 - 1  # ms
 MINUTE_MS = 60_000  # within which a broker writes its checkpoints
 _AHEAD_MS_MAX = 3_600_000  # of a file's time, by another host's clock
+BadRecord = tuple[LogstoreError, Where, str]  # with what was expected there
 
 
 class Known(Enum):
@@ -47,7 +48,7 @@ class Cluster:
     def __init__(self, root: str) -> None:
         self.root = root
         self._begun_ms = now_ms()
-        self._bad: list[Breach] = []
+        self._bad: list[BadRecord] = []
 
     @cached_property
     def _partition(self) -> Partition | None:
@@ -109,8 +110,7 @@ class Cluster:
     def _replayed(self, partition: Partition, path: str, run: Run) -> Iterator[ReplayedRecord]:
         for item in replayed_rows(*run):
             if isinstance(item, LogstoreError):
-                where = partition.where(path)
-                self._bad.append(Breach.of("internal-record", where, item, "records that can be read"))
+                self._bad.append((item, partition.where(path), "records that can be read"))
             elif isinstance(item, ReplayedRecord):
                 yield item
 
@@ -118,23 +118,13 @@ class Cluster:
         try:
             image.replay(record.value, record.offset, record.timestamp)
         except SchemaError as error:
-            self._bad.append(Breach.of("internal-record", partition.where(), error, "a metadata record"))
+            self._bad.append((error, partition.where(), "a metadata record"))
 
     @property
-    def unreadable(self) -> list[Breach]:
+    def unreadable(self) -> list[BadRecord]:
         """Metadata records that do not parse."""
         _ = self.image
         return self._bad
-
-    @property
-    def newer(self) -> list[Breach]:
-        """What says that a newer Kafka than any known here wrote the metadata, as one breach; none if nothing does."""
-        image = self.image
-        if image.newer_kafka is None:
-            return []
-        offset = image.newer_offsets[0] if image.newer_offsets else None
-        where = Where(child(self.root, f"{METADATA_TOPIC}-0"), METADATA_TOPIC, 0, offset=offset)
-        return [newer_kafka(where, image.newer_kafka)]
 
     @cached_property
     def identity(self) -> MetaProperties | LogstoreError:

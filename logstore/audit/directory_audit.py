@@ -9,18 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from ..disk.directory import DataDirectoryFiles
 from ..layout.file_names import METADATA_TOPIC
 from ..topics import INTERNAL_TOPICS, consumer_offsets, transaction_state
 from ..view.walk import Advance
-from . import rules
+from .checks.batches import timestamp_future
+from .checks.groups import group_offsets
+from .checks.internal_records import metadata_records, newer_metadata
+from .checks.transactions import crossing_transactions
 from .cluster import Cluster, Known
 from .directory_verify import Follow, Looks, VerifiedDirectory, found_in, in_reading_order, places_of
 from .evidence import Evidence
 from .facts.coordinators import CoordinatorLog
 from .facts.times import Retained
-from .finding import Finding, Where
+from .finding import Finding, Silence, Where, findings_of
 from .groups import Groups
 from .lives import Lives
 from .open_transactions import RULE_OF, Moment, OpenTransaction, Transactions, Verdict
@@ -117,12 +121,14 @@ def join(
     """Join the facts of all partitions of a data directory, and check them against each other."""
     live = [one for one in partitions if _counts(one.partition, cluster)]
     transactions, groups = _transactions(live, cluster, now_ms), _groups(live, cluster)
-    retained = _retained(live, cluster, now_ms)
-    crossing = [
-        finding for facts in (*cluster.unreadable, transactions, groups, *retained) for finding in rules.ask(facts)
-    ]
-    findings = *found_in(directory, partitions, cluster), *crossing
-    return AuditedDirectory(tuple(partitions), findings, transactions, groups)
+    crossing = chain(
+        metadata_records(cluster),
+        crossing_transactions(transactions),
+        group_offsets(groups),
+        *map(timestamp_future, _retained(live, cluster, now_ms)),
+    )
+    findings, notes = found_in(directory, partitions, cluster, crossing)
+    return AuditedDirectory(tuple(partitions), findings, notes, transactions, groups)
 
 
 def read_transactions(
@@ -155,7 +161,7 @@ def read_transactions(
             found = _transactions(partitions, cluster, now_ms, only)
             doubted = {one.name for one in found.open if one.verdict in _OF_WHOLE_LOG} - read_whole
             if not doubted:
-                return found, _told(partitions, cluster), rules.ask(found)
+                return found, _told(partitions, cluster), findings_of(crossing_transactions(found))
             read_whole |= doubted
 
     (transactions, told, judged), confirmed = read_until_stable(path, read, lambda found: found[1] + found[2])
@@ -166,7 +172,7 @@ def read_transactions(
 
 def _told(partitions: Sequence[PartitionFacts], cluster: Cluster) -> list[Finding]:
     """Return what could not be read of partitions, and of the metadata log: damage, and records that do not parse."""
-    bad = [finding for one in (*cluster.newer, *cluster.unreadable) for finding in rules.ask(one)]
+    bad = findings_of(chain(newer_metadata(cluster), metadata_records(cluster)))
     return bad + [finding for one in partitions for finding in one.findings]
 
 
@@ -262,8 +268,7 @@ def _transactions(
     whole_from = {one.partition.files.partition: _whole_from(one.transactions.evidence) for one in states}
     whole = {one.partition.files.partition for one in states if one.transactions.evidence.is_whole}
     log = CoordinatorLog([one.states for one in states], whole_from, whole)
-    if cluster.image.newer_kafka is not None:
-        log.misfits.clear()  # a newer coordinator may write what follows on each other otherwise
+    log.is_newer = cluster.image.newer_kafka is not None
     count = cluster.partition_count(transaction_state.TOPIC)
     expected = range(max(numbers, default=-1) + 1 if count is None else count)
     log.is_complete = cluster.is_whole_broker is Known.YES and bool(numbers) and numbers >= set(expected)
@@ -284,8 +289,9 @@ def _transactions(
 
 def _retained(partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> Iterator[Retained]:
     """Yield the partitions of which `retention.ms` may remove segments, as far as the configuration is known."""
-    if cluster.image.is_partial and (cluster.has_metadata or cluster.is_whole_broker is not Known.YES):
-        return  # another policy may be in what is missing; partitions without any broker's files have Kafka's defaults
+    # another policy may be in what is missing; partitions without any broker's files have Kafka's defaults
+    is_known = not (cluster.image.is_partial and (cluster.has_metadata or cluster.is_whole_broker is not Known.YES))
+    silence = None if is_known else Silence.METADATA_MISSING
     stamps = [one.transactions.times.largest_stamp for one in partitions]
     now_ms = max([now_ms, *stamps, *(topic.created_ms for topic in cluster.image.topics.values())])
     for one in partitions:
@@ -293,7 +299,7 @@ def _retained(partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: in
         config = cluster.image.topic_config(topic)
         is_never = topic in (METADATA_TOPIC, *INTERNAL_TOPICS) or config.get("retention.ms", "").startswith("-")
         if not is_never and "delete" in (config.get("cleanup.policy") or "delete"):
-            yield Retained(one.partition, one.transactions.times, now_ms)
+            yield Retained(one.partition, one.transactions.times, now_ms, silence)
 
 
 def _whole_from(evidence: Evidence) -> int:

@@ -16,11 +16,9 @@ from functools import partial
 from ..disk.directory import DataDirectoryFiles, PartitionFiles, list_data_directory
 from ..topics import transaction_state
 from ..view.walk import Advance
-from . import rules
+from .checks.directory import files_of_directory
 from .cluster import Cluster
-from .evidence import Unasked
-from .facts.surroundings import Surrounding
-from .finding import Finding
+from .finding import Broken, Finding, Note, Report
 from .partition import Partition, partitions_of
 from .processes import follow
 from .stable_reading import read_until_stable
@@ -31,15 +29,16 @@ Follow = Callable[[Sequence[Partition], Cluster], Sequence[PartitionFacts]]
 
 @dataclass(frozen=True, slots=True)
 class VerifiedDirectory:
-    """The partitions of a data directory, and all findings."""
+    """The partitions of a data directory, all findings, and where rules were not asked."""
 
     partitions: tuple[PartitionFacts, ...]
     findings: tuple[Finding, ...]
+    notes: frozenset[Note]
 
     @property
-    def unasked(self) -> dict[Unasked, int]:
-        """Rules that were not asked, each with its reason and the number of partitions."""
-        return Counter(each for one in self.partitions for each in one.transactions.evidence.unasked)
+    def unasked(self) -> dict[tuple[str, str], int]:
+        """Rules that were not asked, each with the reason and the number of partitions."""
+        return Counter((note.rule, note.reason) for note in self.notes)
 
 
 class Looks:
@@ -106,18 +105,24 @@ def verify_directory(path: str, *, decodes: bool = True, advance: Advance = lamb
 
     def read() -> VerifiedDirectory:
         directory, partitions, cluster = looks.look()
-        findings = found_in(directory, partitions, cluster)
+        findings, notes = found_in(directory, partitions, cluster)
         looks.suspect(places_of(findings))
-        return VerifiedDirectory(tuple(partitions), findings)
+        return VerifiedDirectory(tuple(partitions), findings, notes)
 
     found, findings = read_until_stable(path, read, lambda one: one.findings)
     return replace(found, findings=findings)
 
 
 def found_in(
-    directory: DataDirectoryFiles, partitions: Iterable[PartitionFacts], cluster: Cluster
-) -> tuple[Finding, ...]:
-    """Return what is wrong around the partitions of a data directory, then what is wrong in each."""
-    surrounding = Surrounding(directory, [(one.partition, one.size) for one in partitions], cluster)
-    around = [finding for facts in (surrounding, *surrounding.unreadable) for finding in rules.ask(facts)]
-    return *around, *(finding for one in partitions for finding in one.findings)
+    directory: DataDirectoryFiles,
+    partitions: Sequence[PartitionFacts],
+    cluster: Cluster,
+    crossing: Iterable[Broken] = (),
+) -> tuple[tuple[Finding, ...], frozenset[Note]]:
+    """Return what is wrong around partitions, in each, and across them, and what was not asked there."""
+    report = Report()
+    report.take(files_of_directory(directory, [(one.partition, one.size) for one in partitions], cluster))
+    report.findings += (finding for one in partitions for finding in one.findings)
+    report.take(crossing)
+    notes = report.notes.union(*(one.transactions.evidence.report.notes for one in partitions))
+    return tuple(report.findings), frozenset(notes)

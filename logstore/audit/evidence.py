@@ -12,9 +12,8 @@ left. So the log is cleaned up to the checkpoint, and beyond it only a topic tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,40 +28,47 @@ from ..layout.offset_checkpoint import CLEANER_OFFSET_FILE_NAME as _CLEANER
 from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME as _LOG_START
 from ..view.walk import OFFSET_SPAN, Damage, Run
 from .cluster import MINUTE_MS, Cluster, Known
-from .finding import Broken, Where
+from .finding import Broken, Place, Report, Rule, Silence, Where
 from .partition import Partition, directory_around
 
 
-class Unasked(NamedTuple):
-    """A rule that was not asked somewhere in a partition, and the reason."""
-
-    rule: str
-    reason: str
-
-
 class Follower:
-    """A part of the pass, called for each segment: `begin`, `step` and `skip` in the order of the bytes, `end`."""
+    """A part of the pass, called for each segment: `begin`, `step` and `skip` in the order of the bytes, `end`.
 
-    def begin(self, segment: SegmentFiles) -> None:
+    A check is a follower that returns what breaks its rules, so far as it knows by then.
+    """
+
+    def start(self) -> Iterable[Broken] | None:
+        """Take the partition, before its first segment."""
+        return None
+
+    def begin(self, segment: SegmentFiles) -> Iterable[Broken] | None:
         """Take the next segment."""
+        return None
 
-    def step(self, batches: AuditedBatches) -> None:
+    def step(self, batches: AuditedBatches) -> Iterable[Broken] | None:
         """Take good batches of it."""
+        return None
 
-    def skip(self, piece: Damage) -> None:
+    def skip(self, piece: Damage) -> Iterable[Broken] | None:
         """Take bytes of it that are no good batch."""
+        return None
 
-    def end(self) -> None:
+    def end(self) -> Iterable[Broken] | None:
         """Take the end of the segment."""
+        return None
 
-    def finish(self) -> None:
+    def finish(self) -> Iterable[Broken] | None:
         """Take the end of the log."""
+        return None
 
 
 class Evidence(Follower):
     """The first follower of the pass over a partition: where the pass stands, and what can be known.
 
     Attributes:
+        report: what broke rules so far.
+        segment: the current one.
         end_offset: behind the last batch so far, and not below the base offset of the segment.
         batch_end_offset: behind the last batch so far, None before the first.
         leader_epoch, producer_id: highest of the batches so far, -1 for none.
@@ -74,29 +80,29 @@ class Evidence(Follower):
         segment_size: bytes of the current segment when it was opened.
         is_tail: the pass began behind the start of the log.
         is_growing: a writer has appended since, so that what was cut off may have been whole a moment later.
-        snapshot_ids: the producers in each snapshot that can be read, by its offset; see `facts.producers`.
-        unasked: rules that were not asked somewhere, with the reason.
+        is_unused: the damage that is told now is zeros up to the end of a file that a broker preallocated and has open.
+        snapshot_ids: the producers in each snapshot that can be read, by its offset; see `checks.producers`.
     """
 
     def __init__(self, partition: Partition, cluster: Cluster | None = None) -> None:
         self.partition = partition
         self.cluster = Cluster(directory_around(partition.files.path)) if cluster is None else cluster
-        self.has_damage = self.segment_has_damage = self.is_growing = self.is_tail = False
+        self.report = Report()
+        self.has_damage = self.segment_has_damage = self.is_growing = self.is_tail = self.is_unused = False
         self.segment_size = 0
-        self.unasked: set[Unasked] = set()
         self.end_offset = 0
         self.batch_end_offset: int | None = None
         self.leader_epoch = self.producer_id = -1
         self.is_after_damage = False
         self.is_end_known = True
-        self._segment: SegmentFiles | None = None
+        self.segment: SegmentFiles | None = None
         self.hole_end = 0
         self._is_first = True
         self.snapshot_ids: dict[int, Int64Array] = {}
 
     def begin(self, segment: SegmentFiles) -> None:
         """Take the next segment; the cleaner may have taken the end of the one before."""
-        self._segment = segment
+        self.segment = segment
         self.segment_has_damage = False
         if segment.base_offset > self.end_offset and not (self._is_first or self.is_after_damage):
             self.hole_end = segment.base_offset
@@ -131,7 +137,7 @@ class Evidence(Follower):
 
     def may_hide_batches(self, piece: Damage) -> bool:
         """Return whether the bytes may have been whole batches: only the end of a log that was not closed is torn."""
-        return piece.may_hide_batches or self._segment is None or not self.partition.is_active(self._segment)
+        return piece.may_hide_batches or self.segment is None or not self.partition.is_active(self.segment)
 
     @property
     def log_end_offset(self) -> int:
@@ -242,18 +248,28 @@ class Evidence(Follower):
         """Return whether a snapshot between two offsets lacks the producer (`removeExpiredProducers`)."""
         return any(after < offset <= until and producer_id not in ids for offset, ids in self.snapshot_ids.items())
 
-    def leave_out(self, rule: str) -> None:
-        """Note that the rule is not asked, since the cleaner may have been here."""
+    @property
+    def cleaned(self) -> Silence:
+        """The reason why the cleaner may have been here, one of CLEANED."""
         surroundings = self.partition.surroundings
         if not surroundings.is_known:
-            reason = "no data directory is around it"
-        elif _CLEANER not in surroundings.checkpoints:
-            reason = "cleaner-offset-checkpoint is missing or unreadable"
-        elif surroundings.cleaner_offset is None and self._policy is Known.UNKNOWN:
-            reason = "the cleanup policy is not known"
-        else:
-            reason = "the topic is, or was, compacted"
-        self.unasked.add(Unasked(rule, reason))
+            return Silence.ALONE
+        if _CLEANER not in surroundings.checkpoints:
+            return Silence.CHECKPOINT_LOST
+        is_unknown = surroundings.cleaner_offset is None and self._policy is Known.UNKNOWN
+        return Silence.POLICY_UNKNOWN if is_unknown else Silence.COMPACTED
+
+    @property
+    def unknown_end(self) -> Silence | None:
+        """The reason why not all batches of the current segment are known; None if they are."""
+        if self.segment_has_damage:
+            return Silence.DAMAGED
+        return Silence.GROWING if self.is_growing else None
+
+    def note(self, rule: Rule, silence: Silence, is_silenced: BoolArray | bool = True) -> None:
+        """Note that a rule is not asked of something in the partition, if that is so; an array may say of what."""
+        if np.any(is_silenced):
+            self.report.note(rule, silence, self.partition.where())
 
     @property
     def _policy(self) -> Known:
@@ -308,25 +324,7 @@ class AuditedBatches:
 
     def broken(
         self, is_wrong: BoolArray, expected: str, expected_values: Int64Array, found_values: Int64Array
-    ) -> Iterator[Broken]:
+    ) -> Iterator[Place]:
         """Yield wrong rows: the place, the expected value within a text, and the value found."""
         for row in np.flatnonzero(is_wrong).tolist():
             yield self.where(row), expected.format(int(expected_values[row])), int(found_values[row])
-
-
-class BadBytes(NamedTuple):
-    """Damage in a segment: bytes that are no good batch.
-
-    Attributes:
-        is_unused: zeros up to the end of a file that a broker preallocated, and has not closed.
-    """
-
-    partition: Partition
-    path: str
-    piece: Damage
-    is_unused: bool = False
-
-    @property
-    def where(self) -> Where:
-        """The place where they begin."""
-        return self.partition.where(self.path, self.piece.start, self.piece.offset)

@@ -1,24 +1,31 @@
 """Findings of an audit: the rule that is broken, where, and what to do about it.
 
-A rule is a function over facts, which yields the places where they break it:
+A check yields each place where something breaks a rule. Many rules are a function that does so:
 
->>> @rule(Severity.ERROR, "double it")
+>>> @rule(Severity.ERROR, "double it", unless=(Silence.GROWING,))
 ... def even(number: int):
 ...     "A number is odd."
 ...     if number % 2:
 ...         yield Where("numbers"), "an even one", number
->>> str(even.ask(3)[0])
+>>> report = Report()
+>>> report.take(even(3))
+>>> str(report.findings[0])
 'error even numbers: expected an even one, found 3; double it'
+
+A circumstance that may explain the place is told with it, and the rule is not asked there:
+
+>>> report.take([even.at(Where("numbers"), "an even one", 5, Silence.GROWING)])
+>>> [(note.rule, note.reason) for note in report.notes]
+[('even', 'the log grew while it was read')]
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
-from ..config.kafka_version import NEWEST
 from ..disk.mapped import is_too_large
 from ..disk.names import child, normal_path
 from ..disk.system_errors import is_refused
@@ -87,56 +94,90 @@ class Finding:
         return f"{self.severity.value} {self.rule} {self.place}: {told}"
 
 
-Broken = tuple[Where, object, object]  # where a rule is broken, what was expected there, and what was found
+class Silence(Enum):
+    """A circumstance in which what breaks a rule may be no fault; the value is the reason that an audit tells."""
+
+    GROWING = "the log grew while it was read"
+    OPEN = "a broker has the file open, or makes it anew on its next start"
+    DAMAGED = "damage hides what belongs there"
+    ALONE = "no data directory is around it"
+    CHECKPOINT_LOST = "cleaner-offset-checkpoint is missing or unreadable"
+    POLICY_UNKNOWN = "the cleanup policy is not known"
+    COMPACTED = "the topic is, or was, compacted"
+    COPIED = "a copy holds segments beside the one that the cleaner merged them into"
+    START_UNKNOWN = "the log start may have been raised, and its checkpoint not be written yet"
+    BEFORE_START = "what was written before the log start is not known"
+    EXPIRED = "the producer may have expired"
+    FOLLOWED = "a follower may have written it, which appends many batches at once"
+    UNSETTLED = "files of the last minute need not fit together"
+    NOT_LOADED = "a broker that starts again may be stopped before it has loaded the log"
+    CLOSED = "no broker runs, so that nothing can be late"
+    BEHIND = "the replica may be behind its leader"
+    METADATA_MISSING = "the cluster's metadata is not here, or not whole"
+    NOT_ON_RECORD = "not all decisions, or not all markers, are on record"
+    MADE_AGAIN = "some decisions are about a topic of the same name that was deleted"
+    COORDINATOR_MISSING = "the coordinator's records are not here"
+    NEWER_KAFKA = "a newer Kafka wrote the directory"
 
 
-Ask = Callable[[object], None]  # asks all rules of some facts
+#: the cleaner may have been there, as far as is known
+CLEANED = (Silence.ALONE, Silence.CHECKPOINT_LOST, Silence.POLICY_UNKNOWN, Silence.COMPACTED)
 
 
-class Breach(NamedTuple):
-    """A rule that is broken where facts are read, such as by a file that does not parse: its name, and where."""
+class Broken(NamedTuple):
+    """A place where a rule is broken, what was expected there, and what was found.
+
+    Attributes:
+        silence: why the rule is not asked there; None if it is a finding.
+    """
+
+    rule: Rule
+    where: Where
+    expected: object
+    found: object
+    silence: Silence | None = None
+
+
+class Note(NamedTuple):
+    """A rule that was not asked in a partition, and the reason; topic and partition are None for what is in none."""
 
     rule: str
-    broken: Broken
-
-    @classmethod
-    def of(cls, rule: str, where: Where, error: LogstoreError, expected: object) -> Breach:
-        """Make a breach of an error of reading, which may know the place better than `where`.
-
-        A file that the system refuses to read breaks no rule of Kafka: it is a breach of `log-unreadable`.
-        """
-        if is_refused(error):
-            return cls.unreadable(where, error)
-        return cls._of(rule, where, error, expected)
-
-    @classmethod
-    def unreadable(cls, where: Where, error: LogstoreError) -> Breach:
-        """Make a breach of a file or directory that cannot be read; the system may know its path."""
-        path = getattr(error.__cause__, "filename", None) or where.path
-        rule = "log-size" if is_too_large(error) else "log-unreadable"
-        return cls._of(rule, where._replace(path=path), error, "what can be read")
-
-    @classmethod
-    def _of(cls, rule: str, where: Where, error: LogstoreError, expected: object) -> Breach:
-        path = where.path if error.path is None else _as_given(str(error.path), where.path)
-        cause = error.__cause__
-        reason = cause.strerror if isinstance(cause, OSError) else error.message  # Kafka's message may be a path alone
-        found = reason or error.message or error.found or type(error).__name__
-        place = where._replace(path=path, position=error.position, offset=error.offset)
-        return cls(rule, (place, expected if error.expected is None else error.expected, found))
+    reason: str
+    topic: str | None
+    partition: int | None
 
 
-def _as_given(path: str, given: str | None) -> str:
-    """Return the absolute `path` as a user names it, if it is `given` or lies below it."""
-    root = None if given is None else normal_path(given)
-    if given is None or root is None or not f"{path}/".startswith(f"{root}/"):
-        return path
-    return given if path == root else child(given, path[len(root) :].lstrip("/"))
+class Report:
+    """What broke rules: findings, and notes of where they were not asked."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.notes: set[Note] = set()
+
+    def take(self, broken: Iterable[Broken] | None) -> None:
+        """Make a finding of each place, or a note if the rule is not asked there."""
+        for rule, where, expected, found, silence in broken or ():
+            if silence is None:
+                self.findings.append(Finding(rule.name, rule.severity, where, str(expected), str(found), rule.advice))
+            else:
+                self.note(rule, silence, where)
+
+    def note(self, rule: Rule, silence: Silence, where: Where) -> None:
+        """Note that a rule is not asked, which the rule must say of itself."""
+        assert silence in rule.unless, f"{rule.name} does not name {silence.name}"
+        self.notes.add(Note(rule.name, silence.value, where.topic, where.partition))
 
 
-def newer_kafka(where: Where, found: str) -> Breach:
-    """Make the breach of what only a Kafka newer than any known here can have written."""
-    return Breach("newer-kafka", (where, f"what Kafka {NEWEST} or an older one writes", found))
+def findings_of(broken: Iterable[Broken]) -> list[Finding]:
+    """Return the findings among what broke rules."""
+    report = Report()
+    report.take(broken)
+    return report.findings
+
+
+Place = (
+    tuple[Where, object, object] | tuple[Where, object, object, Silence | None]
+)  # of a rule's function, see `Broken`
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,37 +188,90 @@ class Rule:
         name: as in findings; words with dashes, the thing first. Once published it stays.
         about: what is broken, one sentence.
         advice: what to do.
-        needs: types of the facts that it is asked of; none for a rule that only a `Breach` names.
-        check: yields the places where facts break it.
+        unless: the circumstances in which it is not asked.
+        more: what else there is to say.
+        check: yields the places where it is broken; a rule of a larger check has none.
     """
 
     name: str
     severity: Severity
     about: str
     advice: str
-    needs: tuple[type, ...] = ()
-    check: Callable[[Any], Iterator[Broken]] = lambda facts: iter(())
+    unless: tuple[Silence, ...] = ()
+    more: str = ""
+    check: Callable[[Any], Iterator[Place]] | None = None
 
     @property
-    def more(self) -> list[str]:
-        """The paragraphs behind the first line of its function's docstring."""
-        return [" ".join(paragraph.split()) for paragraph in (self.check.__doc__ or "").split("\n\n")[1:]]
+    def unless_text(self) -> str:
+        """The circumstances in words."""
+        return "; ".join(silence.value for silence in self.unless)
 
-    def ask(self, facts: object) -> list[Finding]:
-        """Return a finding for each place where `facts` break the rule."""
-        return [self.finding(*broken) for broken in self.check(facts)]
+    def __call__(self, checked: Any) -> Iterator[Broken]:
+        """Yield the places where it is broken."""
+        assert self.check is not None
+        return (Broken(self, *place) for place in self.check(checked))
 
-    def finding(self, where: Where, expected: object, found: object) -> Finding:
-        """Return the finding of one place."""
-        return Finding(self.name, self.severity, where, str(expected), str(found), self.advice)
+    def at(self, where: Where, expected: object, found: object, silence: Silence | None = None) -> Broken:
+        """Return a place where it is broken."""
+        return Broken(self, where, expected, found, silence)
+
+    def not_asked(self, where: Where, silence: Silence) -> Broken:
+        """Return a place where nobody can say whether it is broken."""
+        return Broken(self, where, None, None, silence)
+
+    def by(self, error: LogstoreError, where: Where, expected: object) -> Broken:
+        """Return where an error of reading breaks it; the error may know the place better than `where`.
+
+        A file that the system refuses to read breaks no rule of Kafka: it breaks `log-unreadable`.
+        """
+        return unreadable(error, where) if is_refused(error) else self._by(error, where, expected)
+
+    def _by(self, error: LogstoreError, where: Where, expected: object) -> Broken:
+        path = where.path if error.path is None else _as_given(str(error.path), where.path)
+        cause = error.__cause__
+        reason = cause.strerror if isinstance(cause, OSError) else error.message  # Kafka's message may be a path alone
+        found = reason or error.message or error.found or type(error).__name__
+        place = where._replace(path=path, position=error.position, offset=error.offset)
+        return self.at(place, expected if error.expected is None else error.expected, found)
 
 
-def rule(severity: Severity, advice: str) -> Callable[[Callable[[Any], Iterator[Broken]]], Rule]:
-    """Make a rule of a function over facts; the first line of its docstring says what is broken."""
+def rule(
+    severity: Severity, advice: str, *, unless: tuple[Silence, ...] = ()
+) -> Callable[[Callable[[Any], Iterator[Place]]], Rule]:
+    """Make a rule of a function over columns; the first line of its docstring says what is broken."""
 
-    def decorate(check: Callable[[Any], Iterator[Broken]]) -> Rule:
-        needs = next(iter(get_type_hints(check).values()))
-        about = (check.__doc__ or "").partition("\n")[0]
-        return Rule(check.__name__.replace("_", "-"), severity, about, advice, (needs,), check)
+    def decorate(check: Callable[[Any], Iterator[Place]]) -> Rule:
+        about, _, more = (check.__doc__ or "").partition("\n")
+        return Rule(check.__name__.replace("_", "-"), severity, about, advice, unless, " ".join(more.split()), check)
 
     return decorate
+
+
+log_unreadable = Rule(
+    "log-unreadable",
+    Severity.ERROR,
+    "The system refuses to read a file or a directory.",
+    "look at the permissions and the disk; see the system's log",
+)
+
+log_size = Rule(
+    "log-size",
+    Severity.ERROR,
+    "A segment is larger than a broker opens.",
+    "`logstore salvage` copies its batches into segments that a broker opens",
+)
+
+
+def unreadable(error: LogstoreError, where: Where) -> Broken:
+    """Return the place of a file or directory that cannot be read; the system may know its path."""
+    path = getattr(error.__cause__, "filename", None) or where.path
+    rule = log_size if is_too_large(error) else log_unreadable
+    return rule._by(error, where._replace(path=path), "what can be read")
+
+
+def _as_given(path: str, given: str | None) -> str:
+    """Return the absolute `path` as a user names it, if it is `given` or lies below it."""
+    root = None if given is None else normal_path(given)
+    if given is None or root is None or not f"{path}/".startswith(f"{root}/"):
+        return path
+    return given if path == root else child(given, path[len(root) :].lstrip("/"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from os import PathLike, fspath
 from typing import Any
 
@@ -18,11 +19,12 @@ from ..rows.listing import Rows
 from ..rows.places import ProducerRow, SegmentRow, TopicRow
 from ..rows.schema import row_of, unless_missing
 from ..view.walk import Advance
-from . import rules
+from .checks.internal_records import metadata_records, newer_metadata
 from .cluster import Cluster
 from .directory_audit import read_coordinators, read_groups
 from .evidence import Evidence
 from .facts.coordinators import CoordinatorLog
+from .finding import findings_of
 from .groups import GroupLag, group_lags
 from .log_pass import follow
 from .partition import Partition, open_partition, open_partitions, unless_gone
@@ -94,7 +96,7 @@ def topics(path: Path) -> Rows[TopicRow]:
     for partition in partitions:
         by_topic.setdefault(partition.files.topic, []).append(partition)
     rows = [_topic(name, found, cluster) for name, found in sorted(by_topic.items())]
-    bad = (finding for breach in (*cluster.newer, *cluster.unreadable) for finding in rules.ask(breach))
+    bad = findings_of(chain(newer_metadata(cluster), metadata_records(cluster)))
     return Rows(TopicRow, rows, [*bad, *unlisted(root)])
 
 

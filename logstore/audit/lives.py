@@ -21,6 +21,7 @@ from .cluster import Known
 from .facts.coordinators import CoordinatorLog
 from .facts.states import CoordinatorEntry
 from .facts.transactions import NONE, TRANSACTIONS, PartitionTransaction, PartitionTransactions, Table
+from .finding import Silence
 
 TopicAndPartition = tuple[str, int]
 _COMMITTED = (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
@@ -47,6 +48,7 @@ class Discrepancy(NamedTuple):
         decision: the decision that differs; None if the marker has none.
         end: the marker that differs, or the one behind the missing one; None behind the last.
         before: the marker before `end`.
+        silence: why it may be no fault; None if nothing explains it.
     """
 
     mismatch: Mismatch
@@ -55,6 +57,7 @@ class Discrepancy(NamedTuple):
     decision: CoordinatorEntry | None
     end: np.void | None
     before: np.void | None
+    silence: Silence | None = None
 
 
 class Lives:
@@ -64,11 +67,13 @@ class Lives:
 
     Attributes:
         places: the partitions, as tables of markers number them.
+        uncompared: those where not all markers, or not all decisions on them, are on record; after `discrepancies`.
     """
 
     def __init__(self, histories: Histories, log: CoordinatorLog) -> None:
         self.histories, self.log = histories, log
         self.places = sorted(histories)
+        self.uncompared = set[TopicAndPartition]()
         count = sum(len(one.table) + len(one.empty_markers) for one in histories.values())
         self._slice_count = count // SLICE_SIZE + 1
         self._last_slice: tuple[int, Table] | None = None
@@ -87,12 +92,15 @@ class Lives:
                 here, one = ends.get((producer_id, place), np.empty(0, ENDS)), None
                 if self.is_compared(producer_id, place):
                     one = self._discrepancy(producer_id, place, decided.get((producer_id, place), []), here)
-                one = one or (self._contradiction(producer_id, place, here) if here.size else None)
+                elif place in self.histories:
+                    self.uncompared.add(place)
                 found += [] if one is None else [one]
+                if here.size and (one is None or one.silence is not None):
+                    found += self._contradictions(producer_id, place, here)
         return found
 
-    def _contradiction(self, producer_id: int, place: TopicAndPartition, ends: Table) -> Discrepancy | None:
-        """Return a marker that says another thing than a record of its transaction, whatever else is on record.
+    def _contradictions(self, producer_id: int, place: TopicAndPartition, ends: Table) -> list[Discrepancy]:
+        """Return the first marker that says another thing than a record of its transaction, whatever else is on record.
 
         With transaction version 2 an epoch is of one transaction. Before that the last one is known by its time, where
         one broker's clock gave all times.
@@ -107,7 +115,7 @@ class Lives:
         wrong = _against_epochs(bumped, ends)
         if self.histories[place].evidence.cluster.is_alone is Known.YES:
             wrong += [(entry, end) for entry in last for end in ends[_is_against(entry, ends)]]
-        return Discrepancy(Mismatch.CONTRADICTING, place, self._who(producer_id), *wrong[0], None) if wrong else None
+        return [Discrepancy(Mismatch.CONTRADICTING, place, self._who(producer_id), *one, None) for one in wrong[:1]]
 
     def _decided(self, number: int) -> dict[tuple[int, TopicAndPartition], list[CoordinatorEntry]]:
         """Return the decisions on producers of a slice, oldest first, for each partition that they are about."""
@@ -127,29 +135,36 @@ class Lives:
     def _discrepancy(
         self, producer_id: int, place: TopicAndPartition, decisions: list[CoordinatorEntry], ends: Table
     ) -> Discrepancy | None:
-        history, ends = self.histories[place], _without_administrators(ends, decisions)
-        is_decided_before = any(entry.timestamp < history.born_ms for entry in decisions)
-        if is_decided_before or (ends["marker_timestamp"] < self.log.born_ms).any():
-            return None  # some were of a topic of the same name that was deleted
+        ends = _without_administrators(ends, decisions)
         wanted, found = _decision_codes(decisions), _marker_codes(ends)
         if np.array_equal(wanted, found):
             return None
+        first, silence = _equal_count(wanted, found), self._silence(producer_id, place, decisions, ends)
+        who, before, decision, end = self._who(producer_id), None, None, None
+        if len(wanted) > len(found):
+            mismatch, first = Mismatch.MISSING, _unanswered_row(decisions, ends, first)
+            decision, end = decisions[first], ends[first] if first < len(ends) else None
+        elif len(wanted) == len(found):
+            mismatch, decision, end = Mismatch.CONTRADICTING, decisions[first], ends[first]
+        else:
+            first = _surplus_row(decisions, ends, first)
+            end, before = ends[first], ends[first - 1] if first else None
+            mismatch = _surplus_mismatch(end, before, decisions[first] if first < len(decisions) else None)
+        return Discrepancy(mismatch, place, who, decision, end, before, silence)
+
+    def _silence(
+        self, producer_id: int, place: TopicAndPartition, decisions: list[CoordinatorEntry], ends: Table
+    ) -> Silence | None:
+        """Return why decisions and markers that differ may be right; None if nothing explains it."""
+        history, wanted, found = self.histories[place], _decision_codes(decisions), _marker_codes(ends)
+        is_decided_before = any(entry.timestamp < history.born_ms for entry in decisions)
+        if is_decided_before or (ends["marker_timestamp"] < self.log.born_ms).any():
+            return Silence.MADE_AGAIN
         first = _equal_count(wanted, found)
         is_inside = first < min(len(wanted), len(found)) or _equal_count(wanted[:first:-1], found[:first:-1]) > 0
         last_ms = decisions[-1].timestamp if len(wanted) > len(found) else int(ends["marker_timestamp"][-1])
-        if not is_inside and not self._is_end_known(producer_id, history, last_ms):
-            return None
-        who = self._who(producer_id)
-        if len(wanted) > len(found):
-            first = _unanswered_row(decisions, ends, first)
-            end = ends[first] if first < len(ends) else None
-            return Discrepancy(Mismatch.MISSING, place, who, decisions[first], end, None)
-        if len(wanted) == len(found):
-            return Discrepancy(Mismatch.CONTRADICTING, place, who, decisions[first], ends[first], None)
-        first = _surplus_row(decisions, ends, first)
-        before = ends[first - 1] if first else None
-        decision = decisions[first] if first < len(decisions) else None
-        return Discrepancy(_surplus_mismatch(ends[first], before, decision), place, who, None, ends[first], before)
+        is_known = is_inside or self._is_end_known(producer_id, history, last_ms)
+        return None if is_known else Silence.UNSETTLED
 
     def _who(self, producer_id: int) -> str:
         owner = self.log.owners.get(producer_id)

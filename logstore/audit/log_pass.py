@@ -1,6 +1,7 @@
 """One pass over the segments of a partition: bytes are read once for all followers.
 
-size = follow(evidence, [PartitionTransactions(evidence), …], ask)
+size = follow(evidence, [PartitionTransactions(evidence), …])
+evidence.report.findings                        what the checks among the followers found
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from ..disk.files import file_size
 from ..disk.loaded import LoadedFile
 from ..disk.mapped import segment_size
 from ..view.walk import Advance, Run, walk
-from .evidence import AuditedBatches, BadBytes, Evidence, Follower
-from .finding import Ask
+from .evidence import AuditedBatches, Evidence, Follower
 from .partition import unless_gone
 
 
@@ -56,23 +56,24 @@ class PassSize:
 def follow(
     evidence: Evidence,
     followers: Sequence[Follower],
-    ask: Ask = lambda facts: None,
     advance: Advance = lambda size: None,
     start: LogStart = LOG_START,
 ) -> PassSize:
-    """Read the log once for all followers, the evidence first, from `start` on; ask rules of batches and of damage.
+    """Read the log once for all followers, the evidence first, from `start` on; report what checks among them return.
 
     `advance` is told of the bytes before `start` at once.
 
     Raises:
         DataDirectoryError: a segment cannot be read.
     """
-    size = PassSize()
+    size, report, followers = PassSize(), evidence.report, [evidence, *followers]
     evidence.is_tail = start != LOG_START
     segments = [one for one in evidence.partition.files.segments if one.base_offset >= start.base_offset]
     if evidence.is_tail:
         skipped = evidence.partition.files.segments[: -len(segments) or None]
         advance(sum(file_size(one.log) for one in skipped) + start.position)
+    for follower in followers:
+        report.take(follower.start())
     for segment in segments:
         log = unless_gone(LoadedFile, segment.log)
         if log is None:
@@ -81,9 +82,9 @@ def follow(
             size.segment_count += 1
             size.size += log.size
             inside = start if start.position and segment.base_offset == start.base_offset else None
-            size.batch_count += _segment(log, segment, evidence, [evidence, *followers], ask, advance, inside)
+            size.batch_count += _segment(log, segment, evidence, followers, advance, inside)
     for follower in followers:
-        follower.finish()
+        report.take(follower.finish())
     size.log_end_offset, size.is_end_known = evidence.log_end_offset, evidence.is_end_known
     size.producer_id = evidence.producer_id
     return size
@@ -94,15 +95,15 @@ def _segment(
     segment: SegmentFiles,
     evidence: Evidence,
     followers: Sequence[Follower],
-    ask: Ask,
     advance: Advance,
     start: LogStart | None,
 ) -> int:
     """Read one segment, perhaps from a batch in it on; return how many good batches are there."""
+    report, is_active = evidence.report, evidence.partition.is_active(segment)
     evidence.segment_size, evidence.is_growing = log.size, False
     for follower in followers:
-        follower.begin(segment)
-    count, position, tail = 0, 0, list[BadBytes]()
+        report.take(follower.begin(segment))
+    count = position = 0
     if start is not None:
         position = start.position
         evidence.begin_inside(start.offset)
@@ -113,21 +114,12 @@ def _segment(
             batches = AuditedBatches(evidence, segment, piece)
             count += len(batches.table)
             for follower in followers:
-                follower.step(batches)
-            ask(batches)
-            continue
-        for follower in followers:
-            follower.skip(piece)
-        is_active = evidence.partition.is_active(segment)
-        is_unused = is_active and piece.is_tail and not log.data[piece.start : piece.end].any()
-        bad = BadBytes(evidence.partition, segment.log, piece, is_unused)
-        if piece.is_tail:
-            tail.append(bad)
+                report.take(follower.step(batches))
         else:
-            ask(bad)
+            evidence.is_unused = is_active and piece.is_tail and not log.data[piece.start : piece.end].any()
+            for follower in followers:
+                report.take(follower.skip(piece))
     evidence.is_growing = (unless_gone(segment_size, segment.log) or 0) > log.size
-    for bad in tail if not evidence.is_growing else ():
-        ask(bad)
     for follower in followers:
-        follower.end()
+        report.take(follower.end())
     return count

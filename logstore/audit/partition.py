@@ -181,7 +181,7 @@ def partitions_of(directory: DataDirectoryFiles) -> list[Partition]:
 def read_checkpoints(root: str) -> Checkpoints:
     """Return the content of each readable offset checkpoint of a data directory, by file name.
 
-    `facts.surroundings` finds those that cannot be read.
+    `checks.checkpoints` finds those that cannot be read.
     """
     found: Checkpoints = {}
     for name in offset_checkpoint.FILE_NAMES:

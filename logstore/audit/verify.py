@@ -16,21 +16,23 @@ from ..errors import DataDirectoryError
 from ..layout.file_names import METADATA_TOPIC
 from ..topics import consumer_offsets, transaction_state
 from ..view.walk import Advance
-from . import rules
+from .checks.batches import BatchHeaders, DamagedBytes, log_offset_order
+from .checks.directory import files_of_partition
+from .checks.epochs import EpochCheckpoint
+from .checks.indexes import OffsetIndexCheck, TimeIndexCheck
+from .checks.internal_records import InternalRecords
+from .checks.metadata_log import ControllerLog
+from .checks.producers import Producers
+from .checks.records import DecodedRecords
+from .checks.sequences import Sequences
+from .checks.swaps import CopiedSwap
 from .cluster import Cluster
-from .evidence import AuditedBatches, BadBytes, Evidence, Follower
-from .facts.coordinators import GroupLog, InternalRecords
-from .facts.epochs import EpochFacts
-from .facts.indexes import OffsetIndexFacts, TimeIndexFacts
-from .facts.metadata_log import ControllerLog
-from .facts.offsets import Holes, OffsetRanges
-from .facts.producers import ProducerFacts
-from .facts.records import DecodedRecords
-from .facts.sequences import Sequences
+from .evidence import Evidence, Follower
+from .facts.coordinators import GroupLog
+from .facts.offsets import OffsetRanges
 from .facts.states import StateRecords
-from .facts.swaps import BESIDE_MERGED, CopiedSwap
 from .facts.transactions import PartitionTransactions
-from .finding import Ask, Breach, Finding
+from .finding import Finding, Silence, unreadable
 from .log_pass import LOG_START, LogStart, PassSize, follow
 from .partition import Partition, open_partition
 from .stable_reading import read_until_stable
@@ -85,71 +87,43 @@ def verify_partition(
         start: where to begin; the whole log by default.
         beside: more that follows the pass; not where it has to be made again for the whole log.
     """
-    evidence, findings = Evidence(partition, cluster), list[Finding]()
-    ask = _asking(evidence, asked, findings)
+    evidence = Evidence(partition, cluster)
     transactions = PartitionTransactions(evidence)
-    ranges = OffsetRanges(transactions)
-    records = InternalRecords(evidence, ask)
-    swap = CopiedSwap(evidence)
-    followers: list[Follower] = [transactions, ranges, swap, *beside]
+    ranges, swap = OffsetRanges(transactions), CopiedSwap(evidence)
+    records = InternalRecords(evidence)
+    followers = [DamagedBytes(evidence, is_all=bool(asked)), transactions, ranges, swap, *beside]
     if partition.files.topic in (transaction_state.TOPIC, consumer_offsets.TOPIC):
         followers.append(records)
     if asked:
-        _ask_of_files(partition, ask)
-        followers += _followers(evidence, asked, ask, decodes=decodes)
-    unreadable: DataDirectoryError | None = None
+        evidence.report.take(files_of_partition(partition))
+        followers += _checks(evidence, asked, decodes=decodes)
+    unreadable_log: DataDirectoryError | None = None
     try:
-        size = follow(evidence, followers, ask, advance, start)
+        size = follow(evidence, followers, advance, start)
     except DataDirectoryError as error:
-        unreadable, size = error, _given_up(evidence, error, ask)
+        evidence.give_up()
+        transactions.finish()
+        evidence.report.take([unreadable(error, partition.where())])
+        unreadable_log, size = error, PassSize(log_end_offset=partition.first_offset, is_end_known=False)
     if (cleaned := swap.without_copies()) is not None:
         read_again = verify_partition(cleaned, cluster, asked, decodes=decodes, advance=advance)
-        read_again.transactions.evidence.unasked.add(BESIDE_MERGED)
+        read_again.transactions.evidence.report.note(log_offset_order, Silence.COPIED, partition.where())
         return read_again
-    facts = partition, size, tuple(findings), transactions, ranges
-    return PartitionFacts(*facts, records.states, records.commits, records.bad_count, unreadable)
+    findings, evidence.report.findings = tuple(evidence.report.findings), []
+    facts = partition, size, findings, transactions, ranges
+    return PartitionFacts(*facts, records.states, records.commits, records.bad_count, unreadable_log)
 
 
-def _asking(evidence: Evidence, asked: Asked, findings: list[Finding]) -> Ask:
-    """Return what asks the rules that are asked of facts, and adds to `findings`; damage is always one."""
-
-    def ask(facts: object) -> None:
-        if (
-            asked
-            or isinstance(facts, Breach)
-            or (isinstance(facts, BadBytes) and evidence.may_hide_batches(facts.piece))
-        ):
-            findings.extend(rules.ask(facts))
-        if asked is Asked.EVERYTHING and isinstance(facts, AuditedBatches):
-            findings.extend(rules.ask(Holes(facts)))
-
-    return ask
-
-
-def _given_up(evidence: Evidence, error: DataDirectoryError, ask: Ask) -> PassSize:
-    """Report a log that cannot be read to its end; return what is known of its size."""
-    evidence.give_up()
-    ask(Breach.unreadable(evidence.partition.where(), error))
-    return PassSize(log_end_offset=evidence.partition.first_offset, is_end_known=False)
-
-
-def _followers(evidence: Evidence, asked: Asked, ask: Ask, *, decodes: bool) -> list[Follower]:
-    """Return what finds facts that only rules ask for."""
-    followers: list[Follower] = [DecodedRecords(ask)] if decodes else []
+def _checks(evidence: Evidence, asked: Asked, *, decodes: bool) -> list[Follower]:
+    """Return the checks of a partition alone."""
+    checks: list[Follower] = [DecodedRecords()] if decodes else []
     if not evidence.partition.is_set_aside:
-        indexes = OffsetIndexFacts(evidence, ask), TimeIndexFacts(evidence, ask)
-        followers += [*indexes, ProducerFacts(evidence, ask), EpochFacts(evidence, ask)]
+        checks += [OffsetIndexCheck(evidence), TimeIndexCheck(evidence), Producers(evidence), EpochCheckpoint(evidence)]
     if evidence.partition.files.topic == METADATA_TOPIC:
-        followers.append(ControllerLog(evidence, ask))
+        checks.append(ControllerLog(evidence))
     if asked is Asked.EVERYTHING:
-        followers.append(Sequences(ask))
-    return followers
-
-
-def _ask_of_files(partition: Partition, ask: Ask) -> None:
-    ask(partition)
-    for entry in partition.files.errors:
-        ask(Breach.of("directory-entry", partition.where(), entry, "only files of Kafka's"))
+        checks.append(Sequences(evidence))
+    return [*checks, BatchHeaders(asks_holes=asked is Asked.EVERYTHING)]
 
 
 def verify_partition_directory(

@@ -125,6 +125,11 @@ class ProducerState:
         """True without producers (`isEmpty`)."""
         return not len(self)
 
+    @property
+    def has_expiring(self) -> bool:
+        """True if `drop_expired` has anything to look at."""
+        return bool(self.buffers.struct.entry_count or len(self.verification))
+
     def get(self, producer_id: int) -> ProducerEntry | None:
         """Return the state of a producer; None if it is unknown."""
         row = self.buffers.find(producer_id)

@@ -36,6 +36,8 @@ from .segment.deleted_files import DeletedFiles
 from .state import LogState
 from .tail import read_tail
 
+NEVER_MS = (1 << 63) - 1  # of `flush.ms`
+
 
 class PartitionLog(LogAppends, ReadableLog):
     """The running log; opened by `load.opening.PlannedLog`.
@@ -194,7 +196,8 @@ class PartitionLog(LogAppends, ReadableLog):
 
     def flush_if_due(self) -> None:
         """Flush if the last flush is `flush.ms` ago; to be called periodically."""
-        if self.state.host.now_ms() - self.state.last_flush_ms >= self.config["flush.ms"]:
+        state = self.state
+        if state.flush_ms < NEVER_MS and state.host.now_ms() - state.last_flush_ms >= state.flush_ms:
             self.flush()
 
     def increment_log_start_offset(self, offset: int) -> bool:
@@ -229,6 +232,8 @@ class PartitionLog(LogAppends, ReadableLog):
 
     def remove_deleted_files(self, now_ms: int) -> list[str]:
         """Remove files deleted `file.delete.delay.ms` ago; return their names. To be called periodically."""
+        if not self.state.deleted_files:
+            return []
         return self._use(lambda state: state.deleted_files.remove_due(state.directory, now_ms))
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
@@ -237,6 +242,8 @@ class PartitionLog(LogAppends, ReadableLog):
 
     def drop_expired_producers(self) -> None:
         """Forget producers that have not written for `producer.id.expiration.ms`; to be called periodically."""
+        if not self.state.producers.state.has_expiring:
+            return
         now_ms = self.state.host.now_ms()
         self._change(
             "Error while removing expired producers of", lambda state: state.producers.state.drop_expired(now_ms)

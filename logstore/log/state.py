@@ -144,6 +144,7 @@ class LogState:
         # in a compacted log a segment is written no longer than cleaning may be delayed
         self.segment_ms_max: int = min(lag_ms, segment_ms) if is_compacted(config) and lag_ms > 0 else segment_ms
         self.flush_message_count: int = config["flush.messages"]
+        self.flush_ms: int = config["flush.ms"]
 
     def invalidate(self) -> None:
         """Make the fast path bind the state anew, after another change."""

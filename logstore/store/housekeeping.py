@@ -23,7 +23,6 @@ from ..model import TopicPartition
 from .partitions import Partitions
 
 FLUSH_INTERVAL_MS = 1000
-NEVER_MS = 2**63 - 1
 _LOGGER = logging.getLogger("logstore")
 
 
@@ -70,10 +69,7 @@ class Housekeeping:
 
     def flush(self) -> None:
         """Flush logs whose `flush.ms` has passed."""
-        for key, log in self._partitions.logs.items():
-            if log.config["flush.ms"] < NEVER_MS:
-                with self._record_failure("flush", key):
-                    log.flush_if_due()
+        self._each("flush", PartitionLog.flush_if_due)
 
     def checkpoint(self, name: str) -> None:
         """Write the checkpoint of this name."""
@@ -100,16 +96,12 @@ class Housekeeping:
 
     def drop_expired_producers(self) -> None:
         """Forget producers that have been silent for `producer.id.expiration.ms`."""
-        for key, log in self._partitions.logs.items():
-            with self._record_failure("producer expiration", key):
-                log.drop_expired_producers()
+        self._each("producer expiration", PartitionLog.drop_expired_producers)
 
     def remove_deleted_files(self) -> None:
         """Remove files and directories that were deleted `file.delete.delay.ms` ago."""
         now_ms = self._now_ms()
-        for key, log in self._partitions.logs.items():
-            with self._record_failure("removal of deleted files", key):
-                log.remove_deleted_files(now_ms)
+        self._each("removal of deleted files", lambda log: log.remove_deleted_files(now_ms))
         self._partitions.directories.remove_deleted(now_ms)
 
     def clean(self) -> None:
@@ -146,18 +138,36 @@ class Housekeeping:
                     worth_it.append((key, log, what))
         return max(worth_it, key=lambda choice: choice[2].cleanable_ratio, default=None)
 
+    def _each(self, task: str, do: Callable[[PartitionLog], object]) -> None:
+        """Do a task with each open log, which takes no lock of one that has nothing to be done."""
+        for key, log in self._partitions.logs.items():
+            try:
+                do(log)
+            except Exception as error:
+                self._failed(task, key, error)
+            else:
+                if self.failures:
+                    self.failures.pop(_failure_name(task, key), None)
+
     @contextmanager
     def _record_failure(self, task: str, partition: TopicPartition) -> Iterator[None]:
         """Keep the error of a task with a partition, so that the next partition has its turn."""
-        name = f"{task} of {directory_name(*partition)}"
         try:
             yield
         except LogCleaningAbortedError:
             return
         except Exception as error:
-            if self._partitions.config(partition) is None:
-                return  # deleted meanwhile
-            self.failures[name] = error
-            _LOGGER.warning("%s failed and is tried again later: %s", name, error)
+            self._failed(task, partition, error)
         else:
-            self.failures.pop(name, None)
+            self.failures.pop(_failure_name(task, partition), None)
+
+    def _failed(self, task: str, partition: TopicPartition, error: Exception) -> None:
+        if self._partitions.config(partition) is None:
+            return  # deleted meanwhile
+        name = _failure_name(task, partition)
+        self.failures[name] = error
+        _LOGGER.warning("%s failed and is tried again later: %s", name, error)
+
+
+def _failure_name(task: str, partition: TopicPartition) -> str:
+    return f"{task} of {directory_name(*partition)}"

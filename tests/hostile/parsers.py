@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from logstore.audit.facts.record_checks import bad_records, has_data
+from logstore.audit.checks.records import bad_records, has_data
 from logstore.codec import decompress
 from logstore.columns.batch_table import BatchTable, ByteArray, scan
 from logstore.columns.header_columns import columns_of_table

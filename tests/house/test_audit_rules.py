@@ -1,48 +1,43 @@
-"""Each rule of the audit has directories that break it, and is asked in an audit of clean ones, which finds nothing."""
+"""Each rule of the audit has directories that break it, and is found nowhere in an audit of clean ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from logstore.audit import rules
+from logstore.audit import checks
 from logstore.audit.directory_audit import audit_directory
-from logstore.audit.finding import Breach, Rule, Where
+from logstore.audit.finding import Report, Rule, Severity, Silence, Where
 from tests.support import audit_faults, audit_story_faults
 
 CLEAN = ("transactions",)  # golden directories, beside the clean story
 UNREADABLE = "log-unreadable"  # `test_a_segment_that_cannot_be_read_is_found`
 BROKEN = [audit_faults.FAULTS, audit_faults.PLAIN_FAULTS, audit_story_faults.FAULTS]  # each fault is a case of a test
-OF_WHAT_IS_WRONG = ((), (rules.log.BadBytes,))  # facts that clean directories do not have
 
 
-@pytest.fixture(scope="module")
-def asked(golden: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> set[type]:
-    """Types of the facts that rules are asked of in audits of clean directories, in which nothing is found."""
-    story = audit_story_faults.clean()
-    roots = [story.write(tmp_path_factory.mktemp("story")), *map(golden, CLEAN)]
-    ask, types = rules.ask, set[type]()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rules, "ask", lambda facts: [types.add(type(facts)), *ask(facts)][1:])
-        for root in roots:
-            assert audit_directory(str(root), story.now_ms + 1000 if root == roots[0] else 0).findings == ()
-    return types
-
-
-@pytest.mark.parametrize("rule", rules.RULES, ids=[rule.name for rule in rules.RULES])
-def test_a_rule_has_faults_and_is_asked_where_there_is_none(rule: Rule, asked: set[type]) -> None:
+@pytest.mark.parametrize("rule", checks.RULES, ids=[rule.name for rule in checks.RULES])
+def test_a_rule_has_faults_and_is_listed_under_its_name(rule: Rule) -> None:
     assert any(faults.get(rule.name) for faults in BROKEN) != (rule.name == UNREADABLE)
-    name = rule.name.replace("-", "_")
-    assert any(vars(module).get(name) is rule for module in vars(rules).values() if isinstance(module, ModuleType))
-    assert rule.needs in OF_WHAT_IS_WRONG or any(issubclass(one, rule.needs) for one in asked)
+    assert checks.BY_NAME[rule.name] is rule
 
 
-def test_unreadable_files_are_asked_only_the_rule_that_they_name() -> None:
-    bad = Breach("snapshot-format", (Where("a.snapshot"), "a snapshot", "nothing"))
-    (finding,) = rules.ask(bad)
-    assert (finding.rule, finding.where.path, finding.found) == ("snapshot-format", "a.snapshot", "nothing")
-    with pytest.raises(KeyError, match="snapshot-fromat"):
-        rules.ask(bad._replace(rule="snapshot-fromat"))
+def test_nothing_is_found_in_clean_directories(golden: Callable[[str], Path], tmp_path: Path) -> None:
+    story = audit_story_faults.clean()
+    root = story.write(tmp_path)
+    assert audit_directory(str(root), story.now_ms + 1000).findings == ()
+    for name in CLEAN:
+        assert audit_directory(str(golden(name)), 0).findings == ()
+
+
+def test_a_silence_is_noted_and_one_that_the_rule_does_not_name_is_refused() -> None:
+    rule = Rule("a-rule", Severity.ERROR, "", "", unless=(Silence.GROWING,))
+    report = Report()
+    report.take([rule.at(Where("a", "t", 0), 1, 2, Silence.GROWING)])
+    assert (report.findings, [(note.rule, note.reason) for note in report.notes]) == (
+        [],
+        [("a-rule", "the log grew while it was read")],
+    )
+    with pytest.raises(AssertionError, match="COMPACTED"):
+        report.take([rule.at(Where("a", "t", 0), 1, 2, Silence.COMPACTED)])

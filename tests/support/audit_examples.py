@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from logstore.audit import rules
+from logstore.audit import checks
 from logstore.audit.directory_audit import audit_directory
 from logstore.audit.directory_verify import verify_directory
 from logstore.audit.finding import Finding
@@ -18,7 +18,7 @@ from logstore.audit.verify import verify_partition
 from tests.golden.archive import unpack
 from tests.support import audit_faults, audit_story_faults
 
-EXAMPLES = Path(rules.__file__).with_name("examples.txt")
+EXAMPLES = Path(checks.__file__).with_name("examples.txt")
 SOON_MS = 1000
 
 

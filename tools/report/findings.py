@@ -12,6 +12,7 @@ from .commands import command_line, next_command, partition_directory_name, path
 from .markup import first_and_more, folded, name_text, prose, section, stack, text
 
 if TYPE_CHECKING:
+    from logstore.audit.directory_audit import AuditedDirectory
     from logstore.audit.finding import Finding
 
 PLACE_COUNT_MAX = 8  # places of one rule, before the rest is folded
@@ -48,6 +49,16 @@ def severity_counts(findings: Sequence[Finding]) -> str:
     return " and ".join(parts) or "nothing"
 
 
+def unasked_lines(audited: AuditedDirectory) -> list[str]:
+    """Return which rules were not asked, a line for each reason and number of partitions."""
+    rules: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for (rule, reason), count in sorted(audited.unasked.items()):
+        rules[reason, count].append(rule)
+    return [
+        f"{', '.join(names)} in {count_of(count, 'partition')}: {reason}" for (reason, count), names in rules.items()
+    ]
+
+
 def _by_rule(findings: Sequence[Finding]) -> list[list[Finding]]:
     by_rule: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
@@ -56,7 +67,7 @@ def _by_rule(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 
 def _block(found: Sequence[Finding], root: str) -> str:
-    from logstore.audit.rules import BY_NAME
+    from logstore.audit.checks import BY_NAME
 
     first = found[0]
     severity = first.severity.value

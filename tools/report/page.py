@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from logstore.audit.durations import duration
 
-from ..tables import count_of
 from .commands import command_line, shell_quoted
-from .findings import findings_section, rule_links, severity_counts
+from .findings import findings_section, rule_links, severity_counts, unasked_lines
 from .markup import Markup, byte_text, first_and_more, name_text, section, swatches, table, text, time_text
 from .partitions import Shown, overview, pictures_section, shown_partitions
 from .pictures import timeline
@@ -96,10 +95,7 @@ def _verdict(audited: AuditedDirectory) -> str:
         words = f"{severity_counts(findings)} found."
     elif stuck:
         words = "read_committed consumers are held back."
-    unasked = "".join(
-        f'<p class="note">Not asked: {text(rule)} in {count_of(count, "partition")}: {text(reason)}.</p>'
-        for (rule, reason), count in sorted(audited.unasked.items())
-    )
+    unasked = "".join(f'<p class="note">Not asked: {text(line)}.</p>' for line in unasked_lines(audited))
     more = text(_waiting(opened, stuck))
     return f'<div class="verdict {severity}"><strong>{words}</strong><span>{more}</span></div>{unasked}'
 

@@ -10,17 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ...errors import LogstoreError, SchemaError
-from ...layout.batch import NO_PRODUCER_ID
-from ...model import TopicPartition
-from ...replay.group_offsets import ReplayedCommit, ReplayedOffsets
-from ...replay.internal_topic import ReplayedRecord, replayed_rows
-from ...topics import frames, transaction_state
-from ...topics.partition_for import partition_for
 from ...topics.transaction_state import IDLE, PREPARED, TransactionState
-from ..cluster import Known
-from ..evidence import AuditedBatches, Evidence, Follower
-from ..finding import Ask, Breach, newer_kafka
 from .state_changes import COMPLETED, difference, difference_of_first
 from .states import CoordinatorEntry, StateRecords
 from .times import Times
@@ -48,6 +38,7 @@ class CoordinatorLog:
         decisions: the same on each producer id, also of transactional ids that were forgotten.
         completed: by producer id, the last record of a transaction that is over.
         misfits: records that cannot follow the one before of their transactional id.
+        is_newer: a newer Kafka wrote it, whose records may follow on each other otherwise.
         is_complete: all partitions of the topic are here: no coordinator knows what they do not have.
         is_whole: complete, and no record was ever removed.
         bad_count: records that cannot be read, which may be decisions.
@@ -75,7 +66,7 @@ class CoordinatorLog:
         self.decisions: dict[int, array[int]] = {}
         self.completed: dict[int, int] = {}
         self.misfits: list[Misfit] = []
-        self.is_complete = self.is_whole = self.has_damage = False
+        self.is_complete = self.is_whole = self.has_damage = self.is_newer = False
         self.bad_count = self.born_ms = 0
         self.times: dict[int, Times] = {}
         self._forgotten = set[int]()  # producer ids of transactional ids that were removed since
@@ -164,91 +155,3 @@ class Commit(NamedTuple):
 
 Target = tuple[str, str, int]  # group, topic, partition
 GroupLog = dict[Target, list[Commit]]  # in the order in which they took effect
-
-
-class InternalRecords(ReplayedOffsets, Follower):
-    """Reads the records of a partition of an internal topic.
-
-    Attributes:
-        states: records of transactional ids.
-        commits: commits that took effect, by group and partition.
-        bad_count: records that cannot be read.
-    """
-
-    # of the topic's partitions; None if it is not known, or a record in the wrong one was told
-    _count: int | None
-
-    def __init__(self, evidence: Evidence, ask: Ask) -> None:
-        super().__init__()
-        self._ask, self._partition = ask, evidence.partition
-        partition = self._partition
-        is_here = partition.is_live and evidence.cluster.has_partition(*partition.key) is Known.YES
-        self._count = evidence.cluster.partition_count(partition.files.topic) if is_here else None
-        self.states = StateRecords(partition.files.partition)
-        self.commits: GroupLog = {}
-        self.bad_count = 0
-        self._is_newer_told = evidence.cluster.image.newer_kafka is not None
-
-    def step(self, batches: AuditedBatches) -> None:
-        is_states = self._partition.files.topic == transaction_state.TOPIC
-        for item in replayed_rows(*batches.run):
-            try:
-                if isinstance(item, LogstoreError):
-                    where, self.bad_count = self._partition.where(batches.segment.log), self.bad_count + 1
-                    self._ask(Breach.of("internal-record", where, item, "records that can be read"))
-                elif not is_states:
-                    self.replay_item(item)
-                elif isinstance(item, ReplayedRecord):
-                    self._take_state(item)
-            except SchemaError as error:
-                self.bad_count += 1
-                if isinstance(item, ReplayedRecord) and self._is_newer(item):
-                    continue
-                expected = "a transactional id's state" if is_states else "a group's state"
-                self._ask(Breach.of("internal-record", self._partition.where(), error, expected))
-            except LogstoreError:
-                continue  # a marker, which breaks `log-marker`
-
-    def _take_state(self, record: ReplayedRecord) -> None:
-        if record.key is None:
-            raise SchemaError("The record has no key", offset=record.offset)
-        transactional_id = transaction_state.decode_key(record.key, offset=record.offset)
-        metadata = transaction_state.decode_value(record.value, offset=record.offset)
-        self._check_place(transactional_id, record.offset)
-        self.states.append(transactional_id, record.offset, record.timestamp, metadata)
-
-    def _is_newer(self, record: ReplayedRecord) -> bool:
-        """Return whether a record that does not parse is of a newer Kafka; the first of the directory is told."""
-        topic = self._partition.files.topic
-        try:
-            is_newer = record.key is not None and frames.is_newer(topic.removeprefix("__"), record.key, record.value)
-        except SchemaError:
-            return False
-        if is_newer and not self._is_newer_told:
-            self._is_newer_told = True
-            where = self._partition.where(offset=record.offset)
-            self._ask(newer_kafka(where, f"written by a newer Kafka (a record of {topic} is not known here)"))
-        return is_newer
-
-    def _check_place(self, key: str, offset: int) -> None:
-        """Report the first record that is not where its coordinator looks for it."""
-        right = None if self._count is None else partition_for(key, self._count)
-        if right not in (None, self._partition.files.partition):
-            self._count = None
-            expected = f"{key} in {self._partition.files.topic}-{right}, by its hash"
-            where = self._partition.where(offset=offset)
-            self._ask(Breach("internal-partition", (where, expected, f"it in {self._partition.name}")))
-
-    def put(self, group_id: str, partition: TopicPartition, commit: ReplayedCommit) -> None:
-        """Add a commit to those before."""
-        self._check_place(group_id, commit.record_offset)
-        super().put(group_id, partition, commit)
-        producer_id = None if commit.producer_id == NO_PRODUCER_ID else commit.producer_id
-        place = self._partition.files.partition, commit.record_offset
-        made = Commit(commit.value.offset, producer_id, place, commit.value.commit_timestamp_ms)
-        self.commits.setdefault((group_id, *partition), []).append(made)
-
-    def remove(self, group_id: str, partition: TopicPartition) -> None:
-        """Forget the offset and all commits before."""
-        super().remove(group_id, partition)
-        self.commits.pop((group_id, *partition), None)

@@ -118,12 +118,6 @@ def _narrow(column: Int64Array) -> npt.NDArray[np.unsignedinteger[Any]]:
     return column.astype(np.min_scalar_type(int(column.max())))
 
 
-class Holes(NamedTuple):
-    """Batches before or in which offsets may be missing."""
-
-    batches: AuditedBatches
-
-
 class OffsetRanges(Follower):
     """Collects ranges of offsets, joined with neighbours of their kind; `history` steps before it.
 

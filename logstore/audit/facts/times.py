@@ -19,6 +19,7 @@ from ...disk.directory import SegmentFiles
 from ...layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG
 from ..cluster import NEVER
 from ..evidence import AuditedBatches, Follower
+from ..finding import Silence
 from ..partition import Partition
 
 _STEP_MS = 10_000  # of brokers' stamps that lie closer together the last one is kept
@@ -125,11 +126,16 @@ class Times(Follower):
 
 
 class Retained(NamedTuple):
-    """A partition of which `retention.ms` removes segments, and the latest time that a broker's clock or ours tells."""
+    """A partition of which `retention.ms` removes segments, and the latest time that a broker's clock or ours tells.
+
+    Attributes:
+        silence: why it may have another policy; None if it is known.
+    """
 
     partition: Partition
     times: Times
     now_ms: int
+    silence: Silence | None
 
     @property
     def ahead(self) -> SegmentTimes | None:

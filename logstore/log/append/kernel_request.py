@@ -16,7 +16,7 @@ from ...kernels.scan import batches as fields
 from ...layout.record import EncodedHeaders
 from ..state import LogState
 
-_ROW_COUNT_MIN = 1024
+_ROW_COUNT_MIN = 64  # records; 10,000 logs that are open have one each
 _WORD_SIZE = 8  # bytes
 _VALUES_ONLY = (False, False, False)
 _CALL = struct.Struct("=8q")  # the first fields of `RequestStruct`

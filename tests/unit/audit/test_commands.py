@@ -14,10 +14,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from logstore.audit.checks import RULES
 from logstore.audit.cluster import Cluster
 from logstore.audit.evidence import Evidence
 from logstore.audit.partition import open_partition
-from logstore.audit.rules import RULES
 from logstore.kernels.scan.crc32c import crc32c
 from logstore.rows.schema import iso_text
 from logstore.view.partition_reader import PartitionReader

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from logstore.audit.rules import RULES, examples
+from logstore.audit.checks import RULES, examples
 from logstore_tools.check_commands import audit
 from tests.support.audit_examples import EXAMPLES
 from tests.support.audit_examples import examples as told

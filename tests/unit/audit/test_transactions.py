@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from logstore.audit import rules
+from logstore.audit import checks
 from logstore.audit.cluster import Cluster
 from logstore.audit.directory_audit import (
     AuditedDirectory,
@@ -261,5 +261,5 @@ def test_audit_prints_and_exits_with_what_it_found(tmp_path: Path) -> None:
 
 def test_every_rule_has_a_fault() -> None:
     planted = FAULTS.keys() | SIDE_FILE_FAULTS.keys() | PLAIN_FAULTS.keys() | {"log-unreadable"}
-    assert {rule.name for rule in rules.RULES} == planted
-    assert len({rule.name for rule in rules.RULES}) == len(rules.RULES)
+    assert {rule.name for rule in checks.RULES} == planted
+    assert len({rule.name for rule in checks.RULES}) == len(checks.RULES)

@@ -19,6 +19,7 @@ from logstore.audit.directory_audit import audit_directory
 from logstore_tools.check_commands import audit, verify
 from logstore_tools.takeover_commands import import_, promote
 from logstore_tools.verbs import UNREADABLE
+from tests.support.audit_faults import FAULTS
 from tests.support.golden import WRITTEN, Golden
 from tests.support.sampling import IS_LONG
 
@@ -96,3 +97,10 @@ def test_a_directory_is_taken_over_only_if_all_of_it_can_be_read(
     result = CliRunner().invoke(verb, [str(root), "--dry-run"])
     assert result.exit_code == UNREADABLE
     assert f"{closed}; found Permission denied" in result.output
+
+
+def test_open_transactions_of_a_log_that_is_not_read_to_its_end_are_judged(golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("transactions"), tmp_path / "data")
+    plant, *_ = FAULTS["log-size"]
+    plant(root)
+    assert "log-size" in {finding.rule for finding in audit_directory(str(root), 0).findings}

@@ -19,11 +19,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from logstore.audit.checks import BY_NAME
 from logstore.audit.directory_audit import audit_directory
 from logstore.audit.facts.offsets import Label, OffsetRange, ReadableOffsets
 from logstore.audit.facts.transactions import PartitionTransaction
 from logstore.audit.finding import Finding, Where
-from logstore.audit.rules import BY_NAME
 from logstore_tools.check_commands import report as command
 from logstore_tools.commands import logstore
 from logstore_tools.report import page

@@ -9,32 +9,39 @@ from ...disk.names import child
 from ...layout.file_names import directory_name
 from ...topics.consumer_offsets import TOPIC
 from ..facts.coordinators import Commit, Target
-from ..finding import Broken, Where, rule
+from ..finding import Broken, Place, Silence, Where, rule
 from ..groups import Groups
-from .log import ERROR, WARNING
+from .batches import ERROR, UNSETTLED, WARNING
+
+BEHIND = Silence.BEHIND
 
 
 @rule(
     WARNING,
     "it starts anew by auto.offset.reset: was the log truncated, or its topic made again? set the group's offset",
+    unless=(BEHIND, UNSETTLED),
 )
-def group_ahead(groups: Groups) -> Iterator[Broken]:
+def group_ahead(groups: Groups) -> Iterator[Place]:
     """A group has committed an offset beyond the end of the log."""
     return _ahead(groups, is_chain=False)
 
 
-@rule(WARNING, "it starts anew by auto.offset.reset: retention or DeleteRecords took what it had not read")
-def group_behind(groups: Groups) -> Iterator[Broken]:
+@rule(
+    WARNING,
+    "it starts anew by auto.offset.reset: retention or DeleteRecords took what it had not read",
+    unless=(BEHIND,),
+)
+def group_behind(groups: Groups) -> Iterator[Place]:
     """A group has committed an offset below the start of the log."""
     for target, commits in sorted(groups.commits.items()):
         view = groups.view(*target[1:])
-        if view is not None and not view.is_behind and commits[-1].offset < view.oldest <= view.end:
+        if view is not None and commits[-1].offset < view.oldest <= view.end:
             expected = f"{_named(target)}: an offset from {view.oldest} on, where the log starts"
-            yield _place(groups, commits[-1]), expected, commits[-1].offset
+            yield _place(groups, commits[-1]), expected, commits[-1].offset, BEHIND if view.is_behind else None
 
 
 @rule(WARNING, "was the topic deleted? `kafka-consumer-groups.sh --delete-offsets` forgets it")
-def group_unknown(groups: Groups) -> Iterator[Broken]:
+def group_unknown(groups: Groups) -> Iterator[Place]:
     """A group has committed an offset of a partition that the cluster does not have."""
     for target in sorted(groups.unknown):
         yield (
@@ -44,34 +51,34 @@ def group_unknown(groups: Groups) -> Iterator[Broken]:
         )
 
 
-@rule(ERROR, "the input has lost records behind what was processed: compare with the other replicas, `logstore diff`")
-def chain_ahead(groups: Groups) -> Iterator[Broken]:
+@rule(
+    ERROR,
+    "the input has lost records behind what was processed: compare with the other replicas, `logstore diff`",
+    unless=(BEHIND, UNSETTLED),
+)
+def chain_ahead(groups: Groups) -> Iterator[Place]:
     """A committed read-process-write transaction has read further than its input goes."""
     return _ahead(groups, is_chain=True)
 
 
-def _ahead(groups: Groups, *, is_chain: bool) -> Iterator[Broken]:
+def _ahead(groups: Groups, *, is_chain: bool) -> Iterator[Place]:
     """Judge each group's last commit if it is of no transaction, or with `is_chain` its last one in a transaction."""
     for target, commits in sorted(groups.commits.items()):
         asked = [commit for commit in commits if commit.producer_id is not None] if is_chain else commits
         view = groups.view(*target[1:])
-        if view is None or view.is_behind or not asked:
+        if view is None or not asked:
             continue
         commit = asked[-1]
-        if commit.commit_timestamp > view.settled_ms:
-            continue
         if commit.offset > view.end and (commit.producer_id is not None) == is_chain:
-            yield (
-                _place(groups, commit),
-                f"{_named(target)}: an offset up to {view.end}, where the log ends",
-                commit.offset,
-            )
+            silence = UNSETTLED if commit.commit_timestamp > view.settled_ms else None
+            expected = f"{_named(target)}: an offset up to {view.end}, where the log ends"
+            yield _place(groups, commit), expected, commit.offset, BEHIND if view.is_behind else silence
 
 
 @rule(
     ERROR, "input was processed twice: was the group reset, or did two instances without fencing work on one partition?"
 )
-def chain_back(groups: Groups) -> Iterator[Broken]:
+def chain_back(groups: Groups) -> Iterator[Place]:
     """A committed read-process-write transaction goes back behind an earlier one's input."""
     for target, commits in sorted(groups.commits.items()):
         for before, commit in pairwise(commits):
@@ -81,7 +88,7 @@ def chain_back(groups: Groups) -> Iterator[Broken]:
 
 
 @rule(WARNING, "exactly once needs all commits within: enable.auto.commit=false, no commitSync")
-def chain_mixed(groups: Groups) -> Iterator[Broken]:
+def chain_mixed(groups: Groups) -> Iterator[Place]:
     """A group commits offsets of one partition within transactions and outside of them.
 
     A commit that goes back is an operator's reset of the group.
@@ -101,3 +108,9 @@ def _named(target: Target) -> str:
 def _place(groups: Groups, commit: Commit) -> Where:
     partition, offset = commit.place
     return Where(child(groups.root, directory_name(TOPIC, partition)), TOPIC, partition, offset=offset)
+
+
+def group_offsets(groups: Groups) -> Iterator[Broken]:
+    """Yield what is wrong with committed offsets."""
+    for one in (group_ahead, group_behind, group_unknown, chain_ahead, chain_back, chain_mixed):
+        yield from one(groups)

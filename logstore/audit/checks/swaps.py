@@ -6,10 +6,8 @@ from ...columns.batch_table import BoolArray
 from ...disk.directory import SegmentFiles
 from ...layout.file_names import METADATA_TOPIC
 from ..cluster import Known
-from ..evidence import AuditedBatches, Evidence, Follower, Unasked
+from ..evidence import AuditedBatches, Evidence, Follower
 from ..partition import Partition
-
-BESIDE_MERGED = Unasked("log-offset-order", "a copy holds segments beside the one that the cleaner merged them into")
 
 
 class CopiedSwap(Follower):

@@ -17,9 +17,36 @@ from ...columns.decoded_records import Records
 from ...columns.record_windows import record_windows
 from ...kernels.scan import batches as fields
 from ...layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, LOG_APPEND_TIME_FLAG, MAGIC_V2
+from ...layout.file_names import METADATA_TOPIC
 from ...model import Codec
+from ...topics import consumer_offsets, transaction_state
+from ..evidence import AuditedBatches, Follower
+from ..finding import Broken, Rule
+from .batches import ERROR
 
+log_records = Rule(
+    "log-records",
+    ERROR,
+    "A batch with the right checksum has records that are not what they say.",
+    "consumers stop at it: seek behind its last offset, and find out which producer wrote it",
+)
+_INTERNAL_TOPICS = (METADATA_TOPIC, consumer_offsets.TOPIC, transaction_state.TOPIC)  # of `internal-record`
 _NULL = 1  # the byte of the varint -1
+
+
+class DecodedRecords(Follower):
+    """Decodes all batches whose headers are right, once, but for markers of transactions, which `log-marker` judges.
+
+    What does not decode at all in an internal topic is told by `internal-record`, by the replay of its state.
+    """
+
+    def step(self, batches: AuditedBatches) -> Iterator[Broken]:
+        run, topic = batches.run, batches.partition.files.topic
+        is_readable = has_readable_header if topic == METADATA_TOPIC else has_data
+        rows = np.flatnonzero(is_readable(batches.table)) + run.first_row
+        for bad in bad_records(run.data, run.table, rows):
+            if not (bad.is_unreadable and topic in _INTERNAL_TOPICS):
+                yield log_records.at(batches.where(bad.row - run.first_row), bad.expected, bad.found)
 
 
 class BadRecords(NamedTuple):

@@ -11,40 +11,56 @@ from ...layout.file_names import directory_name
 from ...topics.transaction_state import TOPIC, TransactionState
 from ..facts.states import CoordinatorEntry
 from ..facts.transactions import NONE
-from ..finding import Broken, Where, rule
+from ..finding import Broken, Place, Silence, Where, rule
 from ..lives import Lives, Mismatch, has_data, is_of_one
 from ..open_transactions import Transactions, Verdict
-from .log import ERROR, WARNING
+from .batches import DAMAGED, ERROR, UNSETTLED, WARNING
+
+CLOSED = Silence.CLOSED
+
+
+_UNMATCHED = (UNSETTLED, Silence.MADE_AGAIN)  # of a marker or a decision without its other half
+_UNJUDGED = {
+    Verdict.RECENT: UNSETTLED,
+    Verdict.DAMAGED: DAMAGED,
+    Verdict.UNKNOWN: Silence.COORDINATOR_MISSING,
+}
 
 
 @rule(
     ERROR,
     "`kafka-transactions.sh --bootstrap-server … abort --topic … --partition … --start-offset …` with its first offset",
+    unless=tuple(_UNJUDGED.values()),
 )
-def transaction_hanging(facts: Transactions) -> Iterator[Broken]:
+def transaction_hanging(facts: Transactions) -> Iterator[Place]:
     """An open transaction that no coordinator is going to end."""
-    return _open(facts, Verdict.HANGING, "a coordinator that knows of it")
+    yield from _open(facts, Verdict.HANGING, "a coordinator that knows of it")
+    for verdict, silence in _UNJUDGED.items():
+        yield from ((*place, silence) for place in _open(facts, verdict, "a coordinator that knows of it"))
 
 
-@rule(WARNING, "the coordinator should have aborted it: is the broker of its partition of __transaction_state up?")
-def transaction_timeout(facts: Transactions) -> Iterator[Broken]:
+@rule(
+    WARNING,
+    "the coordinator should have aborted it: is the broker of its partition of __transaction_state up?",
+    unless=(CLOSED,),
+)
+def transaction_timeout(facts: Transactions) -> Iterator[Place]:
     """A transaction has been open for longer than its timeout."""
-    if not facts.is_closed:  # no broker runs, so that nothing can be late
-        yield from _open(facts, Verdict.TIMED_OUT, "an end within its timeout")
+    return _late(facts, Verdict.TIMED_OUT, "an end within its timeout")
 
 
-@rule(WARNING, "the coordinator goes on trying: can it reach the partition's leader?")
-def marker_late(facts: Transactions) -> Iterator[Broken]:
+@rule(WARNING, "the coordinator goes on trying: can it reach the partition's leader?", unless=(CLOSED,))
+def marker_late(facts: Transactions) -> Iterator[Place]:
     """A transaction was decided longer than its timeout ago, and a marker has not come."""
-    if not facts.is_closed:
-        yield from _open(facts, Verdict.LATE, "a marker, soon after the decision")
+    return _late(facts, Verdict.LATE, "a marker, soon after the decision")
 
 
 @rule(
     ERROR,
     "`kafka-transactions.sh … abort --start-offset …` writes an ABORT, which is right only for an aborted transaction",
+    unless=(*_UNMATCHED, Silence.NOT_ON_RECORD),
 )
-def marker_missing(facts: Transactions) -> Iterator[Broken]:
+def marker_missing(facts: Transactions) -> Iterator[Place]:
     """A transaction is decided and closed, and a partition has no marker of it.
 
     Also one that goes on under another epoch: between the two there should have been a marker.
@@ -58,13 +74,14 @@ def marker_missing(facts: Transactions) -> Iterator[Broken]:
             found = f"producer {row['producer_id']} goes on from epoch {row['earlier_epoch']}"
             yield where, f"a marker before data of epoch {row['producer_epoch']}", found
     yield from _different(facts, Mismatch.MISSING)
+    yield from _uncompared(facts)
 
 
 @rule(
     WARNING,
     "let this replica fetch the partition anew, and give `delete.retention.ms` more time than a replica may be down",
 )
-def marker_cleaned(facts: Transactions) -> Iterator[Broken]:
+def marker_cleaned(facts: Transactions) -> Iterator[Place]:
     """The leader's cleaner took the marker of a transaction before this replica fetched it.
 
     The data came before the cleaner was there. If this replica is elected, read_committed ends at the transaction.
@@ -72,14 +89,18 @@ def marker_cleaned(facts: Transactions) -> Iterator[Broken]:
     return _open(facts, Verdict.MARKER_CLEANED, "a marker with its record")
 
 
-def _open(facts: Transactions, verdict: Verdict, expected: str) -> Iterator[Broken]:
+def _open(facts: Transactions, verdict: Verdict, expected: str) -> Iterator[tuple[Where, str, str]]:
     return ((one.where, expected, one.story) for one in facts.open if one.verdict is verdict)
 
 
-@rule(WARNING, "it holds nobody back; look for a producer that begins transactions and stops")
-def transaction_no_data(facts: Transactions) -> Iterator[Broken]:
+def _late(facts: Transactions, verdict: Verdict, expected: str) -> Iterator[Place]:
+    return ((*place, CLOSED if facts.is_closed else None) for place in _open(facts, verdict, expected))
+
+
+@rule(WARNING, "it holds nobody back; look for a producer that begins transactions and stops", unless=(CLOSED,))
+def transaction_no_data(facts: Transactions) -> Iterator[Place]:
     """A transaction has been open for longer than its timeout, and has no data in a partition that it claims."""
-    for transactional_id, rows in facts.log.history.items() if not facts.is_closed else ():
+    for transactional_id, rows in facts.log.history.items():
         metadata = facts.log.entries(rows[-1:])[0].metadata
         is_over = metadata.start_timestamp_ms + metadata.transaction_timeout_ms < facts.late_ms
         if metadata.state is not TransactionState.ONGOING or not is_over:
@@ -88,11 +109,12 @@ def transaction_no_data(facts: Transactions) -> Iterator[Broken]:
             history = facts.histories.get(place)
             if history is not None and not history.is_open(metadata.producer_id):
                 found = f"producer {metadata.producer_id} has nothing open"
-                yield history.partition.where(), f"data of {transactional_id}", found
+                silence = CLOSED if facts.is_closed else None
+                yield history.partition.where(), f"data of {transactional_id}", found, silence
 
 
 @rule(ERROR, "its records are there in part: find them by producer id and epoch, `logstore dump --producer-id`")
-def transaction_atomicity(facts: Transactions) -> Iterator[Broken]:
+def transaction_atomicity(facts: Transactions) -> Iterator[Place]:
     """A transaction was committed in one partition and aborted in another."""
     lives = facts.lives
     for ends in lives.groups("producer_id", "marker_epoch"):
@@ -104,8 +126,8 @@ def transaction_atomicity(facts: Transactions) -> Iterator[Broken]:
             yield _place(lives, aborted[0]), expected, "aborted"
 
 
-@rule(WARNING, "nothing is wrong with the records; a coordinator sent it again, as after a failover")
-def marker_doubled(facts: Transactions) -> Iterator[Broken]:
+@rule(WARNING, "nothing is wrong with the records; a coordinator sent it again, as after a failover", unless=_UNMATCHED)
+def marker_doubled(facts: Transactions) -> Iterator[Place]:
     """A transaction has two markers in one partition."""
     yield from _repeated(facts.lives, is_same=True)
     yield from _different(facts, Mismatch.DOUBLED)
@@ -114,31 +136,42 @@ def marker_doubled(facts: Transactions) -> Iterator[Broken]:
 @rule(
     ERROR,
     "the first marker counts for readers; find the records by producer id and epoch, `logstore dump --producer-id`",
+    unless=_UNMATCHED,
 )
-def marker_contradicting(facts: Transactions) -> Iterator[Broken]:
+def marker_contradicting(facts: Transactions) -> Iterator[Place]:
     """Markers of one transaction say different things, or another than its coordinator decided."""
     yield from _repeated(facts.lives, is_same=False)
     yield from _different(facts, Mismatch.CONTRADICTING)
 
 
-@rule(WARNING, "it ends nothing, so that no records are lost by it: what wrote it?")
-def marker_unexplained(facts: Transactions) -> Iterator[Broken]:
+@rule(
+    WARNING,
+    "it ends nothing, so that no records are lost by it: what wrote it?",
+    unless=(*_UNMATCHED, Silence.NOT_ON_RECORD),
+)
+def marker_unexplained(facts: Transactions) -> Iterator[Place]:
     """There is an ABORT marker of no transaction, that no coordinator decided."""
-    return _different(facts, Mismatch.UNEXPLAINED)
+    yield from _different(facts, Mismatch.UNEXPLAINED)
+    yield from _uncompared(facts)
 
 
-@rule(ERROR, "partitions may have got markers of either kind: compare them by `logstore audit` of all brokers")
-def coordinator_state(facts: Transactions) -> Iterator[Broken]:
+@rule(
+    ERROR,
+    "partitions may have got markers of either kind: compare them by `logstore audit` of all brokers",
+    unless=(DAMAGED, Silence.NEWER_KAFKA),
+)
+def coordinator_state(facts: Transactions) -> Iterator[Place]:
     """A record of a coordinator contradicts the one before it of its transactional id."""
-    for before, entry, expected, found in facts.log.misfits if not facts.log.bad_count else ():
+    for before, entry, expected, found in facts.log.misfits:
         path = child(facts.root, directory_name(TOPIC, entry.partition))
         where = Where(path, TOPIC, entry.partition, offset=entry.offset)
         if before not in (None, entry):
             expected += f", as {before.metadata.state.name} at offset {before.offset} is before"
-        yield where, expected, found
+        newer = Silence.NEWER_KAFKA if facts.log.is_newer else None
+        yield where, expected, found, DAMAGED if facts.log.bad_count else newer
 
 
-def _different(facts: Transactions, mismatch: Mismatch) -> Iterator[Broken]:
+def _different(facts: Transactions, mismatch: Mismatch) -> Iterator[Place]:
     for one in facts.lives.discrepancies:
         if one.mismatch is mismatch:
             expected = "no marker more" if one.decision is None else f"a marker of {_decision(one.decision)}"
@@ -147,7 +180,13 @@ def _different(facts: Transactions, mismatch: Mismatch) -> Iterator[Broken]:
             found = "none" if one.end is None else f"{_outcome(one.end)}, epoch {one.end['marker_epoch']}"
             name = "first_offset" if mismatch is Mismatch.MISSING else "marker_offset"
             offset = None if one.end is None else int(one.end[name])
-            yield facts.histories[one.place].partition.where(offset=offset), f"{one.who}: {expected}", found
+            where = facts.histories[one.place].partition.where(offset=offset)
+            yield where, f"{one.who}: {expected}", found, one.silence
+
+
+def _uncompared(facts: Transactions) -> Iterator[Place]:
+    for place in sorted(facts.lives.uncompared):
+        yield facts.histories[place].partition.where(), None, None, Silence.NOT_ON_RECORD
 
 
 def _decision(entry: CoordinatorEntry) -> str:
@@ -155,7 +194,7 @@ def _decision(entry: CoordinatorEntry) -> str:
     return f"{metadata.state.name}, epoch {metadata.producer_epoch}, at {TOPIC}-{entry.partition} offset {entry.offset}"
 
 
-def _repeated(lives: Lives, *, is_same: bool) -> Iterator[Broken]:
+def _repeated(lives: Lives, *, is_same: bool) -> Iterator[Place]:
     """Find two markers of one transaction in one partition, by the epoch that it alone has."""
     for ends in lives.groups("producer_id", "marker_epoch", "place"):
         place = lives.places[ends[0]["place"]]
@@ -178,3 +217,24 @@ def _place(lives: Lives, end: np.void) -> Where:
 
 def _outcome(end: np.void) -> str:
     return "committed" if end["is_commit"] else "aborted"
+
+
+_OF_ALL = (
+    transaction_hanging,
+    transaction_timeout,
+    marker_late,
+    marker_missing,
+    marker_cleaned,
+    transaction_no_data,
+    transaction_atomicity,
+    marker_doubled,
+    marker_contradicting,
+    marker_unexplained,
+    coordinator_state,
+)
+
+
+def crossing_transactions(facts: Transactions) -> Iterator[Broken]:
+    """Yield what is wrong with transactions, also of one partition alone."""
+    for one in _OF_ALL:
+        yield from one(facts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...columns.batch_table import BoolArray, Int64Array
@@ -9,9 +11,11 @@ from ...kernels.scan import batches as fields
 from ...layout.batch import CONTROL_FLAG
 from ...topics import consumer_offsets
 from ...view.walk import Damage
-from ..evidence import AuditedBatches, Follower
-from ..finding import Ask
+from ..evidence import AuditedBatches, Evidence, Follower
+from ..finding import CLEANED, Broken, Place, Silence, Where, rule
+from .batches import ERROR
 
+_SILENCES = (*CLEANED, Silence.EXPIRED, Silence.DAMAGED)
 SEQUENCE_COUNT = 2**31  # 0 follows on 2^31 - 1
 ANY = -2  # the next sequence is not known
 NO_EPOCH = -1
@@ -45,29 +49,43 @@ class FollowingBatches:
         self.is_outside: BoolArray = is_outside & (self.epochs >= self.epoch_before)
         self.expected = np.where(self.epochs > self.epoch_before, 0, before[_NEXT])
         is_known = (self.epochs >= self.epoch_before) & (self.epoch_before != NO_EPOCH) & (self.sequences >= 0)
-        is_known &= (self.expected != ANY) & ~self.is_marker & (before[_OFFSET] >= evidence.cleaned_up_to)
+        is_known &= (self.expected != ANY) & ~self.is_marker
         self.distance: Int64Array = np.where(is_known, (self.sequences - self.expected) % SEQUENCE_COUNT, 0)
-        for index in np.flatnonzero(self.distance).tolist():
-            last_offset, offset = int(before[_OFFSET, index]), int(batches.base[rows[index]])
-            if evidence.has_expired(int(self.producer_ids[index]), last_offset, offset):
-                self.distance[index] = 0
         is_far = self.distance > SEQUENCE_COUNT // 2
         self.is_repeated: BoolArray = (self.epochs == self.epoch_before) & is_far
+        self._silence(evidence.cleaned, before[_OFFSET] < evidence.cleaned_up_to)
+        expired = [
+            index
+            for index in np.flatnonzero(self.distance).tolist()
+            if evidence.has_expired(
+                int(self.producer_ids[index]), int(before[_OFFSET, index]), int(batches.base[rows[index]])
+            )
+        ]
+        self._silence(Silence.EXPIRED, np.isin(np.arange(rows.size), expired))
+
+    def _silence(self, silence: Silence, is_silenced: BoolArray) -> None:
+        """Take it that silenced batches follow."""
+        is_silenced &= self.distance != 0
+        self.batches.evidence.note(sequence_gap, silence, is_silenced & ~self.is_repeated)
+        self.batches.evidence.note(sequence_duplicate, silence, is_silenced & self.is_repeated)
+        self.distance[is_silenced] = 0
 
 
 class Sequences(Follower):
     """Remembers the last batch of each producer."""
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
         self._last: dict[int, list[int]] = {}
 
     def skip(self, piece: Damage) -> None:
         """Expect any sequence next: each producer may have written there."""
+        for one in (sequence_gap, sequence_duplicate) if self._last else ():
+            self._evidence.note(one, Silence.DAMAGED)
         for last in self._last.values():
             last[_NEXT] = ANY
 
-    def step(self, batches: AuditedBatches) -> None:
+    def step(self, batches: AuditedBatches) -> Iterator[Broken]:
         table, rows = batches.table, np.flatnonzero(batches.is_producers)
         if not rows.size:
             return
@@ -94,7 +112,9 @@ class Sequences(Follower):
         if is_asked.any():
             here = rows[order[is_asked] - len(known)]
             before = columns[:, np.flatnonzero(is_asked) - 1]
-            self._ask(FollowingBatches(batches, here, before))
+            following = FollowingBatches(batches, here, before)
+            for one in (sequence_gap, sequence_duplicate, producer_epoch_back, producer_fenced, producer_outside):
+                yield from one(following)
 
 
 def _follow_markers(columns: Int64Array, is_first: BoolArray, is_known: BoolArray) -> None:
@@ -113,3 +133,60 @@ def _follow_markers(columns: Int64Array, is_first: BoolArray, is_known: BoolArra
 def _carried(column: Int64Array, is_carried: BoolArray) -> Int64Array:
     """Return the column with some values replaced by that of the row before."""
     return column[np.maximum.accumulate(np.where(is_carried, 0, np.arange(column.size)))]
+
+
+@rule(
+    ERROR,
+    "records that the producer believes written are lost: compare with the other replicas, `logstore diff`",
+    unless=_SILENCES,
+)
+def sequence_gap(facts: FollowingBatches) -> Iterator[Place]:
+    """A producer's batches do not follow on each other: some are missing."""
+    return _sequences(facts, is_repeated=False)
+
+
+@rule(ERROR, "consumers see its records twice: deduplicate by producer id, epoch and sequence", unless=_SILENCES)
+def sequence_duplicate(facts: FollowingBatches) -> Iterator[Place]:
+    """A producer's batch is there again.
+
+    A broker writes one twice that is sent again after it forgot the producer: is `producer.id.expiration.ms` short?
+    """
+    return _sequences(facts, is_repeated=True)
+
+
+@rule(ERROR, "two producers share an id: look for a clone of a client's host, or a log put together from two")
+def producer_epoch_back(facts: FollowingBatches) -> Iterator[Place]:
+    """A producer wrote, or a marker ended its transaction, with an epoch below that of its earlier batches."""
+    return _epochs(facts, ~facts.is_after_marker | facts.is_marker)
+
+
+@rule(
+    ERROR, "its records came after their transaction, and count as none: is a broker older than 3.6 among the replicas?"
+)
+def producer_fenced(facts: FollowingBatches) -> Iterator[Place]:
+    """A producer wrote with an epoch that a marker had ended."""
+    return _epochs(facts, facts.is_after_marker & ~facts.is_marker)
+
+
+@rule(ERROR, "read_committed consumers get its records although the transaction may be aborted: what wrote it?")
+def producer_outside(facts: FollowingBatches) -> Iterator[Place]:
+    """A producer that writes in transactions wrote outside of one."""
+    for index in np.flatnonzero(facts.is_outside).tolist():
+        yield *_place(facts, index, "a batch of a transaction"), "one of none"
+
+
+def _sequences(facts: FollowingBatches, *, is_repeated: bool) -> Iterator[Place]:
+    for index in np.flatnonzero((facts.distance != 0) & (facts.is_repeated == is_repeated)).tolist():
+        expected = f"sequence {int(facts.expected[index])} of epoch {int(facts.epochs[index])}"
+        yield *_place(facts, index, expected), f"sequence {int(facts.sequences[index])}"
+
+
+def _epochs(facts: FollowingBatches, is_asked: BoolArray) -> Iterator[Place]:
+    is_back = (facts.epochs < facts.epoch_before) & (facts.epochs >= 0)  # of another, `log-header` tells
+    for index in np.flatnonzero(is_asked & is_back).tolist():
+        expected = f"epoch {int(facts.epoch_before[index])} or above"
+        yield *_place(facts, index, expected), f"epoch {int(facts.epochs[index])}"
+
+
+def _place(facts: FollowingBatches, index: int, expected: str) -> tuple[Where, str]:
+    return facts.batches.where(int(facts.rows[index])), f"producer {int(facts.producer_ids[index])}: {expected}"

@@ -23,63 +23,79 @@ from ...layout.batch import (
 from ...layout.file_names import METADATA_TOPIC
 from ...model import Codec
 from ...topics import INTERNAL_TOPICS, transaction_state
+from ...view.walk import Damage
 from ..cluster import Known
-from ..evidence import AuditedBatches, BadBytes
-from ..facts.epochs import EpochFacts
-from ..facts.offsets import Holes
+from ..evidence import AuditedBatches, Evidence, Follower
 from ..facts.times import Retained
 from ..facts.transactions import read_markers
-from ..finding import Broken, Rule, Severity, rule
+from ..finding import CLEANED, Broken, Place, Rule, Severity, Silence, rule
+from ..partition import Partition
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
-_EACH_OFFSET = "a record at each offset"
+GROWING, DAMAGED, UNSETTLED = Silence.GROWING, Silence.DAMAGED, Silence.UNSETTLED
+EACH_OFFSET = "a record at each offset"
 _SALVAGE = "`logstore salvage` copies all good batches to a new directory; a healthy replica is better still"
 _STOPS = (
     "a broker loads it and consumers stop at it: seek behind it, or compare with a healthy replica, `logstore diff`"
 )
 
 
-@rule(ERROR, _SALVAGE)
-def log_crc(bad: BadBytes) -> Iterator[Broken]:
-    """A batch is not what its checksum says."""
-    piece = bad.piece
-    if piece.is_batch and not _is_torn(bad):
-        yield bad.where, piece.expected, piece.found
-
-
-@rule(ERROR, _SALVAGE)
-def log_length(bad: BadBytes) -> Iterator[Broken]:
-    """Bytes in the middle of a segment are no batch."""
-    piece = bad.piece
-    if not piece.is_batch and not _is_torn(bad):
-        yield bad.where, piece.expected, f"{piece.found}; the next {piece.end - piece.start} bytes are no batch"
-
-
-@rule(
+log_crc = Rule("log-crc", ERROR, "A batch is not what its checksum says.", _SALVAGE, (GROWING,))
+log_length = Rule("log-length", ERROR, "Bytes in the middle of a segment are no batch.", _SALVAGE)
+log_tail = Rule(
+    "log-tail",
     WARNING,
+    "Bytes behind the last batch of a segment are no batch.",
     "a broker cuts them off on a start after a crash; after a clean shutdown it writes behind them: `logstore repair`",
+    (GROWING,),
 )
-def log_tail(bad: BadBytes) -> Iterator[Broken]:
-    """Bytes behind the last batch of a segment are no batch."""
-    if _is_torn(bad) and not bad.is_unused:
-        yield bad.where._replace(offset=None), "the end of the file", f"{bad.piece.end - bad.piece.start} bytes"
 
 
-def _is_torn(bad: BadBytes) -> bool:
-    """Return whether the bytes may be the beginning of a batch, at the end of the file."""
-    piece = bad.piece
-    return piece.is_tail and not (piece.is_batch and piece.end - piece.start >= HEADER_SIZE)
+class DamagedBytes(Follower):
+    """Tells of bytes that are no good batch; those at the end may be of a batch that is being written.
+
+    Args:
+        is_all: tell of all; else only of those that may have been whole batches.
+    """
+
+    def __init__(self, evidence: Evidence, *, is_all: bool) -> None:
+        self._evidence, self._is_all = evidence, is_all
+        self._tail: list[Broken] = []
+
+    def skip(self, piece: Damage) -> list[Broken]:
+        evidence = self._evidence
+        if evidence.is_unused or not (self._is_all or evidence.may_hide_batches(piece)):
+            return []
+        assert evidence.segment is not None
+        found = damage(evidence.partition, evidence.segment.log, piece)
+        if piece.is_tail:
+            self._tail.append(found)
+        return [] if piece.is_tail else [found]
+
+    def end(self) -> list[Broken]:
+        tail, self._tail = self._tail, []
+        return [one._replace(silence=GROWING) for one in tail] if self._evidence.is_growing else tail
+
+
+def damage(partition: Partition, path: str, piece: Damage) -> Broken:
+    """Return what bytes that are no good batch break."""
+    where, count = partition.where(path, piece.start, piece.offset), piece.end - piece.start
+    if piece.is_tail and not (piece.is_batch and count >= HEADER_SIZE):  # it may be the beginning of a batch
+        return log_tail.at(where._replace(offset=None), "the end of the file", f"{count} bytes")
+    if piece.is_batch:
+        return log_crc.at(where, piece.expected, piece.found)
+    return log_length.at(where, piece.expected, f"{piece.found}; the next {count} bytes are no batch")
 
 
 @rule(ERROR, _STOPS)
-def log_magic(batches: AuditedBatches) -> Iterator[Broken]:
+def log_magic(batches: AuditedBatches) -> Iterator[Place]:
     """A batch of a magic that nobody knows."""
     magic = batches.table.magic
     return batches.broken(magic > MAGIC_V2, "magic 0 to 2", magic, magic)
 
 
 @rule(ERROR, _STOPS)
-def log_codec(batches: AuditedBatches) -> Iterator[Broken]:
+def log_codec(batches: AuditedBatches) -> Iterator[Place]:
     """A batch is compressed with a codec that Kafka does not know."""
     codec = batches.table.attributes & CODEC_MASK
     return batches.broken(codec > max(Codec), "codec 0 to 4", codec, codec)
@@ -89,8 +105,9 @@ def log_codec(batches: AuditedBatches) -> Iterator[Broken]:
     ERROR,
     "consumers pass over offsets below those that they have read, and a broker that recovers the segment may empty it: "
     "compare with the other replicas, `logstore diff`; `logstore salvage` keeps all that a broker can load",
+    unless=(Silence.COPIED,),
 )
-def log_offset_order(batches: AuditedBatches) -> Iterator[Broken]:
+def log_offset_order(batches: AuditedBatches) -> Iterator[Place]:
     """Offsets go back or come twice."""
     is_wrong = (batches.base < batches.before) | (batches.span < 1)
     return batches.broken(is_wrong, "an offset above {}", batches.before - 1, batches.base)
@@ -101,7 +118,7 @@ def log_offset_order(batches: AuditedBatches) -> Iterator[Broken]:
     "a broker that recovers the segment splits it or does not start: `logstore salvage` copies the batches into "
     "segments that hold them",
 )
-def log_offset_range(batches: AuditedBatches) -> Iterator[Broken]:
+def log_offset_range(batches: AuditedBatches) -> Iterator[Place]:
     """A batch has offsets that its segment cannot hold."""
     low, high = batches.segment.base_offset, batches.offset_max
     is_low = batches.base < low
@@ -110,7 +127,7 @@ def log_offset_range(batches: AuditedBatches) -> Iterator[Broken]:
 
 
 @rule(ERROR, "consumers may read it, a broker may refuse what comes next: find out what wrote it")
-def log_header(batches: AuditedBatches) -> Iterator[Broken]:
+def log_header(batches: AuditedBatches) -> Iterator[Place]:
     """A batch with the right checksum has fields in its header that no client and no broker writes.
 
     `MemoryRecordsBuilder.validateProducerState` refuses some, `LogValidator.validateBatch` others of a client.
@@ -152,19 +169,25 @@ def _is_no_brokers(batches: AuditedBatches) -> BoolArray:
     return is_wrong
 
 
-@rule(ERROR, "its tombstones and markers may go too early: compare with the other replicas, `logstore diff`")
-def log_delete_horizon(batches: AuditedBatches) -> Iterator[Broken]:
+@rule(
+    ERROR,
+    "its tombstones and markers may go too early: compare with the other replicas, `logstore diff`",
+    unless=CLEANED,
+)
+def log_delete_horizon(batches: AuditedBatches) -> Iterator[Place]:
     """A batch has a delete horizon, as the cleaner gives it one, in a log that was never compacted."""
     has_horizon = batches.is_v2 & (batches.table.attributes & DELETE_HORIZON_FLAG != 0)
     has_horizon &= batches.last >= batches.evidence.cleaner_offset
-    if has_horizon.any() and not batches.evidence.may_be_cleaned(batches.segment):
+    if batches.evidence.may_be_cleaned(batches.segment):
+        batches.evidence.note(log_delete_horizon, batches.evidence.cleaned, has_horizon)
+    else:
         yield from batches.broken(
             has_horizon, "no delete horizon", batches.base, batches.table.column(fields.BASE_TIMESTAMP)
         )
 
 
 @rule(ERROR, _STOPS)
-def log_record_count(batches: AuditedBatches) -> Iterator[Broken]:
+def log_record_count(batches: AuditedBatches) -> Iterator[Place]:
     """A batch says it has more records than offsets."""
     count = batches.table.record_count
     is_wrong = batches.is_v2 & ((count < 0) | (count > batches.span))
@@ -172,52 +195,43 @@ def log_record_count(batches: AuditedBatches) -> Iterator[Broken]:
 
 
 @rule(ERROR, "two leaders wrote: compare with the other replicas, `logstore diff`")
-def log_leader_epoch(batches: AuditedBatches) -> Iterator[Broken]:
+def log_leader_epoch(batches: AuditedBatches) -> Iterator[Place]:
     """Leader epochs of batches go back."""
     is_wrong = batches.is_v2 & (batches.epochs < batches.epoch_before)
     return batches.broken(is_wrong, "epoch {} or above", batches.epoch_before, batches.epochs)
 
 
-@rule(ERROR, "records are gone: compare with the other replicas, `logstore diff`")
-def offsets_lost(facts: Holes | EpochFacts) -> Iterator[Broken]:
+@rule(
+    ERROR,
+    "records are gone: compare with the other replicas, `logstore diff`",
+    unless=(*CLEANED, Silence.START_UNKNOWN),
+)
+def offsets_lost(batches: AuditedBatches) -> Iterator[Place]:
     """Offsets are missing in a log that was never compacted, and no damage tells why."""
-    return _lost_behind_start(facts) if isinstance(facts, EpochFacts) else _lost_in(facts.batches)
-
-
-def _lost_behind_start(epochs: EpochFacts) -> Iterator[Broken]:
-    """Find epochs below the log start, which truncates them when it is raised (`truncateFromStart`)."""
-    evidence, first, start = epochs.evidence, epochs.starts[:1], epochs.evidence.oldest_offset
-    if evidence.is_start_known and not epochs.disordered and (first < start).any():
-        if any(first[0] <= base_offset < start for base_offset in evidence.partition.deleted_base_offsets):
-            return  # its last segments were deleted just before it was closed: epochs are flushed by another thread
-        found = f"none at {start - int(first[0])} offsets up to {start - 1}, which are of its epochs"
-        yield evidence.partition.where(epochs.path, offset=int(first[0])), _EACH_OFFSET, found
-
-
-def _lost_in(batches: AuditedBatches) -> Iterator[Broken]:
     evidence = batches.evidence
     is_hole, is_thin = batches.is_hole, batches.is_thin
     is_hole = is_hole & (batches.base > evidence.cleaner_offset)
     is_thin = is_thin & (batches.last + 1 > evidence.cleaner_offset)
     if evidence.may_be_cleaned(batches.segment):
-        if (is_hole | is_thin).any():
-            evidence.leave_out("offsets-lost")
+        evidence.note(offsets_lost, evidence.cleaned, is_hole | is_thin)
         return
     if evidence.is_cleaned_beyond is not Known.NO:
-        is_hole = is_hole & (batches.before >= batches.segment.base_offset)  # those before are of cleaned segments
+        is_before = batches.before < batches.segment.base_offset  # those are of cleaned segments
+        evidence.note(offsets_lost, evidence.cleaned, is_hole & is_before)
+        is_hole = is_hole & ~is_before
     for row in np.flatnonzero(is_thin).tolist():
         found = f"{int(batches.table.record_count[row])} of {int(batches.span[row])} records in the batch"
-        yield batches.where(row), _EACH_OFFSET, found
+        yield batches.where(row), EACH_OFFSET, found
     for row in np.flatnonzero(is_hole).tolist():
         start, end = int(batches.before[row]), int(batches.base[row])
-        yield batches.where(row, start), _EACH_OFFSET, f"none at {end - start} offsets up to {end - 1}"
+        yield batches.where(row, start), EACH_OFFSET, f"none at {end - start} offsets up to {end - 1}"
 
 
 @rule(
     ERROR,
     "`logstore salvage` leaves out one that keeps a broker from starting; consumers pass over any other",
 )
-def log_marker(batches: AuditedBatches) -> Iterator[Broken]:
+def log_marker(batches: AuditedBatches) -> Iterator[Place]:
     """A control batch is no transaction marker: consumers pass over what is in it.
 
     Of one that has a producer id the producers' fold tells what is wrong.
@@ -232,8 +246,9 @@ def log_marker(batches: AuditedBatches) -> Iterator[Broken]:
 @rule(
     WARNING,
     "set the clock or the unit of its producer right; `kafka-delete-records.sh` removes the records before their time",
+    unless=(Silence.METADATA_MISSING,),
 )
-def timestamp_future(facts: Retained) -> Iterator[Broken]:
+def timestamp_future(facts: Retained) -> Iterator[Place]:
     """A timestamp is ahead of the clock by more than an hour: till then `retention.ms` removes nothing from there on.
 
     A broker logs "contains future timestamp(s), making it ineligible to be deleted" (`UnifiedLog`). Retention goes from
@@ -242,40 +257,29 @@ def timestamp_future(facts: Retained) -> Iterator[Broken]:
     found = facts.ahead
     if found is not None:
         where = facts.partition.where(found.path, offset=found.largest_offset)
-        yield where, "a timestamp up to an hour ahead of its file and of the clock", found.largest_timestamp
+        expected = "a timestamp up to an hour ahead of its file and of the clock"
+        yield where, expected, found.largest_timestamp, facts.silence
 
 
-log_records = Rule(
-    "log-records",
-    ERROR,
-    "A batch with the right checksum has records that are not what they say.",
-    "consumers stop at it: seek behind its last offset, and find out which producer wrote it",
+_OF_EACH = (
+    log_magic,
+    log_codec,
+    log_offset_order,
+    log_offset_range,
+    log_header,
+    log_delete_horizon,
+    log_record_count,
+    log_leader_epoch,
+    log_marker,
 )
 
-log_unreadable = Rule(
-    "log-unreadable",
-    ERROR,
-    "The system refuses to read a file or a directory.",
-    "look at the permissions and the disk; see the system's log",
-)
 
-log_size = Rule(
-    "log-size",
-    ERROR,
-    "A segment is larger than a broker opens.",
-    "`logstore salvage` copies its batches into segments that a broker opens",
-)
+class BatchHeaders(Follower):
+    """Asks the rules about batches by themselves; with `asks_holes` also whether offsets are missing."""
 
-internal_partition = Rule(
-    "internal-partition",
-    ERROR,
-    "A record of an internal topic is in a partition where its coordinator does not look for it.",
-    "was a directory renamed, or the number of partitions changed? put each partition back under its name",
-)
+    def __init__(self, *, asks_holes: bool) -> None:
+        self._rules = (*_OF_EACH, offsets_lost) if asks_holes else _OF_EACH
 
-internal_record = Rule(
-    "internal-record",
-    ERROR,
-    "A record of an internal topic does not parse.",
-    "a coordinator that loads it fails or skips it: what wrote it?",
-)
+    def step(self, batches: AuditedBatches) -> Iterator[Broken]:
+        for one in self._rules:
+            yield from one(batches)

@@ -1,0 +1,114 @@
+"""Which tests run which lines, and how long each test takes; recorded once for a proof, by coverage.py.
+
+As a plugin of pytest it writes the durations: `-p tests.mutation.recording`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+DURATIONS = "LOGSTORE_MUTATION_DURATIONS"
+
+
+class Suite(NamedTuple):
+    """Tests that are recorded together.
+
+    Attributes:
+        name: of the files that are written.
+        arguments: of pytest.
+        interprets: kernels run as Python: what is compiled, no line of it is seen, and no change without a compiler.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    interprets: bool
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What its processes get."""
+        interpreted = {"NUMBA_DISABLE_JIT": "1"} if self.interprets else {}
+        return {**os.environ, **interpreted, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+_SAMPLE = ("-m", "not slow and not long")
+_FOLDERS = ("unit", "properties", "conformance", "recovery", "crash", "objects", "stories")
+#: what judges Python, and what judges kernels
+PYTHON = Suite("python", (*(f"tests/{name}" for name in _FOLDERS), "logstore", *_SAMPLE), interprets=False)
+KERNELS = Suite("kernels", ("tests/unit", "tests/properties", "-k", "kernel", *_SAMPLE), interprets=True)
+
+
+class Recorded:
+    """What was recorded of one suite."""
+
+    def __init__(self, data: Path, durations: Path) -> None:
+        import coverage
+
+        self._durations = {}
+        for line in durations.read_text().splitlines():
+            name, seconds = line.rsplit("\t", 1)
+            self._durations[name] = float(seconds)
+        self._data = coverage.CoverageData(str(data))
+        self._data.read()
+        self._lines: dict[str, dict[int, list[str]]] = {}
+
+    def tests_of(self, path: str, lines: range) -> list[tuple[str, float]]:
+        """Return the tests that run any of these lines, and their seconds, the quickest first.
+
+        Lines that run at the import alone are run by all tests that run anything of the file.
+        """
+        if path not in self._lines:
+            self._lines[path] = self._data.contexts_by_lineno(path)
+        by_line = self._lines[path]
+        found = {name for line in lines for name in by_line.get(line, ())}
+        tests = {_test_of(name) for name in found if name} & self._durations.keys()
+        if not tests and "" in found:
+            tests = {_test_of(name) for names in by_line.values() for name in names if name} & self._durations.keys()
+        return sorted(((name, self._durations[name]) for name in tests), key=lambda test: test[1])
+
+
+def _test_of(context: str) -> str:
+    """Return the test of a context, which pytest-cov writes as `test|phase`."""
+    return context.rsplit("|", 1)[0]
+
+
+def record(suite: Suite, root: Path, folder: Path, process_count: int) -> Recorded:
+    """Run a suite in `root` and return what it covers; raises CalledProcessError if a test fails."""
+    data, durations = folder / f"{suite.name}.coverage", folder / f"{suite.name}.durations"
+    if not durations.exists():
+        written = durations.with_suffix(".new")
+        written.unlink(missing_ok=True)
+        options = ["-q", "-p", "no:cacheprovider", "-p", "tests.mutation.recording", "-n", str(process_count)]
+        settings = folder / "coveragerc"
+        settings.write_text("[run]\nrelative_files = true\n")
+        covering = ["--cov=logstore", "--cov-context=test", "--cov-report=", f"--cov-config={settings}"]
+        subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *covering, *suite.arguments],
+            cwd=root,
+            env={**suite.environment, "COVERAGE_FILE": str(data), DURATIONS: str(written)},
+            check=True,
+        )
+        written.rename(durations)
+    return Recorded(data, durations)
+
+
+# -- as a plugin of pytest --------------------------------------------------------------------------------------------
+
+_seconds: dict[str, float] = defaultdict(float)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Count the seconds of a test's phases."""
+    _seconds[report.nodeid] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the durations, once, where all tests are known."""
+    if not hasattr(session.config, "workerinput") and (path := os.environ.get(DURATIONS)):
+        Path(path).write_text("".join(f"{name}\t{seconds:.4f}\n" for name, seconds in _seconds.items()))
