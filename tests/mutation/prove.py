@@ -24,7 +24,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -165,7 +165,8 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         proof = Proof(Path(folder), process_count)
         with ThreadPoolExecutor(process_count) as threads:
-            for answer in threads.map(proof.judge, mutants):
+            for judged in as_completed([threads.submit(proof.judge, mutant) for mutant in mutants]):
+                answer = judged.result()
                 change = answer.mutant.change((ROOT / answer.mutant.path).read_text())
                 reason = ACCEPTED.get((answer.mutant.path, change))
                 state = "fell" if answer.how else "accepted" if reason else "survived"

@@ -11,7 +11,7 @@ import pytest
 from logstore.columns.batch_table import Batches
 from logstore.columns.record_table import BatchRecords
 from logstore.config.topic import parse_config
-from logstore.errors import InvalidRecordError, InvalidTimestampError, RecordTooLargeError
+from logstore.errors import CorruptRecordError, InvalidRecordError, InvalidTimestampError, RecordTooLargeError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.log.append.analyze import analyze
 from logstore.log.append.rules import ValidationRules
@@ -70,6 +70,15 @@ def test_offset_and_epoch_are_put_into_a_copy() -> None:
 def test_bytes_behind_the_last_whole_batch_are_left_out() -> None:
     result = appended(TWO.to_bytes() + TWO.to_bytes()[:40])
     assert result.data.tobytes() == replace(TWO, base_offset=100, leader_epoch=5).to_bytes()
+
+
+def test_a_length_that_no_file_can_hold_is_refused_as_by_java() -> None:
+    """Java adds twelve bytes to it, and gets a negative number."""
+    start, magic = b"\0" * 8, b"\0" * 4 + b"\2"
+    fits, too_large = (length.to_bytes(4, "big") for length in (2**31 - 13, 2**31 - 12))
+    assert len(appended(TWO.to_bytes() + start + fits + magic).table) == 1
+    with pytest.raises(CorruptRecordError, match=r"newLimit < 0: \(-2147483648 < 0\)"):
+        appended(TWO.to_bytes() + start + too_large + magic)
 
 
 def test_a_wrong_max_timestamp_is_put_right() -> None:
