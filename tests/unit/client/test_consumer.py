@@ -228,7 +228,7 @@ def test_a_partition_that_a_deserializer_gives_up_stays_given_up(store: Store) -
     consumer = earliest(store, T0, T1, value_deserializer=decode, max_poll_records=2)
     assert len(values(consumer)) == 2
     assert consumer.assignment() == {T1}
-    assert {partition for partition in consumer.poll()} == {T1}
+    assert set(consumer.poll()) == {T1}
 
 
 class Asked:
