@@ -81,6 +81,18 @@ def test_a_length_that_no_file_can_hold_is_refused_as_by_java() -> None:
         appended(TWO.to_bytes() + start + too_large + magic)
 
 
+@pytest.mark.parametrize(("epochs", "leader_epoch", "kept_count"), [
+    ((5, 6, 5), 5, 1), ((5, 5), 5, 2), ((0, 0), 0, 2), ((0,), -2, 0), ((-1,), -2, 1),
+])  # fmt: skip
+def test_a_replica_leaves_out_what_a_later_leader_wrote(
+    epochs: tuple[int, ...], leader_epoch: int, kept_count: int
+) -> None:
+    batches = [replace(TWO, base_offset=2 * number, leader_epoch=epoch) for number, epoch in enumerate(epochs)]
+    data = np.frombuffer(b"".join(batch.to_bytes() for batch in batches), np.uint8)
+    origin = AppendOrigin.REPLICATION
+    assert len(analyze(data, origin=origin, leader_epoch=leader_epoch, rules=rules_of()).table) == kept_count
+
+
 def test_a_wrong_max_timestamp_is_put_right() -> None:
     result = appended(replace(TWO, max_timestamp=3, flags=0x80))
     assert result.data.tobytes() == replace(TWO, base_offset=100, leader_epoch=5).to_bytes()
