@@ -11,9 +11,15 @@ import pytest
 from logstore.columns.batch_table import Batches
 from logstore.columns.record_table import BatchRecords
 from logstore.config.topic import parse_config
-from logstore.errors import CorruptRecordError, InvalidRecordError, InvalidTimestampError, RecordTooLargeError
+from logstore.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    RecordTooLargeError,
+    UnexpectedAppendOffsetError,
+)
 from logstore.folds.producer_update import AppendOrigin
-from logstore.log.append.analyze import analyze
+from logstore.log.append.analyze import analyze, require_continuation
 from logstore.log.append.rules import ValidationRules
 from logstore.log.append.slow import append_info
 from logstore.log.append.validate import validate
@@ -91,6 +97,19 @@ def test_a_replica_leaves_out_what_a_later_leader_wrote(
     data = np.frombuffer(b"".join(batch.to_bytes() for batch in batches), np.uint8)
     origin = AppendOrigin.REPLICATION
     assert len(analyze(data, origin=origin, leader_epoch=leader_epoch, rules=rules_of()).table) == kept_count
+
+
+def test_an_offset_below_the_log_s_end_is_told_with_the_first_ten() -> None:
+    records = [Rec(b"", b"", offset_delta=delta) for delta in range(12)]
+    data = np.frombuffer(Batch(40, records, last_offset_delta=11, leader_epoch=5).to_bytes(), np.uint8)
+    table = analyze(data, origin=AppendOrigin.REPLICATION, leader_epoch=5, rules=rules_of()).table
+    require_continuation(data, table, log_end_offset=40, log_start_offset=3, rules=rules_of())
+    with pytest.raises(UnexpectedAppendOffsetError) as told:
+        require_continuation(data, table, log_end_offset=41, log_start_offset=3, rules=rules_of())
+    assert told.value.message == (
+        "Unexpected offset in append to t-0. First offset 40 is less than the next offset 41. First 10 offsets in "
+        "append: 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, last offset in append: 51. Log start offset = 3"
+    )
 
 
 def test_a_wrong_max_timestamp_is_put_right() -> None:
