@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from logstore.folds import producer_update
 from logstore.columns.batch_table import scan
+from logstore.folds import producer_update
 from logstore.log.load.producers import PartitionProducers
 from logstore.log.segment.writable_folder import WritableFolder
 from tests.support.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
