@@ -25,6 +25,7 @@ from logstore.disk.names import child
 from logstore.disk.seam import SEAM
 from logstore.errors import DataDirectoryError
 
+from .spread import unpickled
 from .staging import IDLE_MS_MAX, StagingDirectory
 
 _LOGGER = logging.getLogger("logstore")
@@ -55,7 +56,7 @@ class LeftFacts:
         try:
             descriptor = SEAM.create(path)
             try:
-                SEAM.write(descriptor, zlib.compress(pickle.dumps(list(facts)), 1))
+                SEAM.write(descriptor, pickle.dumps(list(facts)))
             finally:
                 SEAM.close(descriptor)
             SEAM.rename(path, path + _WRITTEN)
@@ -69,7 +70,7 @@ class LeftFacts:
             if self._is_ours():
                 for name in os.listdir(self.path):
                     if name.endswith(_WRITTEN):
-                        left = pickle.loads(zlib.decompress(read_file(child(self.path, name))))
+                        left = unpickled(read_file(child(self.path, name)))
                         found |= {facts.partition.files.path: facts for facts in left}
                 StagingDirectory(self.path).discard()
             self._remove_old()

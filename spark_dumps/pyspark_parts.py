@@ -16,7 +16,14 @@ class _Frozen:
     module_count = 0
 
 
-def freeze_imports() -> None:
+def prepare_worker() -> None:
+    """Let a Spark worker start tasks quickly, and print nothing about pipes that Spark closes; call it in each task."""
+    if _SET_IN_WORKERS in os.environ:
+        _freeze_imports()
+        _leave_out_broken_pipes()
+
+
+def _freeze_imports() -> None:
     """Exclude imported modules from garbage collection in a Spark worker; call again when there may be new ones.
 
     A worker runs the garbage collector after each task, and the next task waits for it. The collector takes as long for
@@ -24,7 +31,7 @@ def freeze_imports() -> None:
     them: decoders, and the compiler if the kernels are not compiled yet.
     """
     # `gc.get_freeze_count` is no help: it walks through all frozen objects
-    if _SET_IN_WORKERS in os.environ and len(sys.modules) != _Frozen.module_count:
+    if len(sys.modules) != _Frozen.module_count:
         _Frozen.module_count = len(sys.modules)
         gc.freeze()
 
@@ -42,11 +49,11 @@ class _WithoutBrokenPipes:
         return getattr(self._stream, name)
 
 
-def leave_out_broken_pipes() -> None:
+def _leave_out_broken_pipes() -> None:
     """Print nothing in a Spark worker about a pipe that Spark has closed.
 
     For `show(n)` and `limit(n)` Spark takes the first rows and closes the pipe. The worker then fails to flush the last
     ones, which is no error, but PySpark's daemon would print it.
     """
-    if _SET_IN_WORKERS in os.environ and not isinstance(sys.stderr, _WithoutBrokenPipes):
+    if not isinstance(sys.stderr, _WithoutBrokenPipes):
         sys.stderr = cast(TextIO, _WithoutBrokenPipes(sys.stderr))

@@ -27,7 +27,7 @@ ADVICE = (
     "give executors and driver the same path to the same storage, such as NFS; or, if retention, compaction or a "
     "truncation changed the directory after the query was planned, run the query again"
 )
-GROUP_COST_MAX = 128 * 1024 * 1024  # of a task, in bytes
+GROUP_COST_MAX = 512 * 1024 * 1024  # of a task, in bytes: half a second of an audit
 
 T = TypeVar("T")
 

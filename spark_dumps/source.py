@@ -99,7 +99,7 @@ from pyspark.sql.types import StructType
 from logstore.errors import UsageError
 
 from .options import parse_options
-from .pyspark_parts import freeze_imports, leave_out_broken_pipes
+from .pyspark_parts import prepare_worker
 from .tables import TableReader, schema_of
 
 
@@ -112,8 +112,7 @@ class KafkaSegments(DataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
         self._given = dict(options)
-        freeze_imports()
-        leave_out_broken_pipes()
+        prepare_worker()
 
     @classmethod
     def name(cls) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import pickle
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
-
-from pyspark import SparkContext
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from logstore.audit.cluster import Cluster
 from logstore.audit.partition import Partition, open_partition, read_checkpoints
@@ -15,7 +15,11 @@ from logstore.audit.verify import Asked, PartitionFacts
 from logstore.disk.paths import is_directory
 from logstore.errors import DataDirectoryError
 
+from .pyspark_parts import prepare_worker
 from .seen import ADVICE, SeenFiles, host, packed, properties_of
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 LOOK_COUNT_MAX = 5
 GROUPS_A_CORE = 4  # so that no core waits long for the last group
@@ -52,8 +56,7 @@ def follow_on_executors(
     for look in range(LOOK_COUNT_MAX):
         groups = list(packed(listed, lambda one: one.seen.cost, GROUPS_A_CORE * context.defaultParallelism))
         tasks = context.parallelize(groups, max(1, len(groups)))
-        parts = tasks.map(partial(_answers, task=task)).collect()
-        answers = [answer for part in parts for answer in part]
+        answers = [one for part in tasks.map(partial(_answers, task=task)).collect() for one in unpickled(part)]
         unseen = [one for one, answer in zip(listed, answers, strict=True) if not _is_whole(one, answer)]
         found += [answer.facts for answer in answers if answer.facts is not None]
         if not unseen:
@@ -73,8 +76,9 @@ def _listed(partition: Partition, properties: frozenset[str] | None) -> _Listed:
     return _Listed(partition, SeenFiles.of(partition.files, properties))
 
 
-def _answers(group: tuple[_Listed, ...], task: Task) -> list[_Answer]:
-    return [_answer(listed, task) for listed in group]
+def _answers(group: tuple[_Listed, ...], task: Task) -> bytes:
+    prepare_worker()
+    return pickle.dumps([_answer(listed, task) for listed in group])
 
 
 def _answer(listed: _Listed, task: Task) -> _Answer:
@@ -114,3 +118,15 @@ def _is_there(listed: _Listed) -> bool:
     except DataDirectoryError:
         return False
     return True
+
+
+def unpickled(facts: bytes) -> list[Any]:
+    """Return what this package pickled; no object is garbage, and to look for some takes longer than to make them."""
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        found: list[Any] = pickle.loads(facts)
+        return found
+    finally:
+        if is_enabled:
+            gc.enable()

@@ -22,7 +22,7 @@ from logstore.layout.file_names import directory_name
 from .bounds import PartitionBounds, PartitionRange, require_named, resolve
 from .options import Options
 from .planning import plan_tasks
-from .pyspark_parts import leave_out_broken_pipes
+from .pyspark_parts import prepare_worker
 from .records import TABLE, read_task
 from .remembered import RememberedPartitions
 from .schemas import arrow_schema
@@ -140,7 +140,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the records of a task."""
-        leave_out_broken_pipes()
+        prepare_worker()
         return read_task(partition, self._options, arrow_schema(self._schema))
 
     def _range(

@@ -30,7 +30,7 @@ from .directories import (
     partitions_of_topic,
 )
 from .options import Mode, Options
-from .pyspark_parts import freeze_imports, leave_out_broken_pipes
+from .pyspark_parts import prepare_worker
 from .schemas import arrow_schema, check_schema, struct_of
 from .seen import SeenFiles, packed
 
@@ -235,8 +235,7 @@ class TableReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Return the tasks; Spark needs at least one, which may have no rows."""
         table = find_table(self._options.table)
-        freeze_imports()
-        leave_out_broken_pipes()
+        prepare_worker()
         self._options.open_stores()
         tasks = table.plan(self._options)
         if not self._options.shows_damage(self._schema.names):
@@ -250,8 +249,7 @@ class TableReader(DataSourceReader):
         if partition != PartitionsTask(()):
             schema = arrow_schema(self._schema)
             table = find_table(self._options.table)
-            freeze_imports()
-            leave_out_broken_pipes()
+            prepare_worker()
             self._options.open_stores()
             if isinstance(partition, UnlistedTask):
                 yield from partition.read(self._options, schema)

@@ -10,7 +10,7 @@ from typing import Any
 from ..disk.directory import PartitionFiles, list_data_directory
 from ..disk.mapped import segment_size
 from ..disk.names import file_name, normal_path, parent
-from ..disk.recognition import names_partition, refused_partition
+from ..disk.recognition import names_partition, require_data_directory
 from ..disk.side_files import topic_id_of
 from ..errors import DataDirectoryError, LogstoreError
 from ..folds.producer_state import ProducerEntry
@@ -43,8 +43,7 @@ def unlisted(path: str) -> list[LogstoreError]:
 
 def data_directory_at(path: Path) -> str:
     """Return the path of a data directory; raise UsageError for a partition and for anything else."""
-    if names_partition(fspath(path)):
-        raise refused_partition(fspath(path))
+    require_data_directory(fspath(path))
     return fspath(path)
 
 

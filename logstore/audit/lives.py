@@ -212,7 +212,8 @@ class Lives:
                 for history in map(self.histories.__getitem__, self.places)
             ]
             ends = np.empty(sum(map(len, parts)), ENDS)
-            ends[list(PartitionTransaction._fields)] = np.concatenate([np.empty(0, TRANSACTIONS), *parts])
+            some = [part for part in parts if part.size]  # of most partitions there are none
+            ends[list(PartitionTransaction._fields)] = np.concatenate([np.empty(0, TRANSACTIONS), *some])
             ends["place"] = np.repeat(np.arange(len(parts)), list(map(len, parts)))
             self._last_slice = number, ends
         return self._last_slice[1]

@@ -9,7 +9,7 @@ from ..errors import DataDirectoryError, UsageError
 from ..layout import meta_properties
 from ..layout.file_names import LOG_SUFFIX, PartitionDirectory, parse_partition_directory
 from . import paths
-from .directory import DataDirectoryFiles, list_data_directory
+from .directory import ROOT_FILE_NAMES, DataDirectoryFiles, list_data_directory
 from .names import child, file_name, is_url, normal_path, parent
 
 
@@ -61,16 +61,9 @@ def require_kafka(directory: DataDirectoryFiles) -> None:
 
 
 def require_data_directory(path: str) -> None:
-    """Check that the directory at `path` is a data directory.
-
-    Raises:
-        UsageError: it is a partition, or a directory of something else.
-        DataDirectoryError: as `list_data_directory`, and `is_partition`.
-    """
-    directory = list_data_directory(path)
-    if is_partition(directory):
+    """Raise UsageError for a partition; raises as `names_partition`."""
+    if names_partition(path):
         raise refused_partition(path)
-    require_kafka(directory)
 
 
 def refused_partition(path: str) -> UsageError:
@@ -88,11 +81,27 @@ def names_partition(path: str) -> bool:
     """
     if not paths.is_directory(path):
         raise _no_directory(path)
+    if _has_files_of_a_broker(path):
+        return False
     directory = list_data_directory(path)
     if is_partition(directory):
         return True
     require_kafka(directory)
     return False
+
+
+def _has_files_of_a_broker(path: str) -> bool:
+    """Return whether a directory, which no segment is in, is a broker's by its own files: no partition need be listed.
+
+    A directory that cannot be listed has none.
+    """
+    try:
+        entries = paths.scan(path)
+    except OSError:
+        return False
+    if any(entry.name.endswith(LOG_SUFFIX) for entry in entries):
+        return False
+    return any(entry.name in ROOT_FILE_NAMES and entry.is_file(follow_symlinks=False) for entry in entries)
 
 
 def _no_directory(path: str) -> UsageError:

@@ -24,12 +24,11 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
 
-from tests.mutation.accepted import ACCEPTED
 from tests.mutation.mutants import Mutant, mutants_of, sampled
 from tests.mutation.programs import lines_that_run
 from tests.mutation.recording import KERNELS, PYTHON, Recorded, Suite, record
@@ -37,8 +36,13 @@ from tests.mutation.recording import KERNELS, PYTHON, Recorded, Suite, record
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("coordinator", "folds", "client", "log", "disk")
 RULES = "logstore/kernels/rules.py"
+ACCEPTED = Path(__file__).parent / "accepted.tsv"  # path, change and reason of those that no test need notice
 FALLEN_SHARE_MIN = 0.95
-QUICK_S, ALL_S = 15.0, 180.0  # of tests of one change, as they took when they were recorded
+PORTIONS_S = (
+    1.0,
+    15.0,
+    180.0,
+)  # tests of one change that take so long together, as they were recorded: most fall at once
 STARTING_S = 60.0  # of pytest, on a busy machine
 SLOWER = 10  # times as long as before is a test that hangs
 
@@ -98,20 +102,17 @@ def _copied(copy: Path) -> Path:
 
 
 def _portions(tests: list[tuple[str, float]]) -> Iterator[tuple[list[str], float]]:
-    """Return the quick tests, and the others as far as time allows, each with their seconds."""
-    names: list[str] = []
-    seconds = total_s = 0.0
-    is_quick = True
-    for name, test_s in tests:
-        if is_quick and names and seconds + test_s > QUICK_S:
-            yield names, seconds
-            names, seconds, is_quick = [], 0.0, False
-        if total_s + test_s > ALL_S:
-            break
-        names.append(name)
-        seconds, total_s = seconds + test_s, total_s + test_s
-    if names:
-        yield names, seconds
+    """Return the tests in portions, the quickest first, each with its seconds; none beyond the last limit."""
+    total_s, start = 0.0, 0
+    for limit_s in PORTIONS_S:
+        end = start
+        begun_s = total_s
+        while end < len(tests) and (total_s + tests[end][1] <= limit_s or not end):
+            total_s += tests[end][1]
+            end += 1
+        if end > start:
+            yield [name for name, _ in tests[start:end]], total_s - begun_s
+        start = end
 
 
 def _failed(suite: Suite, copy: Path, names: list[str], timeout_s: float) -> str | None:
@@ -160,14 +161,16 @@ def chosen(arguments: list[str]) -> list[Mutant]:
 def main(arguments: list[str]) -> int:
     """Try the changes, and print those that no test notices; return 1 if there are too many."""
     mutants, process_count = chosen(arguments), os.cpu_count() or 1
+    accepted = {line.rpartition("\t")[0] for line in ACCEPTED.read_text().splitlines()}
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         proof = Proof(Path(folder), process_count)
         with ThreadPoolExecutor(process_count) as threads:
-            for answer in threads.map(proof.judge, mutants):
+            for judged in as_completed([threads.submit(proof.judge, mutant) for mutant in mutants]):
+                answer = judged.result()
                 change = answer.mutant.change((ROOT / answer.mutant.path).read_text())
-                reason = ACCEPTED.get((answer.mutant.path, change))
-                state = "fell" if answer.how else "accepted" if reason else "survived"
+                is_accepted = f"{answer.mutant.path}\t{change}" in accepted
+                state = "fell" if answer.how else "accepted" if is_accepted else "survived"
                 counts[state] += 1
                 if state == "survived":
                     place = f"{answer.mutant.path}:{answer.mutant.line}"

@@ -61,14 +61,15 @@ class Recorded:
     def tests_of(self, path: str, lines: range) -> list[tuple[str, float]]:
         """Return the tests that run any of these lines, and their seconds, the quickest first.
 
-        Lines that run at the import alone are run by all tests that run anything of the file.
+        Lines that run at the import alone, or in threads that coverage.py does not see, are run by all tests that run
+        anything of the file.
         """
         if path not in self._lines:
             self._lines[path] = self._data.contexts_by_lineno(path)
         by_line = self._lines[path]
         found = {name for line in lines for name in by_line.get(line, ())}
         tests = {_test_of(name) for name in found if name} & self._durations.keys()
-        if not tests and "" in found:
+        if not tests:
             tests = {_test_of(name) for names in by_line.values() for name in names if name} & self._durations.keys()
         return sorted(((name, self._durations[name]) for name in tests), key=lambda test: test[1])
 

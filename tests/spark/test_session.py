@@ -10,7 +10,7 @@ import tomllib
 import types
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,6 +20,7 @@ from logstore.errors import UsageError
 from spark_dumps.session import UNIX_SOCKETS, audit_with_spark, check_java, check_pyspark, settings_of
 from spark_dumps.source import KafkaSegments
 from tests.house.sources import ROOT
+from tests.spark.planned import Executors
 from tests.support.golden import Golden
 
 if TYPE_CHECKING:
@@ -102,6 +103,33 @@ def test_an_audit_leaves_a_session_that_is_there_alone(spark: SparkSession, gold
     assert audited.findings == audit_directory(path, NOW_MS).findings
     assert len(audited.partitions) > 3
     assert spark.range(3).count() == 3
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_an_audit_stops_the_context_that_it_made_alone(
+    is_there: bool, golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs no SQL: a session would take as long again as the context."""
+    ends: list[str] = []
+
+    class Context(Executors):
+        def __init__(self, conf: Any = None) -> None:
+            super().__init__()
+            if conf is not None and is_there:
+                raise ValueError("Cannot run multiple SparkContexts at once")
+            assert conf is None or conf.get("spark.master") == "local[2]"
+
+        getOrCreate = classmethod(lambda cls: cls())  # noqa: N815 - Spark's name
+        setLogLevel = ends.append  # noqa: N815 - Spark's name
+
+        def stop(self) -> None:
+            ends.append("stopped")
+
+    monkeypatch.setattr("pyspark.SparkContext", Context)
+    monkeypatch.setattr(sys.modules["spark_dumps.session"], "check_java", lambda: None)
+    path = str(golden("demo"))
+    assert audit_with_spark("local[2]", path, NOW_MS).findings == audit_directory(path, NOW_MS).findings
+    assert ends == ([] if is_there else ["ERROR", "stopped"])
 
 
 def test_an_audit_over_spark_connect_is_refused_before_java_is_asked_for(

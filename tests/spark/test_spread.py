@@ -6,9 +6,7 @@ import pickle
 import re
 import shutil
 import socket
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,32 +18,10 @@ from logstore.errors import DataDirectoryError
 from spark_dumps.seen import GROUP_COST_MAX, SeenFiles, packed
 from spark_dumps.spread import follow_on_executors
 from spark_dumps.tables import PartitionsTask
+from tests.spark.planned import Executors
 from tests.spark.segment_files import batch, write_partition, write_segment
 
 HOST = socket.gethostname()
-
-
-class Executors:
-    """A Spark context whose executors see the directory as `before` leaves it; `after` puts it back."""
-
-    def __init__(self, before: Callable[[], Any] = lambda: None, after: Callable[[], Any] = lambda: None) -> None:
-        self.before, self.after, self.job_count, self.defaultParallelism = before, after, 0, 2
-
-    def parallelize(self, things: list[Any], count: int) -> Executors:
-        self._things = pickle.loads(pickle.dumps(things))
-        return self
-
-    def map(self, function: Callable[[Any], Any]) -> Executors:
-        self._function = pickle.loads(pickle.dumps(function))
-        return self
-
-    def collect(self) -> list[Any]:
-        self.job_count += 1
-        self.before()
-        try:
-            return [pickle.loads(pickle.dumps(self._function(thing))) for thing in self._things]
-        finally:
-            self.after()
 
 
 @pytest.fixture

@@ -122,6 +122,8 @@ class PartitionTransactions(Follower):
     @property
     def open_transactions(self) -> list[PartitionTransaction]:
         """Open ones by first offset; read_committed ends at the first of them."""
+        if not self._open:
+            return []
         found = self.table[np.array(list(self._open.values()), np.int64)]
         return list(map(PartitionTransaction._make, found[np.argsort(found["first_offset"])].tolist()))
 
@@ -165,6 +167,8 @@ class PartitionTransactions(Follower):
 
     def markers(self, is_wanted: Callable[[Table], BoolArray]) -> Table:
         """Return those markers, with data before them and without; asked by blocks, as one column takes much room."""
+        if not self._count + self.empty_markers.size:
+            return self.table
         blocks = (
             table[first : first + _BLOCK_SIZE]
             for table in (self.table, self.empty_markers)

@@ -158,6 +158,8 @@ def test_checksums_are_compared_unless_that_is_off(store: Store) -> None:
     path.write_bytes(data)
     with pytest.raises(CorruptRecordError):
         assigned(store).poll()
+    with pytest.raises(CorruptRecordError):
+        list(store.read("t"))
     [record] = assigned(store, check_crcs=False).poll()[T0]
     assert record.value == b"walue"
 

@@ -217,6 +217,20 @@ def test_a_seek_in_a_deserializer_holds(store: Store, way: str) -> None:
     assert [record.offset for record in consumer.poll()[T0]] == [3]
 
 
+def test_a_partition_that_a_deserializer_gives_up_stays_given_up(store: Store) -> None:
+    fill(store, 2)
+    fill(store, 2, partition=1)
+
+    def decode(value: bytes) -> bytes:
+        consumer.assign([T1])
+        return value
+
+    consumer = earliest(store, T0, T1, value_deserializer=decode, max_poll_records=2)
+    assert len(values(consumer)) == 2
+    assert consumer.assignment() == {T1}
+    assert set(consumer.poll()) == {T1}
+
+
 class Asked:
     """Which partitions' logs a store was asked for."""
 

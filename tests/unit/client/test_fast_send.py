@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,19 @@ def test_after_naps_the_thread_is_idle_until_it_is_woken(store: Store, monkeypat
     while not producer._buffer.background.is_idle:
         waiting.wait(0.001)
     assert producer.send("one", b"1").get(60).offset == 1
+    producer.close()
+
+
+def test_a_thread_that_nobody_wakes_ends_and_another_one_follows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "NAP_COUNT", 1)
+    monkeypatch.setattr(background, "IDLE_S_MAX", 0.01)
+    producer = store.producer(linger_ms=1)
+    for number in range(2):
+        assert producer.send("one", b"%d" % number).get(60).offset == number
+        end_s = time.monotonic() + 60
+        while producer._buffer.background.is_running:
+            assert time.monotonic() < end_s, "the thread does not end"
+            time.sleep(0.001)
     producer.close()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from logstore.client.consumer.assignors import ASSIGNORS
@@ -187,3 +189,16 @@ def test_errors_say_what_to_do() -> None:
     assert RebalanceInProgressError().recovery is Recovery.RETRY
     assert LogstoreError("x").recovery is None
     assert str(IllegalGenerationError()) == "Specified group generation id is not valid."
+
+
+@pytest.mark.parametrize(("generation_id", "member_id", "error"), [
+    (1, "m1", None), (0, "m1", IllegalGenerationError), (-1, "m1", IllegalGenerationError),
+    (1, "", UnknownMemberIdError), (1, "m9", UnknownMemberIdError), (-1, "m9", UnknownMemberIdError),
+])  # fmt: skip
+@pytest.mark.parametrize("is_transactional", [False, True])
+def test_a_commit_names_its_member_and_its_generation_or_neither(
+    generation_id: int, member_id: str, error: type[LogstoreError] | None, is_transactional: bool
+) -> None:
+    metadata = ConsumerGroupMetadata("g", generation_id, member_id)
+    with pytest.raises(error) if error else nullcontext():
+        group_of(member("m1")).check_commit(metadata, is_transactional=is_transactional)

@@ -21,6 +21,7 @@ from logstore.coordinator.transactions.outcomes import (
 )
 from logstore.coordinator.transactions.requests import AddPartitions, InitProducerId, Request
 from logstore.coordinator.transactions.table import TransactionTable
+from logstore.coordinator.transactions.transaction import LAST_CLIENT_EPOCH, NO_PRODUCER_EPOCH, Transaction
 from logstore.coordinator.transactions.transitions import prepare_complete
 from logstore.errors import (
     CoordinatorLoadInProgressError,
@@ -36,6 +37,7 @@ from logstore.model import TopicPartition
 from logstore.replay.metadata_image import MetadataImage
 from logstore.topics.consumer_offsets import OffsetKey
 from logstore.topics.partition_for import partition_for
+from logstore.topics.transaction_state import TransactionState
 
 DAY_MS = 86_400_000
 T0 = TopicPartition("t", 0)
@@ -152,3 +154,20 @@ def test_metadata_beside_an_offset_has_a_limit_in_java_characters() -> None:
 def test_the_hash_without_a_positive_is_partition_zero() -> None:
     assert partition_for("polygenelubricants", 50) == 0
     assert partition_for("my-tx", 50) == 11
+
+
+@pytest.mark.parametrize("expects_itself", [False, True])
+def test_a_producer_whose_epochs_are_used_up_gets_another_id_and_its_retry_the_same(expects_itself: bool) -> None:
+    exhausted = Transaction("t", 7, LAST_CLIENT_EPOCH, TransactionState.EMPTY, 1000)
+    expected = ProducerIdentity(7, LAST_CLIENT_EPOCH) if expects_itself else None
+    ids = iter(range(8, 100))
+    context = Context(TransactionRules(), lambda: next(ids), 5)
+    outcome = InitProducerId("t", 1000, expected).decide(exhausted, context)
+    assert isinstance(outcome, Append)
+    assert outcome.answer == Answer(ProducerIdentity(8, 0))
+    following = outcome.following
+    assert following.last_producer_epoch == (LAST_CLIENT_EPOCH if expects_itself else NO_PRODUCER_EPOCH)
+    again = InitProducerId("t", 1000, expected).decide(following, context)
+    assert isinstance(again, Append)
+    # a retry of the producer itself gets what it got; a new producer the next epoch
+    assert again.answer == Answer(ProducerIdentity(8, 0 if expects_itself else 1))

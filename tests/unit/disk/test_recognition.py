@@ -69,6 +69,15 @@ def test_data_directories(case: str, tmp_path: Path) -> None:
     require_data_directory(str(path))
 
 
+def test_no_partition_is_listed_beside_files_of_a_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("logstore.disk.recognition.list_data_directory", pytest.fail)
+    assert not names_partition(str(made(tmp_path, DATA_DIRECTORIES["a partition's name"])))
+    for name in ("data/meta.properties/", f"segments/{LOG}"):
+        path = made(tmp_path, [name, f"{Path(name).parts[0]}/cleaner-offset-checkpoint/"])
+        with pytest.raises(pytest.fail.Exception):
+            names_partition(str(path))
+
+
 @pytest.mark.parametrize("case", NEITHER)
 def test_what_is_neither_is_refused_in_the_same_words_everywhere(case: str, tmp_path: Path) -> None:
     path = made(tmp_path, NEITHER[case])

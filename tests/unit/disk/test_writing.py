@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from logstore.disk import seam
 from logstore.disk.atomic import replace_file, truncate_file, write_output
 from logstore.disk.lock import DataDirectoryLock, data_directory_lock
 from logstore.disk.seam import SEAM
@@ -29,10 +30,16 @@ sys.stdin.read()
 def test_a_file_is_replaced_in_the_order_that_survives_a_crash(tmp_path: Path) -> None:
     path = tmp_path / "0.index"
     path.write_bytes(b"old and longer")
-    seam = ListeningSeam()
-    replace_file(seam, str(path), b"new", temporary_suffix=".tmp")
+    listening = ListeningSeam()
+    replace_file(listening, str(path), b"new", temporary_suffix=".tmp")
     assert path.read_bytes() == b"new"
-    assert seam.calls == ["create 0.index.tmp", "write", "sync", "rename 0.index", f"sync directory {tmp_path.name}"]
+    assert listening.calls == [
+        "create 0.index.tmp",
+        "write",
+        "sync",
+        "rename 0.index",
+        f"sync directory {tmp_path.name}",
+    ]
     assert [file.name for file in tmp_path.iterdir()] == ["0.index"]
 
 
@@ -59,6 +66,26 @@ def test_an_output_goes_to_a_device_or_pipe_as_it_is_and_not_to_what_a_link_name
     with pytest.raises(DataDirectoryError, match="symbolic link"):
         write_output(SEAM, str(tmp_path / "link"), b"a page")
     assert {file.name for file in tmp_path.iterdir()} == {"pipe", "link"}
+
+
+@pytest.mark.parametrize("size", [0, 3, 4, 5, 9])
+def test_no_call_of_the_system_gets_more_than_it_takes(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    write = os.write
+
+    def written(descriptor: int, data: bytes) -> int:
+        sizes.append(len(data))
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", written)
+    monkeypatch.setattr(seam, "_WRITE_SIZE_MAX", 4)
+    descriptor = SEAM.create(str(tmp_path / "x"))
+    SEAM.write(descriptor, b"123456789"[:size])
+    SEAM.close(descriptor)
+    assert (tmp_path / "x").read_bytes() == b"123456789"[:size]
+    assert max(sizes) <= 4
 
 
 def test_a_file_is_cut(tmp_path: Path) -> None:

@@ -73,9 +73,11 @@ LEVELS = pytest.mark.parametrize(
 )
 
 
-def size_of(store: Store, partition: int, *, is_columns: bool, **config: Any) -> int:
-    """Bytes of the log of a partition that the same records were written to."""
+def size_of(store: Store, partition: int, *, is_columns: bool, is_first: bool = True, **config: Any) -> int:
+    """Bytes of the log of a partition that the same records were written to; the first append goes the slow path."""
     values = [b"%d, %d" % (number, number * number) for number in range(2000)]
+    if not is_first:
+        store.log("t", partition).append_records([b"first"])
     with patient_producer(store, batch_size=100_000, **config) as sending:
         if is_columns:
             sending.send_columns("t", values, timestamps=range(len(values)), partition=partition)
@@ -85,14 +87,15 @@ def size_of(store: Store, partition: int, *, is_columns: bool, **config: Any) ->
     return store.log("t", partition).size
 
 
+@pytest.mark.parametrize("is_first", [True, False], ids=["first", "later"])
 @pytest.mark.parametrize("is_columns", [False, True], ids=["send", "send_columns"])
 @LEVELS
 def test_a_level_decides_how_small_a_batch_gets(
-    store: Store, codec: str, low: int, high: int, is_columns: bool
+    store: Store, codec: str, low: int, high: int, is_columns: bool, is_first: bool
 ) -> None:
     name = f"compression.{codec}.level"
     sizes = [
-        size_of(store, partition, is_columns=is_columns, compression_type=codec, **{name: level})
+        size_of(store, partition, is_columns=is_columns, is_first=is_first, compression_type=codec, **{name: level})
         for partition, level in enumerate([low, high])
     ]
     assert sizes[1] < sizes[0]

@@ -11,9 +11,15 @@ import pytest
 from logstore.columns.batch_table import Batches
 from logstore.columns.record_table import BatchRecords
 from logstore.config.topic import parse_config
-from logstore.errors import InvalidRecordError, InvalidTimestampError, RecordTooLargeError
+from logstore.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    RecordTooLargeError,
+    UnexpectedAppendOffsetError,
+)
 from logstore.folds.producer_update import AppendOrigin
-from logstore.log.append.analyze import analyze
+from logstore.log.append.analyze import analyze, require_continuation
 from logstore.log.append.rules import ValidationRules
 from logstore.log.append.slow import append_info
 from logstore.log.append.validate import validate
@@ -70,6 +76,40 @@ def test_offset_and_epoch_are_put_into_a_copy() -> None:
 def test_bytes_behind_the_last_whole_batch_are_left_out() -> None:
     result = appended(TWO.to_bytes() + TWO.to_bytes()[:40])
     assert result.data.tobytes() == replace(TWO, base_offset=100, leader_epoch=5).to_bytes()
+
+
+def test_a_length_that_no_file_can_hold_is_refused_as_by_java() -> None:
+    """Java adds twelve bytes to it, and gets a negative number."""
+    start, magic = b"\0" * 8, b"\0" * 4 + b"\2"
+    fits, too_large = (length.to_bytes(4, "big") for length in (2**31 - 13, 2**31 - 12))
+    assert len(appended(TWO.to_bytes() + start + fits + magic).table) == 1
+    with pytest.raises(CorruptRecordError, match=r"newLimit < 0: \(-2147483648 < 0\)"):
+        appended(TWO.to_bytes() + start + too_large + magic)
+
+
+@pytest.mark.parametrize(("epochs", "leader_epoch", "kept_count"), [
+    ((5, 6, 5), 5, 1), ((5, 5), 5, 2), ((0, 0), 0, 2), ((0,), -2, 0), ((-1,), -2, 1),
+])  # fmt: skip
+def test_a_replica_leaves_out_what_a_later_leader_wrote(
+    epochs: tuple[int, ...], leader_epoch: int, kept_count: int
+) -> None:
+    batches = [replace(TWO, base_offset=2 * number, leader_epoch=epoch) for number, epoch in enumerate(epochs)]
+    data = np.frombuffer(b"".join(batch.to_bytes() for batch in batches), np.uint8)
+    origin = AppendOrigin.REPLICATION
+    assert len(analyze(data, origin=origin, leader_epoch=leader_epoch, rules=rules_of()).table) == kept_count
+
+
+def test_an_offset_below_the_log_s_end_is_told_with_the_first_ten() -> None:
+    records = [Rec(b"", b"", offset_delta=delta) for delta in range(12)]
+    data = np.frombuffer(Batch(40, records, last_offset_delta=11, leader_epoch=5).to_bytes(), np.uint8)
+    table = analyze(data, origin=AppendOrigin.REPLICATION, leader_epoch=5, rules=rules_of()).table
+    require_continuation(data, table, log_end_offset=40, log_start_offset=3, rules=rules_of())
+    with pytest.raises(UnexpectedAppendOffsetError) as told:
+        require_continuation(data, table, log_end_offset=41, log_start_offset=3, rules=rules_of())
+    assert told.value.message == (
+        "Unexpected offset in append to t-0. First offset 40 is less than the next offset 41. First 10 offsets in "
+        "append: 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, last offset in append: 51. Log start offset = 3"
+    )
 
 
 def test_a_wrong_max_timestamp_is_put_right() -> None:

@@ -206,6 +206,7 @@ def test_a_recovery_that_does_not_do_as_planned_is_an_error(tmp_path: Path) -> N
     with pytest.raises(DataDirectoryError, match="did not leave the files that it planned") as found:
         recover_partition(str(directory), loss.settings(accepts_loss=True), Forgetful())
     assert str(found.value.path).startswith(str(directory))
+    assert (found.value.expected, found.value.found) == ("no such file", "another one")
 
 
 def test_a_cut_that_is_not_made_is_an_error(tmp_path: Path) -> None:
@@ -214,8 +215,9 @@ def test_a_cut_that_is_not_made_is_an_error(tmp_path: Path) -> None:
             """Do nothing."""
 
     loss = NO_LOSSES["a torn batch at the end"]
-    with pytest.raises(DataDirectoryError, match="did not leave the files that it planned"):
+    with pytest.raises(DataDirectoryError, match="did not leave the files that it planned") as found:
         recover_partition(str(loss.lay_out(tmp_path)), loss.settings(accepts_loss=True), Uncut())
+    assert (found.value.expected, found.value.found) == ("the planned file", "another one")
 
 
 def test_an_error_leaves_everything_as_it_was(golden: Callable[[str], Path], tmp_path: Path) -> None:
