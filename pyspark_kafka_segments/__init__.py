@@ -6,6 +6,9 @@ with Spark Connect, of the server. Clients of Spark Connect, `spark-sql` and oth
 
 from __future__ import annotations
 
+from spark_dumps.pyspark_parts import prepare_worker
 from spark_dumps.source import KafkaSegments as DefaultSource
 
 __all__ = ["DefaultSource"]
+
+prepare_worker()  # Spark keeps the process for a minute, and PySpark would print a trace of its end

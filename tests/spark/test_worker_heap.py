@@ -74,10 +74,12 @@ def test_a_worker_imports_only_what_reading_needs(tmp_path: Path) -> None:
     assert printed(MODULES, tmp_path) == ["20"]
 
 
+WORK = {
+    "reads": "from tests.spark.planned import Planned; next(Planned(sys.argv[1]).batches())",
+    "looks for sources": "import pyspark_kafka_segments",
+    "audits": "from spark_dumps.spread import _answers; _answers((), None)",
+}
 PIPES = """
-import sys, traceback
-from tests.spark.planned import Planned
-next(Planned(sys.argv[1]).batches())
 for error in (BrokenPipeError("gone"), ValueError("wrong")):
     try:
         raise error
@@ -88,12 +90,12 @@ print("fine", file=sys.stderr)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_worker", [True, False])
-def test_a_worker_says_nothing_of_a_pipe_that_spark_closed(is_worker: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("work", "is_worker"), [*((work, True) for work in WORK), ("reads", False)])
+def test_a_worker_says_nothing_of_a_pipe_that_spark_closed(work: str, is_worker: bool, tmp_path: Path) -> None:
     write_partition(tmp_path)
     environment = {name: value for name, value in os.environ.items() if name != "SPARK_REUSE_WORKER"}
     environment |= {"SPARK_REUSE_WORKER": "1"} if is_worker else {}
-    argv = [sys.executable, "-c", PIPES, str(tmp_path)]
+    argv = [sys.executable, "-c", f"import sys, traceback; {WORK[work]}{PIPES}", str(tmp_path)]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
     assert done.stderr.count("BrokenPipeError: gone") == (not is_worker)
     assert done.stderr.count("Traceback") == 2 - is_worker

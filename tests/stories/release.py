@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from tests.stories import fresh_wheel
@@ -36,8 +36,9 @@ def run(*words: str | Path, cwd: Path = ROOT, **variables: str) -> str:
     return done.stdout
 
 
+@cache
 def time_of_release() -> str:
-    """Return the time of the last commit in seconds, which all files of the archives get."""
+    """Return the time of the last commit in seconds, which all files of the archives get: of one, though more come."""
     return run("git", "log", "-1", "--format=%ct", PATH=os.environ["PATH"]).strip()
 
 

@@ -159,6 +159,8 @@ def test_checksums_are_compared_unless_that_is_off(store: Store) -> None:
     with pytest.raises(CorruptRecordError):
         assigned(store).poll()
     with pytest.raises(CorruptRecordError):
+        assigned(store).to_arrow()
+    with pytest.raises(CorruptRecordError):
         list(store.read("t"))
     [record] = assigned(store, check_crcs=False).poll()[T0]
     assert record.value == b"walue"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -110,6 +111,14 @@ def test_an_offset_below_the_log_s_end_is_told_with_the_first_ten() -> None:
         "Unexpected offset in append to t-0. First offset 40 is less than the next offset 41. First 10 offsets in "
         "append: 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, last offset in append: 51. Log start offset = 3"
     )
+
+
+@pytest.mark.parametrize("origin", AppendOrigin)
+def test_only_a_raft_leader_sets_the_epoch_itself(origin: AppendOrigin) -> None:
+    data = np.frombuffer(replace(TWO, leader_epoch=4).to_bytes(), np.uint8)
+    refused = pytest.raises(InvalidRecordError, match="expected 5 but the batch has 4")
+    with refused if origin is AppendOrigin.RAFT_LEADER else nullcontext():
+        assert len(analyze(data, origin=origin, leader_epoch=5, rules=rules_of()).table) == 1
 
 
 def test_a_wrong_max_timestamp_is_put_right() -> None:

@@ -18,6 +18,7 @@ from logstore.errors import (
     CorruptIndexError,
     DataDirectoryError,
     InvalidNameError,
+    InvalidRecordError,
     LogstoreError,
     OffsetOverflowError,
     UsageError,
@@ -35,6 +36,7 @@ from logstore.view import segment as segments
 from logstore_tools.recover_command import command
 from tests.recovery.cases import NOW_MS, move_last_offset
 from tests.support.dice import Dice
+from tests.support.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
 from tests.support.recovered_json import as_json
 from tests.support.seams import FullDisk, ListeningSeam, UnsyncedSeam
 
@@ -316,3 +318,18 @@ def test_the_command_says_what_is_wrong(
     done = CliRunner().invoke(command, arguments)
     assert done.exit_code == exit_code
     assert words in done.stderr
+
+
+def test_a_marker_that_cannot_be_read_is_no_damage_to_be_cut(tmp_path: Path) -> None:
+    """As in Kafka it stays in the log, and the load ends at it."""
+    sent = Batch(0, [Rec(b"", b"")], flags=TRANSACTIONAL, producer_id=7, producer_epoch=0, base_sequence=0)
+    unreadable = Batch(1, [Rec(b"\0", b"")], flags=CONTROL | TRANSACTIONAL, producer_id=7, producer_epoch=0)
+    content = sent.to_bytes() + unreadable.to_bytes() + Batch(2, [Rec(b"", b"")]).to_bytes()
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    log = directory / f"{0:020}.log"
+    log.write_bytes(content)
+    with pytest.raises(InvalidRecordError) as told:
+        recover(directory)
+    assert (told.value.position, told.value.offset) == (len(sent.to_bytes()), 1)
+    assert log.read_bytes() == content

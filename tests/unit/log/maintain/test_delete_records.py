@@ -30,3 +30,15 @@ def test_a_log_that_is_only_compacted_does_not(tmp_path: Path) -> None:
         log.delete_records(-1)
     assert log.log_start_offset == 0
     log.close()
+
+
+def test_epochs_below_the_new_start_go_from_the_disk_too(tmp_path: Path) -> None:
+    log = opened(tmp_path, "delete")
+    log.append_records([b"x"], leader_epoch=4)
+    checkpoint = Path(log.path) / "leader-epoch-checkpoint"
+    assert checkpoint.read_text() == "0\n2\n0 0\n4 2\n"
+    log.delete_records(1)
+    assert checkpoint.read_text() == "0\n2\n0 1\n4 2\n"
+    log.delete_records(3)
+    assert checkpoint.read_text() == "0\n1\n4 3\n"
+    log.close()
