@@ -178,6 +178,17 @@ class Lives:
         is_settled = last_ms < history.settled_ms and cluster.is_in_sync(*partition.key) is Known.YES
         return is_settled and not is_ending and not history.is_open(producer_id)
 
+    def falling_epochs(self) -> Iterator[tuple[np.void, np.void]]:
+        """Yield each marker with the next of its producer and partition, if that has a lower coordinator epoch."""
+        for number in range(self._slice_count):
+            ends = self._slice(number)
+            ends = ends[np.lexsort([ends[name] for name in ("marker_offset", "place", "producer_id")])]
+            is_back = ends["coordinator_epoch"][1:] < ends["coordinator_epoch"][:-1]
+            for name in ("place", "producer_id"):
+                is_back &= ends[name][1:] == ends[name][:-1]
+            for row in np.flatnonzero(is_back).tolist():
+                yield ends[row], ends[row + 1]
+
     def groups(self, *names: str) -> Iterator[Table]:
         """Yield markers that have these columns in common, where there are several: columns of ENDS."""
         for number in range(self._slice_count):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..columns.batch_table import BatchTable, ByteArray, Int64Array
+from ..columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
 from ..columns.record_table import BatchRecords, RecordTable
 from ..errors import InvalidRecordError, LogstoreError
 from ..layout import marker
@@ -119,18 +119,25 @@ def control_types(data: ByteArray, table: BatchTable, rows: Int64Array) -> Int64
         InvalidRecordError: the first row whose first record does not parse, or whose key has no type.
         DecompressionError, UnsupportedCompressionTypeError: the first row that cannot be decompressed.
     """
-    types = np.where(table.record_count[rows] != 0, _NOT_READ, NO_RECORD)
-    is_plain = (table.attributes[rows] & CODEC_MASK == 0) & (table.record_count[rows] == 1)
-    plain = np.flatnonzero(is_plain & (table.size[rows] == marker.MARKER_SIZE))
-    if plain.size:
-        records = data[table.position[rows[plain], np.newaxis] + np.arange(marker.RECORD_LENGTH, marker.MARKER_SIZE)]
-        kinds = records[:, _TYPE_PLACE].view(">u2").ravel()
-        # a marker as Kafka writes it; any other form is read like any batch
-        is_usual = (records == _FORM)[:, _IS_SAME].all(axis=1) & (kinds <= ControlRecordType.COMMIT)
-        types[plain[is_usual]] = kinds[is_usual]
+    is_usual, kinds, _ = usual_markers(data, table, rows)
+    types = np.where(is_usual, kinds, np.where(table.record_count[rows] != 0, _NOT_READ, NO_RECORD))
     for number in np.flatnonzero(types == _NOT_READ).tolist():
         types[number] = _read_type(data, table, int(rows[number]))
     return types
+
+
+def usual_markers(data: ByteArray, table: BatchTable, rows: Int64Array) -> tuple[BoolArray, Int64Array, Int64Array]:
+    """Return which control batches are markers as Kafka writes them, bool, with their types and coordinator epochs.
+
+    Any other form, of which both numbers mean nothing, is read like any batch.
+    """
+    is_usual: BoolArray = (table.attributes[rows] & CODEC_MASK == 0) & (table.record_count[rows] == 1)
+    is_usual &= table.size[rows] == marker.MARKER_SIZE
+    positions = np.where(is_usual, table.position[rows] + marker.RECORD_LENGTH, 0)
+    records = data[positions[:, np.newaxis] + np.arange(_FORM.size)]
+    kinds, epochs = records[:, _TYPE_PLACE].view(">u2").ravel(), records[:, _EPOCH_PLACE].view(">i4").ravel()
+    is_usual &= (records == _FORM)[:, _IS_SAME].all(axis=1) & (kinds <= ControlRecordType.COMMIT)
+    return is_usual, kinds.astype(np.int64), epochs.astype(np.int64)
 
 
 def _read_type(data: ByteArray, table: BatchTable, row: int) -> ControlRecordType:

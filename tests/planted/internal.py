@@ -65,3 +65,13 @@ for topic in TOPICS:
         name = f"{suffix} whose last entry is wrong in field {column} in {topic}"
         register(name, partial(index_entry, suffix, column, topic), [RULES[suffix]], ["time-index-end"])
     register(f"leader epoch that starts later in {topic}", partial(epoch_start, topic), ["leader-epochs"])
+
+
+def no_epochs(planter: Planter) -> Planted:
+    """The metadata log always has an epoch; of other logs nobody knows where they began."""
+    path = planter.root / f"{METADATA}-0" / "leader-epoch-checkpoint"
+    path.write_text("0\n0\n")
+    return Planted(path.parent.name)
+
+
+register(f"no leader epoch in {METADATA}", no_epochs, ["leader-epochs"])

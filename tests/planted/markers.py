@@ -89,6 +89,24 @@ for wanted in WORDS:
     changed("of a later epoch", wanted, add_to("producer_epoch", 3), "marker-contradicting", *told)
 
 
+def of_a_later_coordinator(planter: Planter) -> Planted:
+    """The coordinator of the producer's next marker has an older epoch."""
+
+    def is_followed(segment: Segment, row: int) -> bool:
+        producer_id, later = segment.get(row, "producer_id"), range(row + 1, len(segment.batches))
+        return marker_type(segment, row) >= 0 and any(
+            marker_type(segment, one) >= 0 and segment.get(one, "producer_id") == producer_id for one in later
+        )
+
+    segment, row = planter.batch(is_followed)
+    record = segment.records(row)[0]
+    segment.write_records(row, [replace(record, value=struct.pack(">hi", 0, 99))])
+    return in_segment(segment)
+
+
+register("marker of a later coordinator", of_a_later_coordinator, ["marker-epoch"], ALSO)
+
+
 def is_single(segment: Segment, row: int) -> bool:
     """Whether a marker has room there."""
     is_of_nobody = segment.is_data(row) and segment.get(row, "producer_id") < 0

@@ -196,6 +196,7 @@ FAULTS: dict[str, list[Plant]] = {
         write(f"{ROLLED}/leader-epoch-checkpoint", b"0\n1\n3 0\n"),
         write(f"{ROLLED}/leader-epoch-checkpoint", b"0\n2\n0 0\n0 5\n"),
         remove(f"{ROLLED}/leader-epoch-checkpoint"),
+        write("__cluster_metadata-0/leader-epoch-checkpoint", b"0\n1\n1 -1\n"),
     ],
     "partition-metadata": [
         remove(f"{ROLLED}/partition.metadata"),

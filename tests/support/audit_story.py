@@ -65,10 +65,12 @@ class Story:
         )
         self.append(partition, batch)
 
-    def marker(self, partition: str, producer: tuple[int, int], *, commit: bool = True) -> None:
+    def marker(
+        self, partition: str, producer: tuple[int, int], *, commit: bool = True, coordinator_epoch: int = 0
+    ) -> None:
         """The end of a transaction."""
         producer_id, epoch = producer
-        record = Rec(key=struct.pack(">hh", 0, int(commit)), value=struct.pack(">hi", 0, 0))
+        record = Rec(key=struct.pack(">hh", 0, int(commit)), value=struct.pack(">hi", 0, coordinator_epoch))
         flags = TRANSACTIONAL | CONTROL
         self.append(partition, Batch(0, [record], flags=flags, producer_id=producer_id, producer_epoch=epoch))
 

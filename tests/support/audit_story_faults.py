@@ -382,6 +382,14 @@ def microseconds() -> Story:
     return story
 
 
+def coordinator_epoch_back() -> Story:
+    story = Story()
+    for sequence, coordinator_epoch in enumerate((3, 2)):
+        story.data(A, PAY, sequence)
+        story.marker(A, PAY, coordinator_epoch=coordinator_epoch)
+    return story
+
+
 FAULTS: dict[str, list[Callable[[], Story]]] = {
     "sequence-gap": [gap, gap_after_bump],
     "sequence-duplicate": [duplicate],
@@ -395,6 +403,7 @@ FAULTS: dict[str, list[Callable[[], Story]]] = {
     "marker-missing": [marker_missing, marker_missing_between, marker_of_an_abort_missing_between],
     "marker-cleaned": [marker_cleaned],
     "marker-unexplained": [marker_of_nothing],
+    "marker-epoch": [coordinator_epoch_back],
     "coordinator-state": [completed_otherwise, decided_of_less, another_producer, epoch_back],
     "internal-partition": [in_another_partition],
     "group-behind": [group_behind],

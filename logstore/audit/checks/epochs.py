@@ -59,10 +59,10 @@ class EpochCheckpoint(Follower):
             yield checkpoint_format.by(error, self._evidence.partition.where(self._path), "epochs and start offsets")
             return
         self._is_compared = entries is not None
-        pairs = np.array(entries or [], np.int64).reshape(-1, 2)
-        self._epochs, self._starts = pairs.T
+        pairs = np.array([(-1, -1), *(entries or [])], np.int64)
         for row in np.flatnonzero((np.diff(pairs, axis=0) <= 0).any(axis=1))[:1].tolist():
             self._disordered = pairs[row], pairs[row + 1]
+        self._epochs, self._starts = pairs[1:].T
 
     def step(self, batches: AuditedBatches) -> Iterator[Broken]:
         if not self._is_compared or self._disordered:
@@ -136,9 +136,9 @@ class EpochCheckpoint(Follower):
         until the broker leads again, in a higher one.
         """
         evidence = self._evidence
-        is_closed = evidence.partition.surroundings.was_closed
+        is_stopped = evidence.partition.surroundings.has_marker
         if not self._starts.size:  # the metadata log always has one: it is not cut off at its end behind a snapshot
-            is_told = evidence.is_start_known or (is_closed and evidence.partition.files.topic == METADATA_TOPIC)
+            is_told = evidence.is_start_known or (is_stopped and evidence.partition.files.topic == METADATA_TOPIC)
             return np.full(batches.base.size, not is_told)
         if not evidence.may_have_begun_at(int(self._starts[0])):
             return np.zeros(batches.base.size, np.bool_)

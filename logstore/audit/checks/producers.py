@@ -7,9 +7,9 @@ less. A producer that is in no snapshot may have expired.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from ..partition import unless_gone
 from .batches import ERROR, WARNING, log_marker
 
 NONE = -1
+T = TypeVar("T")
 
 # what is not known of the log, which a broker may have known when it wrote the file
 _UNKNOWN = (*CLEANED, Silence.BEFORE_START, Silence.DAMAGED)
@@ -187,33 +188,28 @@ class Producers(Follower):
         """Compare the entries of the segment's index with those that the log implies."""
         partition, evidence, segment = self._partition, self._evidence, self._segment
         path = segment.transaction_index or segment.log
-        stored = [] if index is None else AbortedTransactions.resume(index).entries.tolist()
-        by_marker = {entry[2]: entry for entry in stored}  # no two have the same marker
+        entries = [] if index is None else AbortedTransactions.resume(index).entries.tolist()
+        stored = {entry[2]: entry for entry in entries}  # no two have the same marker
+        expected = {entry[2]: entry for entry in self._aborted.entries.tolist()}
         is_unfinished = evidence.is_growing or partition.will_be_recovered(segment)
-        last_marker = max(by_marker, default=NONE)
-        for entry in self._aborted.entries.tolist():
-            found = by_marker.pop(entry[2], None)
-            if entry != found:
-                silence = self._silence_of_entry(entry, found)
-                if is_unfinished and found is None and entry[2] > last_marker:  # it is written after the batches
-                    silence = Silence.GROWING if evidence.is_growing else Silence.OPEN
-                where = partition.where(path, offset=entry[2])
-                yield transaction_index.at(where, _entry_text(entry), _entry_text(found), silence)
-        for entry in by_marker.values():
-            silence = self._unknown_below(self._asked_from) if 0 <= entry[1] < self._asked_from else None
-            is_read = entry[2] < evidence.end_offset or partition.surroundings.was_closed
-            where = partition.where(path, offset=entry[2])
-            silence = silence if is_read else Silence.GROWING
-            yield transaction_index.at(where, "no aborted transaction", _entry_text(entry), silence)
+        last_marker = max(stored, default=NONE)
+        for marker, entry, found in _differences(expected, stored):
+            silence = self._silence_of_entry(entry, found)
+            if is_unfinished and found is None and marker > last_marker:  # it is written after the batches
+                silence = Silence.GROWING if evidence.is_growing else Silence.OPEN
+            if entry is None and marker >= evidence.end_offset and not partition.surroundings.was_closed:
+                silence = Silence.GROWING
+            text = "no aborted transaction" if entry is None else _entry_text(entry)
+            yield transaction_index.at(partition.where(path, offset=marker), text, _entry_text(found), silence)
         if index is not None and index.odd_size:
             # a broker does not see them, and writes behind them
             found = f"{index.odd_size} more"
             yield transaction_index.at(partition.where(path), f"a multiple of {ENTRY_SIZE} bytes", found)
-        markers = [entry[2] for entry in stored]
+        markers = [entry[2] for entry in entries]
         if (np.diff(markers) <= 0).any():
             yield transaction_index.at(partition.where(path), "ascending last offsets", markers)
 
-    def _silence_of_entry(self, entry: list[int], found: list[int] | None) -> Silence | None:
+    def _silence_of_entry(self, entry: list[int] | None, found: list[int] | None) -> Silence | None:
         """Return why the file's entry may differ from that of the log; None if nothing explains it.
 
         Of transactions that began below `known_from` a broker knows more than the log if it has run since then, or less
@@ -222,6 +218,8 @@ class Producers(Follower):
         """
         known_from = self._asked_from
         unknown = self._unknown_below(known_from)
+        if entry is None:
+            return unknown if found is not None and 0 <= found[1] < known_from else None
         if entry[1] < known_from and (found is None or found[0] == entry[0]):
             return unknown
         if found is None or found[0] != entry[0] or not (found[1] == entry[1] or 0 <= found[1] < known_from):
@@ -262,11 +260,11 @@ class Producers(Follower):
         live = _rows(parse_producer_snapshot(self._state.to_snapshot_bytes()))
         # not those of transactions: while one is open its producer stays, and a marker sets the timestamp alone
         survivors = [row for row in stored.values() if row.current_txn_first_offset == row.coordinator_epoch == NONE]
-        for producer_id, row in live.items():
-            found, silence = stored.get(producer_id), None
-            if row == found:
-                continue
-            if known_from and row.last_offset < known_from:
+        for producer_id, row, found in _differences(live, stored):
+            silence = None
+            if row is None:
+                silence = unknown if known_from and found is not None and found.last_offset < known_from else None
+            elif known_from and row.last_offset < known_from:
                 # the cleaner leaves the last batch of each producer, but neither its time nor markers (`filterTo`)
                 is_wrong = found is not None and NONE != found.last_offset == row.last_offset and found[:4] != row[:4]
                 silence = None if is_wrong else unknown
@@ -274,15 +272,12 @@ class Producers(Follower):
                 silence = _silence_of_row(row, found, known_from, unknown)
             elif _may_have_expired(row, survivors):
                 silence = Silence.EXPIRED
-            text = "none" if found is None else found.text(producer_id)
-            yield snapshot_state.at(place, row.text(producer_id), text, silence)
+            expected = f"no producer {producer_id}" if row is None else row.text(producer_id)
+            if row is not None or (found is not None and found.last_offset < offset):
+                yield snapshot_state.at(place, expected, "none" if found is None else found.text(producer_id), silence)
         for producer_id, found in stored.items():
-            text = found.text(producer_id)
             if found.last_offset >= offset:
-                yield snapshot_state.at(place, f"last offsets below {offset}", text)
-            elif producer_id not in live:
-                silence = unknown if known_from and found.last_offset < known_from else None
-                yield snapshot_state.at(place, f"no producer {producer_id}", text, silence)
+                yield snapshot_state.at(place, f"last offsets below {offset}", found.text(producer_id))
 
     def _may_begin_at(self, stored: dict[int, SnapshotRow], offset: int) -> int:
         """Return the highest offset from which on a snapshot may know the log; 0 if it knows all of it.
@@ -306,6 +301,13 @@ class Producers(Follower):
     @property
     def _has_damage(self) -> bool:
         return self._is_lost or self._evidence.has_damage
+
+
+def _differences(expected: Mapping[int, T], stored: Mapping[int, T]) -> Iterator[tuple[int, T | None, T | None]]:
+    """Yield each key whose values differ, with both, None for one that is missing; those that are only stored last."""
+    for key in (*expected, *(key for key in stored if key not in expected)):
+        if (one := expected.get(key)) != (other := stored.get(key)):
+            yield key, one, other
 
 
 def _entry_text(entry: list[int] | None) -> str:

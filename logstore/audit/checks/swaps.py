@@ -16,7 +16,7 @@ class CopiedSwap(Follower):
     The cleaner renames old segments to `.deleted` before it renames the merged one to `.log`
     (`LocalLog.replaceSegments`), so that no crash leaves both; a copy, which takes files one after the other, may. A
     cleaned batch keeps its first and last offset (`MemoryRecords.filterTo`), so each batch behind the merged segment's
-    old end is in one of the old segments too; else something is wrong.
+    old end is in one of the old segments too, or was in one that the copy does not have; else something is wrong.
     """
 
     def __init__(self, evidence: Evidence) -> None:
@@ -24,6 +24,7 @@ class CopiedSwap(Follower):
         self._merged: SegmentFiles | None = None
         self._unmatched = set[tuple[int, int]]()  # first and last offsets
         self._last_offset = -1
+        self._ends = dict[int, int]()  # of old segments, by base offset
 
     def step(self, batches: AuditedBatches) -> None:
         is_beyond = batches.last >= self._evidence.partition.end_of(batches.segment)
@@ -33,6 +34,7 @@ class CopiedSwap(Follower):
             return
         if self._merged is not batches.segment:
             self._unmatched.difference_update(_offsets(batches, batches.base <= self._last_offset))
+            self._ends[batches.segment.base_offset] = int(batches.last[-1]) + 1
         elif is_beyond.any():
             self._unmatched.update(_offsets(batches, is_beyond))
             self._last_offset = int(batches.last[is_beyond].max())
@@ -41,8 +43,13 @@ class CopiedSwap(Follower):
         """Return, after the pass, the partition as the cleaner left it; None if nothing was copied twice."""
         partition, merged, evidence = self._evidence.partition, self._merged, self._evidence
         is_never = partition.files.topic == METADATA_TOPIC or evidence.is_cleaned_beyond is Known.NO
-        if merged is None or self._unmatched or partition.surroundings.was_closed or is_never:
+        if merged is None or partition.surroundings.was_closed or is_never:
             return None
+        bases = [one.base_offset for one in partition.files.segments]
+        for first, _ in self._unmatched:
+            end = self._ends.get(max(base for base in bases if base <= first))
+            if end is None or first < end:
+                return None
         copied = range(merged.base_offset + 1, self._last_offset + 1)
         segments = tuple(one for one in partition.files.segments if one.base_offset not in copied)
         return partition._replace(files=partition.files._replace(segments=segments))

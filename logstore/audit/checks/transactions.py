@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...disk.names import child
-from ...layout.file_names import directory_name
+from ...layout.file_names import METADATA_TOPIC, directory_name
 from ...topics.transaction_state import TOPIC, TransactionState
+from ..cluster import Known
 from ..facts.states import CoordinatorEntry
-from ..facts.transactions import NONE
+from ..facts.transactions import NONE, PartitionTransactions
 from ..finding import Broken, Place, Silence, Where, rule
 from ..lives import Lives, Mismatch, has_data, is_of_one
 from ..open_transactions import Transactions, Verdict
@@ -155,6 +156,31 @@ def marker_unexplained(facts: Transactions) -> Iterator[Place]:
     yield from _uncompared(facts)
 
 
+@rule(WARNING, "the leader refuses the producer's next markers if their epochs are lower: what wrote it?")
+def marker_epoch(facts: Transactions) -> Iterator[Place]:
+    """A marker has a coordinator epoch below that of an earlier one, or above all that the coordinators have come to.
+
+    It is the leader epoch of a partition of `__transaction_state`, which never goes back; a leader refuses a marker of
+    a lower one (`ProducerAppendInfo.checkCoordinatorEpoch`).
+    """
+    for before, end in facts.lives.falling_epochs():
+        who = f"producer {end['producer_id']}: coordinator epoch"
+        yield _place(facts.lives, end), f"{who} {before['coordinator_epoch']} or above", end["coordinator_epoch"]
+    for _, history in sorted(facts.histories.items()):
+        yield from _above_all(history)
+
+
+def _above_all(history: PartitionTransactions) -> Iterator[Place]:
+    """Find epochs that no coordinator has; only metadata that was closed after the log has all of them."""
+    cluster, topic = history.evidence.cluster, history.evidence.cluster.topic(TOPIC)
+    if topic is None or not history.partition.surroundings.was_closed or cluster.is_alone is not Known.YES:
+        return
+    highest = max(one.leader_epoch for one in topic.partitions.values())
+    for end in history.markers(lambda rows: rows["coordinator_epoch"] > highest):
+        expected = f"producer {end['producer_id']}: coordinator epochs up to {highest}, as {METADATA_TOPIC} has"
+        yield history.partition.where(offset=int(end["marker_offset"])), expected, end["coordinator_epoch"]
+
+
 @rule(
     ERROR,
     "partitions may have got markers of either kind: compare them by `logstore audit` of all brokers",
@@ -230,6 +256,7 @@ _OF_ALL = (
     marker_doubled,
     marker_contradicting,
     marker_unexplained,
+    marker_epoch,
     coordinator_state,
 )
 

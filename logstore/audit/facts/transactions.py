@@ -11,8 +11,8 @@ import numpy.typing as npt
 from ...columns.batch_table import BoolArray, Int64Array
 from ...disk.directory import SegmentFiles
 from ...errors import LogstoreError
-from ...folds.transaction_marker import read_marker
-from ...layout.batch import CONTROL_FLAG, RECORDS, TRANSACTIONAL_FLAG
+from ...folds.transaction_marker import read_marker, usual_markers
+from ...layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from ...model import ControlRecordType
 from ...view.walk import Damage
 from ..cluster import MINUTE_MS, NEVER
@@ -21,10 +21,6 @@ from .times import Times
 
 NONE = -1
 _BLOCK_SIZE = 100_000
-_SIZE = 78  # bytes of the one shape of markers that brokers write
-_RECORD = bytes.fromhex("20 00 00 00 08 0000 0000 0c 0000 00000000 00")
-_TYPE, _COORDINATOR_EPOCH = 8, 12  # positions in the record, of the last byte and the first
-_FIXED = [index for index in range(len(_RECORD)) if index not in (8, 12, 13, 14, 15)]
 Table = npt.NDArray[np.void]
 
 
@@ -316,13 +312,8 @@ def read_markers(batches: AuditedBatches) -> tuple[Int64Array, Table]:
     )
     found["producer_epoch"] = found["marker_epoch"] = table.producer_epoch[rows]
     found["marker_timestamp"] = table.max_timestamp[rows]
-    positions = np.where(table.size[rows] == _SIZE, table.position[rows] + RECORDS, 0)
-    records = run.data[positions[:, None] + np.arange(len(_RECORD))]
-    is_usual = (table.size[rows] == _SIZE) & (records[:, _TYPE] <= ControlRecordType.COMMIT)
-    is_usual &= (records[:, _FIXED] == np.frombuffer(_RECORD, np.uint8)[_FIXED]).all(axis=1)
-    found["is_commit"] = records[:, _TYPE] == ControlRecordType.COMMIT
-    epochs = np.ascontiguousarray(records[:, _COORDINATOR_EPOCH : _COORDINATOR_EPOCH + 4]).view(">i4")[:, 0]
-    found["coordinator_epoch"] = epochs
+    is_usual, kinds, found["coordinator_epoch"] = usual_markers(run.data, run.table, run.first_row + rows)
+    found["is_commit"] = kinds == ControlRecordType.COMMIT
     is_good = np.ones(rows.size, np.bool_)
     for index in np.flatnonzero(~is_usual).tolist():
         try:

@@ -1,0 +1,32 @@
+"""Which accepted batches use up the guard of a producer's next transaction."""
+
+from __future__ import annotations
+
+import pytest
+
+from logstore.folds.verification import VerificationStates
+from logstore.layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+
+MARKER = TRANSACTIONAL_FLAG | CONTROL_FLAG
+
+
+@pytest.mark.parametrize(
+    ("supports_epoch_bump", "attributes", "epoch", "is_kept"),
+    [
+        (True, MARKER, 5, True),  # of the transaction before, which gave the producer this epoch
+        (True, MARKER, 6, False),
+        (True, MARKER, 4, False),
+        (False, MARKER, 5, False),
+        (True, TRANSACTIONAL_FLAG, 5, False),
+        (True, 0, 5, True),
+    ],
+)
+def test_a_batch_of_the_transaction_uses_up_its_guard(
+    supports_epoch_bump: bool, attributes: int, epoch: int, is_kept: bool
+) -> None:
+    states = VerificationStates()
+    for producer_id in (7, 8):
+        states.begin(producer_id, sequence=0, epoch=5, supports_epoch_bump=supports_epoch_bump, now_ms=0, end_offset=0)
+    states.accepted(7, epoch, attributes)
+    states.accepted(9, epoch, attributes)
+    assert (states.get(7) is not None, states.get(8) is not None) == (is_kept, True)
