@@ -61,7 +61,7 @@ snapshot_missing = Rule(
     "A log has no `.snapshot` of its end, after a clean shutdown.",
     "with an older one a broker's next start takes longer; without any it forgets the producers and what they have "
     "open: delete `.kafka_cleanshutdown` so that it reads the log",
-    (Silence.DAMAGED,),
+    (Silence.DAMAGED, Silence.BEFORE_START),
 )
 
 
@@ -148,6 +148,10 @@ class Producers(Follower):
             expected = f"a snapshot of an offset up to {end_offset}, where the log ends"
             yield snapshot_state.at(partition.where(partition.files.producer_snapshots[offset]), expected, offset)
         if newest >= end_offset:
+            return
+        if not newest and partition.first_offset >= end_offset:
+            # Kafka takes none: a log start counts as the last snapshot (`ProducerStateManager`)
+            self._evidence.note(snapshot_missing, Silence.BEFORE_START)
             return
         where, expected = partition.where(), f"a snapshot of offset {end_offset}, where the log was closed"
         if not newest and self._state.transactions.ongoing_count:

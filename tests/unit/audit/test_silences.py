@@ -270,6 +270,9 @@ SILENCED: dict[tuple[str, Silence], Build] = {
         idempotent, without(CLEANER), write(f"{A}/{2:020d}.snapshot", snapshot()), write(CLEAN_SHUTDOWN, b"")
     ),
     ("snapshot-missing", Silence.DAMAGED): planted("snapshot-missing", 1, damaged(f"{ROLLED}/{FIRST}")),
+    ("snapshot-missing", Silence.BEFORE_START): planted(
+        "snapshot-missing", 1, write(LOG_START, b"0\n1\nrolled 0 76\n")
+    ),
     ("sequence-gap", Silence.COMPACTED): fault("sequence-gap", cleaned(A)),
     ("sequence-gap", Silence.EXPIRED): fault("sequence-gap", write(f"{A}/{16:020d}.snapshot", snapshot())),
     ("sequence-gap", Silence.DAMAGED): fault("sequence-gap", damaged(f"{A}/{FIRST}", -2)),
