@@ -54,7 +54,10 @@ def main() -> int:
 def audited(release: str, seed: str, limit: int) -> int:
     """Print what is found in the directories of a Kafka; return how many errors."""
     keep = os.environ.get("LOGSTORE_SILENCE_KEEP")
-    tally = Tally(Path(keep) if keep else None)
+    kept = Path(keep, release) if keep else None  # the same seed names the same directories for each Kafka
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+    tally = Tally(kept)
     try:
         with closing(snapshots(Oracle(release), seed)) as found:
             for snapshot in islice(found, limit):
