@@ -105,7 +105,7 @@ def _copied(copy: Path) -> Path:
 
 
 def _digest(copy: Path) -> str:
-    """Return a digest of the sources: a recording of others may name tests that are gone, which looks like a failure."""
+    """Return a digest of the sources: a recording of others may name tests that are gone, which look like failures."""
     hashed = blake2b(digest_size=8)
     for path in sorted(copy.rglob("*.py")):
         hashed.update(path.read_bytes())
