@@ -22,7 +22,7 @@ from logstore.audit.verify import verify_partition_directory
 from logstore.disk import objects
 from logstore.disk.object_file import PIECE_SIZE, THREAD_COUNT
 from logstore.view.partition_reader import PartitionReader
-from tests.support.object_store import BUCKET, ObjectStore, StoreUnavailableError, running_store
+from tests.support.object_store import BUCKET, ObjectStore, store_or_skip
 
 SIZE = scaled(MIB, 256 * MIB)
 URL = f"s3://{BUCKET}/orders-0"
@@ -44,11 +44,8 @@ WAYS = {"records": reading_records, "verify": verifying}
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ObjectStore]:
-    try:
-        with running_store() as store:
-            yield store
-    except StoreUnavailableError as error:
-        pytest.skip(str(error))
+    with store_or_skip() as store:
+        yield store
 
 
 @pytest.fixture

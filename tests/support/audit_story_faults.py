@@ -73,6 +73,17 @@ def clean() -> Story:
     return story
 
 
+def aborted_before_another() -> Story:
+    """A transaction is aborted, and another committed; a follower may have appended both at once."""
+    story = Story()
+    story.data(A, PAY, 0)
+    story.marker(A, PAY, commit=False)
+    story.plain(A)
+    story.data(A, COPY, 0)
+    story.marker(A, COPY)
+    return story
+
+
 def gap() -> Story:
     story = clean()
     story.data(A, (9, 1), 2, flags=0)

@@ -24,6 +24,7 @@ from tests.support.audit_story_faults import (
     PAY,
     A,
     B,
+    aborted_before_another,
     begin,
     chain_ahead,
     clean,
@@ -424,12 +425,7 @@ def test_an_aborted_transaction_stays_in_its_index_when_its_data_is_cleaned_away
 
 
 def test_a_follower_writes_another_last_stable_offset(tmp_path: Path) -> None:
-    story = Story()
-    story.data(A, PAY, 0)
-    story.marker(A, PAY, commit=False)
-    story.plain(A)
-    story.data(A, (8, 0), 0)
-    story.marker(A, (8, 0))
+    story = aborted_before_another()
     root = story.write(tmp_path)
     (root / A / f"{0:020d}.txnindex").write_bytes(entry(7, 0, 1, 3))  # all that in one append
     assert findings(root, story) == []

@@ -29,7 +29,17 @@ from tests.support.audit_story import (
     Story,
     topic_id_of,
 )
-from tests.support.audit_story_faults import AT_A, NEXT, PAY, A, chain_ahead, clean, group_ahead, group_behind
+from tests.support.audit_story_faults import (
+    AT_A,
+    NEXT,
+    PAY,
+    A,
+    aborted_before_another,
+    chain_ahead,
+    clean,
+    group_ahead,
+    group_behind,
+)
 from tests.support.encoder import CONTROL
 from tests.support.golden import Golden
 
@@ -161,17 +171,6 @@ def six_of_a_compacted_topic() -> Story:
     return story
 
 
-def aborted_behind_another() -> Story:
-    """A follower may have appended all that at once, and counts the transaction behind the marker."""
-    story = Story()
-    story.data(A, PAY, 0)
-    story.marker(A, PAY, commit=False)
-    story.plain(A)
-    story.data(A, (8, 0), 0)
-    story.marker(A, (8, 0))
-    return story
-
-
 def idempotent() -> Story:
     story = Story()
     story.data(A, (9, 0), 0, flags=0)
@@ -255,7 +254,7 @@ SILENCED: dict[tuple[str, Silence], Build] = {
     ("transaction-index", Silence.GROWING): planted("transaction-index", 0),
     ("transaction-index", Silence.OPEN): planted("transaction-index", 0, KILLED),
     ("transaction-index", Silence.FOLLOWED): told(
-        aborted_behind_another, write(f"{A}/{FIRST}.txnindex", struct.pack(">hqqqq", 0, 7, 0, 1, 3))
+        aborted_before_another, write(f"{A}/{FIRST}.txnindex", struct.pack(">hqqqq", 0, 7, 0, 1, 3))
     ),
     ("snapshot-format", Silence.OPEN): told(clean, write(f"{A}/{2:020d}.snapshot", b"")),
     ("snapshot-state", Silence.COMPACTED): told(
