@@ -17,10 +17,10 @@ from ..errors import CorruptRecordError, LogstoreError
 from ..layout import offset_index, time_index, transaction_index
 from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, TRANSACTIONAL_FLAG
 from ..model import Codec
+from ..view.batch_search import indexed_batch
 from ..view.walk import Damage, batch_at
 from .evidence import AuditedBatches, Evidence, Follower
 from .partition import Partition, unless_gone
-from .tails import last_indexed
 
 _NO_TIMESTAMP = -1
 
@@ -116,7 +116,8 @@ def end_figures(partition: Partition, segment: SegmentFiles, problems: list[Logs
             row.first_timestamp = int(first.max_timestamp[0])
         row.largest_timestamp = _indexed_timestamp(segment)
         is_last = segment is partition.last_segment
-        for table in _last_tables(log, last_indexed(segment), problems, is_last=is_last):
+        indexed = indexed_batch(segment)
+        for table in _last_tables(log, 0 if indexed is None else indexed.position, problems, is_last=is_last):
             is_good = (table.is_valid == 1) & (table.magic >= 0)
             for position in table.position[~is_good].tolist():
                 what = "Record is corrupt: the checksum of its batch is wrong"

@@ -11,29 +11,21 @@ is not looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from struct import Struct
 from typing import NamedTuple
 
 from ..disk.directory import SegmentFiles
-from ..disk.file_range import FileRange
-from ..disk.index_slots import IndexSlots
 from ..disk.side_files import read_producer_snapshot
-from ..errors import CorruptRecordError, CorruptSnapshotError, DataDirectoryError, LogstoreError
+from ..errors import CorruptRecordError, CorruptSnapshotError, LogstoreError
 from ..folds import producer_update
 from ..folds.producer_state import ProducerState
-from ..kernels.rules import RELATIVE_OFFSET_MAX
-from ..layout.batch import HEADER_SIZE
-from ..layout.offset_index import ENTRY_DTYPE
 from ..layout.producer_snapshot import ProducerSnapshot
-from ..view.batch_search import last_offset_in
+from ..view.batch_search import indexed_batch
 from ..view.walk import Advance, Damage
 from .cluster import Cluster
 from .evidence import AuditedBatches, Follower
 from .log_pass import LOG_START, LogStart
 from .partition import Partition, unless_gone
 from .verify import Asked, PartitionFacts, verify_partition
-
-_BASE_OFFSET = Struct(">q")
 
 
 class KnownProducers(Follower):
@@ -160,32 +152,7 @@ def start_at(partition: Partition, offset: int) -> LogStart:
     if not segments:
         return LOG_START
     segment = segments[-1]
-    inside = _near(segment, offset)
+    inside = indexed_batch(segment, offset)
     if inside is not None:
-        return inside
+        return LogStart(segment.base_offset, inside.position, inside.base_offset)
     return LogStart(segment.base_offset, 0, segment.base_offset) if len(segments) > 1 else LOG_START
-
-
-def last_indexed(segment: SegmentFiles) -> int:
-    """Return the byte of the last batch that the index of a segment names, if it is there; else 0."""
-    found = _near(segment, segment.base_offset + RELATIVE_OFFSET_MAX)
-    return 0 if found is None else found.position
-
-
-def _near(segment: SegmentFiles, offset: int) -> LogStart | None:
-    """Return the last batch of a segment that its index names and that ends at or below `offset`."""
-    try:
-        slots = None if segment.offset_index is None else IndexSlots(segment.offset_index, ENTRY_DTYPE)
-        if slots is None:
-            return None
-        with slots, FileRange(segment.log) as log:
-            entry = slots.floor(0, offset - segment.base_offset)
-            if entry is None or not 0 < entry[1] < log.size:
-                return None
-            header = log.read(entry[1], HEADER_SIZE)
-    except DataDirectoryError:
-        return None  # the pass tells of a log that cannot be read, and `verify` of an index
-    if last_offset_in(header) != segment.base_offset + entry[0]:
-        return None
-    (base_offset,) = _BASE_OFFSET.unpack_from(header.data)
-    return LogStart(segment.base_offset, entry[1], base_offset)

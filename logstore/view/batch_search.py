@@ -15,10 +15,14 @@ import numpy.typing as npt
 
 from ..columns.batch_table import CHUNK_ROW_COUNT, WINDOW_SIZE, BatchTable, ByteArray, headers, scan_chunk
 from ..columns.legacy import legacy_entry, read_legacy_records
+from ..disk.directory import SegmentFiles
+from ..disk.file_range import FileRange
+from ..disk.index_slots import IndexSlots
 from ..disk.names import is_url
-from ..errors import InvalidRecordError, LogstoreError
+from ..errors import DataDirectoryError, InvalidRecordError, LogstoreError
+from ..kernels.rules import RELATIVE_OFFSET_MAX
 from ..kernels.scan import batches as fields
-from ..layout import legacy
+from ..layout import legacy, offset_index
 from ..layout.batch import BATCH_LENGTH, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
 
 SEARCH_COUNT = 128  # batches that a search scans at once: more than lie between two index entries
@@ -100,6 +104,34 @@ def last_offset_in(header: ByteArray) -> int | None:
     if magic < MAGIC_V2:
         return int(base_offset)
     return base_offset + _HEADER.unpack_from(header.data)[3] if header.size >= HEADER_SIZE else None
+
+
+class IndexedBatch(NamedTuple):
+    """A batch that an index names, and its byte in the segment."""
+
+    base_offset: int
+    position: int
+
+
+def indexed_batch(segment: SegmentFiles, offset: int | None = None) -> IndexedBatch | None:
+    """Return the last batch that the index of a segment names, of those that end at or below `offset` if it is given.
+
+    A few entries and one header are read. None without an index, or where no such batch is: the index may be damaged.
+    """
+    relative = RELATIVE_OFFSET_MAX if offset is None else offset - segment.base_offset
+    try:
+        if segment.offset_index is None:
+            return None
+        with IndexSlots(segment.offset_index, offset_index.ENTRY_DTYPE) as slots, FileRange(segment.log) as log:
+            entry = slots.floor(0, relative)
+            if entry is None or not 0 < entry[1] < log.size:
+                return None
+            header = log.read(entry[1], HEADER_SIZE)
+    except DataDirectoryError:
+        return None  # what reads the log, or proves the index, tells of it
+    if last_offset_in(header) != segment.base_offset + entry[0]:
+        return None
+    return IndexedBatch(_BASE_OFFSET_AND_MAGIC.unpack_from(header.data)[0], entry[1])
 
 
 class QuickAnswer(NamedTuple):

@@ -13,10 +13,11 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from ...columns.batch_table import headers
+from ...columns.legacy import check_all, valid_row_count
 from ...config.topic import LogConfig, is_tiered
 from ...disk.directory import SegmentFiles, list_partition_directory
 from ...disk.files import read_if_present
-from ...disk.mapped import MappedFile
+from ...disk.loaded import LoadedFile
 from ...disk.names import child, file_name
 from ...disk.side_files import log_start_offsets_of, read_time_index
 from ...errors import LogstoreError
@@ -24,7 +25,7 @@ from ...layout.file_names import LOG_SUFFIX, TIME_INDEX_SUFFIX, directory_name
 from ...layout.time_index import ENTRY_SIZE, parse_time_index
 from ...log.maintain.retain import CLEANUP_POLICY, DELETE, RETENTION_BYTES, RETENTION_MS
 from ...replay.metadata_image import MetadataImage
-from ...view.partition_reader import PartitionReader
+from ...view.batch_search import indexed_batch
 from ..metadata.topic_configs import effective_config
 
 NO_TIMESTAMP = -1
@@ -94,7 +95,7 @@ def _due(
     if not going:
         return
     topic, _, number = file_name(path).rpartition("-")
-    log_end = PartitionReader(path, holds_files=False).bounds.log_end_offset
+    log_end = _read_end(segments[-1]).offset
     start = max(starts.get((topic, int(number)), 0), segments[0].base_offset)
     end = segments[going].base_offset if going < len(segments) else log_end
     if end > start:
@@ -132,18 +133,45 @@ def _size(segment: SegmentFiles) -> int:
 def _largest_timestamp(segment: SegmentFiles, enough: int, *, was_clean: bool) -> int:
     """Return the largest timestamp of a segment as a load finds it; any from `enough` on will do.
 
-    It is the last one of the time index; without an index that can be trusted, it is that of the batches. A segment
+    It is the last one of the time index, or that of a batch behind it (`LogSegment.loadLargestTimestamp`). A segment
     without timestamps has the time of its file.
     """
-    largest = NO_TIMESTAMP
+    largest, offset = NO_TIMESTAMP, segment.base_offset
     if segment.time_index is not None:
-        timestamps = read_time_index(segment.time_index).timestamps
-        largest = int(timestamps.max(initial=NO_TIMESTAMP))
+        index = read_time_index(segment.time_index)
+        largest = int(index.timestamps.max(initial=NO_TIMESTAMP))
+        offset = int(index.offsets[index.timestamps.argmax()]) if largest >= 0 else offset
     if largest < enough and not (was_clean and largest >= 0):
-        with MappedFile(segment.log) as log:
-            for table in headers(log.data):
-                largest = max(largest, int(table.max_timestamp.max(initial=NO_TIMESTAMP)))
+        largest = max(largest, _read_end(segment, offset).largest_timestamp)
     return largest if largest >= 0 else int(os.stat(segment.log).st_mtime * 1000)
+
+
+class _End(NamedTuple):
+    """What the last batches of a segment tell.
+
+    Attributes:
+        offset: behind the last one; the base offset of the segment if there is none.
+        largest_timestamp: ms; -1 if there is none.
+    """
+
+    offset: int
+    largest_timestamp: int
+
+
+def _read_end(segment: SegmentFiles, offset: int | None = None) -> _End:
+    """Read from the last batch that the index names, of those up to an offset if it is given, to the last good one."""
+    end, indexed = _End(segment.base_offset, NO_TIMESTAMP), indexed_batch(segment, offset)
+    with LoadedFile(segment.log) as log:
+        for table in headers(log.data, 0 if indexed is None else indexed.position, load=log.load):
+            check_all(log.data, table)
+            row_end = valid_row_count(log.data, table)
+            if row_end:
+                newest = int(table.max_timestamp[:row_end].max())
+                end = _End(int(table.last_offset[row_end - 1]) + 1, max(end.largest_timestamp, newest))
+            if row_end < len(table):
+                break
+            log.release(0, table.next_position)
+    return end
 
 
 def _log_starts(root: str) -> Mapping[tuple[str, int], int]:

@@ -28,6 +28,7 @@ from logstore.view.walk import Run, walk
 from tests.support.audit_faults import FAULTS as FILE_FAULTS
 from tests.support.audit_story_faults import FAULTS as STORY_FAULTS
 from tests.support.golden import AFTER_GOLDEN_MS, WRITTEN, Golden
+from tests.support.logs import read_so_far
 from tests.support.sampling import sampled
 
 DAY_MS = 86_400_000
@@ -220,10 +221,6 @@ def bytes_read(ask: Callable[[], Any]) -> tuple[Any, int]:
     before = read_so_far()
     answer = ask()
     return answer, read_so_far() - before
-
-
-def read_so_far() -> int:
-    return int(Path("/proc/self/io").read_text().split("rchar:")[1].split()[0])
 
 
 @pytest.fixture

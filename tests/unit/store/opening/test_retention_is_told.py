@@ -15,6 +15,7 @@ from logstore.client.store import Store
 from logstore_tools.commands import logstore as command_line
 from logstore_tools.takeover.inspection import inspect
 from tests.support.clock import Clock
+from tests.support.logs import read_so_far
 from tests.support.stores import FEW_PARTITIONS, open_store, values_of
 
 DAY_MS = 86_400_000
@@ -158,6 +159,28 @@ def test_a_partition_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     with open_store(tmp_path, now_ms=lambda: MONTH_LATER_MS) as store:
         fill(store, "orders", [OLD])
         fill(store, "prices", [OLD])
-    (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_bytes(b"7\n")
+    log = tmp_path / "orders-0" / f"{0:020d}.log"
+    log.unlink()
+    log.mkdir()
     assert ["of topic prices " in text for text in told(tmp_path)] == [True]
     open_store(tmp_path, now_ms=lambda: MONTH_LATER_MS).close()
+
+
+@pytest.mark.parametrize("was_clean", [True, False], ids=["closed", "crashed"])
+def test_little_of_a_large_log_is_read_for_it(tmp_path: Path, was_clean: bool) -> None:
+    """Without snapshots too: a reader of the partition would begin at the newest one."""
+    root = tmp_path / "data"
+    with open_store(root, config=FEW_PARTITIONS, now_ms=lambda: MONTH_LATER_MS) as store:
+        store.create_topic("orders", config={"internal.segment.bytes": 1 << 20})
+        for number in range(300):
+            store.log("orders", 0).append_records([b"x" * 20_000], timestamps=[OLD + number])
+        if not was_clean:
+            shutil.copytree(root, tmp_path / "copy")
+    root = root if was_clean else tmp_path / "copy"
+    for snapshot in (root / "orders-0").glob("*.snapshot"):
+        snapshot.unlink()
+    told(root)  # what is imported for it is imported
+    before = read_so_far()
+    (text,) = told(root)
+    assert "deletes 300 of 300 offsets of topic orders" in text
+    assert read_so_far() - before < 6_000_000 / 2
