@@ -214,6 +214,8 @@ def part_with(offsets: tuple[int, int], log: MappedFile | LoadedFile, path: str,
     Entries are believed where the batch is that they name.
     """
     first, last = offsets
+    if not path.endswith(LOG_SUFFIX) or (first, last) == (INT64_MIN, INT64_MAX):
+        return 0, end
     base_offset = base_offset_of(file_name(path))
     index_path = path.removesuffix(LOG_SUFFIX) + OFFSET_INDEX_SUFFIX
     if last < base_offset:

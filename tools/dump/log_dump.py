@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from logstore.disk import paths
 from logstore.disk.files import read_file
-from logstore.disk.names import file_name, is_url
+from logstore.disk.names import file_name
 from logstore.kernels.scan import batches as scan
 from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, LOG_SUFFIX, base_offset_of, parse_kraft_snapshot_name
 
@@ -163,7 +163,7 @@ def _dump_opened(path: str, options: DumpOptions, out: Output, gaps: Gaps, start
         end = end_wanted = options.end_of(file.size, path)
         # behind the size: what these batches need was written before them
         record_filter = None if options.filter is None else options.filter.of_file(path)
-        if record_filter is not None and is_url(path) and not start:
+        if record_filter is not None and not start:
             from .filters import part_with
 
             start, end_wanted = part_with(record_filter.offsets, file, path, end)

@@ -15,6 +15,7 @@ from tests.conformance.dumping import answer
 from tests.naive.legacy import Message, message_set, wrapped
 from tests.support.encoder import GZIP, LZ4, NONE, SOME_TIME, ZSTD, Batch, Rec
 from tests.support.golden import Golden
+from tests.support.logs import open_partition_log
 
 LOG = "00000000000000000000.log"
 INDEX = "00000000000000000000.index"
@@ -328,3 +329,29 @@ def test_a_filter_of_partitions_passes_over_a_file_beside_them(options: list[str
     assert f"Dumping {root}/bootstrap.checkpoint" in stdout
     assert ("payload: " in stdout.partition("Dumping")[2].partition("Dumping")[0]) == ("billing-1" not in options)
     assert "payload: orders" in stdout.partition("orders-0")[2] or "| offset: " in stdout.partition("orders-0")[2]
+
+
+@pytest.mark.parametrize("text", ["0:3", "40:44", "57", "-3:", ":2", "199:", "90:120", "-200:-190"])
+def test_an_index_leads_to_offsets_and_changes_nothing(text: str) -> None:
+    written = open_partition_log("orders-0", {"index.interval.bytes": 200, "internal.segment.bytes": 9000})
+    for number in range(100):
+        written.append_records([b"x" * 100, b"%d" % number])
+    written.close()
+    asked = ["orders-0", "--records", "--print-data-log", "--offset", text]
+    by_index = answer(asked)
+    for index in Path("orders-0").glob("*.index"):
+        index.unlink()
+    assert (by_index[0], answer(asked)) == (0, by_index)
+    assert "| offset: " in by_index[1]
+
+
+def test_damage_before_the_offsets_that_are_asked_for_hides_nothing() -> None:
+    written = open_partition_log("orders-0", {"index.interval.bytes": 200})
+    for number in range(100):
+        written.append_records([b"%d" % number])
+    written.close()
+    log = Path("orders-0", LOG)
+    log.write_bytes(b"x" * 61 + log.read_bytes()[61:])
+    rc, stdout, stderr = answer(["orders-0", "--records", "--print-data-log", "--offset", "97:"])
+    assert (rc, re.findall(r"^\| offset: (\d+)", stdout, re.MULTILINE), stderr) == (0, ["97", "98", "99"], "")
+    assert "offset: 97" not in answer(["orders-0", "--print-data-log"])[1]
