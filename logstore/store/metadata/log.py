@@ -74,6 +74,7 @@ class MetadataLog:
         change_count: incremented by every complete change of `image`.
         producer_ids: the rest of the blocks that this process took.
         removals: what the recovery removed from the log.
+        takes_snapshots: as the log grows; not while the next opening needs records that a snapshot does not have.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class MetadataLog:
         self.path = child(root, DIRECTORY_NAME)
         self._node_id, self._seam, self._now_ms = node_id, seam, now_ms
         self._epoch: int | None = None
-        self.change_count = 0
+        self.change_count, self.takes_snapshots = 0, True
         self.producer_ids = ProducerIds()
         settings = load_settings(now_ms(), accepts_loss=accepts_loss)
         planned = PlannedLog(self.path, settings, seam=seam, topic_id=METADATA_TOPIC_ID)
@@ -121,15 +122,19 @@ class MetadataLog:
         require_suitable(self._state, self.path, node, has_partitions=has_partitions)
 
     def append(self, values: Sequence[bytes]) -> None:
-        """Write records as one batch, all or none, durably."""
+        """Write records as one batch, all or none, durably; before it a snapshot of the log, if that is due.
+
+        Not behind it: directories of a topic are set aside after the record that removes it, and a snapshot does not
+        have that record. A crash between them would leave directories that nobody knows.
+        """
         self.lead()
-        self._append_values(values)
-        if self.log.size > self._snapshot_at_size:
+        if self.takes_snapshots and self.log.size > self._snapshot_at_size:
             try:
                 self._take_snapshot()
-            except LogstoreError as error:  # the records are written; a log that takes no more says so itself
+            except LogstoreError as error:  # a log that takes no more says so itself
                 _LOGGER.warning("No snapshot of the metadata log was written, which is tried again later: %s", error)
                 self._expect_snapshot(self.log.size)
+        self._append_values(values)
 
     def take_producer_id_block(self, broker_epoch: int) -> None:
         """Append the record of the next block of producer ids, which then belongs to this process."""

@@ -68,7 +68,8 @@ class TopicChanges:
         if self.is_whole:
             return
         self._metadata.reload_if_cut_off()
-        error = self._partitions.keep_only(wanted_partitions(self._metadata.image, self._node.node_id, self._config))
+        wanted = wanted_partitions(self._metadata.image, self._node.node_id, self._config)
+        error = self._noted(self._partitions.keep_only(wanted))
         if error is not None:
             _LOGGER.warning("what is left of a deleted topic goes when the store is opened anew: %s", error)
         self.is_whole = True
@@ -95,7 +96,7 @@ class TopicChanges:
         delay_ms, keys = self._effective_config(name)["file.delete.delay.ms"], _keys(image, name)
         self.is_whole = False
         self._metadata.append(values)
-        error = self._partitions.put_aside(keys, delay_ms)
+        error = self._noted(self._partitions.put_aside(keys, delay_ms))
         self.is_whole = True
         # without the deleted topic: a new one of its name must not start at its offsets
         try:
@@ -153,6 +154,12 @@ class TopicChanges:
         self.is_whole = True
         return levels
 
+    def _noted(self, error: LogstoreError | None) -> LogstoreError | None:
+        """Return the error; after one the records that remove topics stay, by which the next opening finishes."""
+        if error is not None:
+            self._metadata.takes_snapshots = False
+        return error
+
     @property
     def _defaults(self) -> dict[str, str]:
         return broker_defaults(self._metadata.image, self._node.node_id, self._config)
@@ -171,7 +178,7 @@ class TopicChanges:
         except LogstoreError as another:
             error.add_note(f"topic {name} is in the metadata log, and is completed by the next opening: {another}")
             return
-        failure = self._partitions.put_aside(keys)
+        failure = self._noted(self._partitions.put_aside(keys))
         self.is_whole = True
         if failure is not None:
             error.add_note(f"what there is of topic {name} goes when the store is opened anew: {failure}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ import logstore
 from logstore.disk.directory import list_partition_directory
 from logstore.disk.seam import Seam
 from logstore.disk.system_errors import nio_error
+from logstore.errors import DataDirectoryError
 from logstore.replay.metadata_image import MetadataImage
 from logstore.replay.metadata_records import MetadataRecords
 from logstore.replay.metadata_state import MetadataState, read_metadata
 from logstore.store.metadata import log as metadata_log
+from logstore.store.partitions import Partitions
 from logstore.topics.cluster_metadata import encode_value
 from logstore.view.partition_reader import PartitionReader
 from tests.support.golden import Golden
-from tests.support.stores import open_store
+from tests.support.stores import FailingRenames, open_store
 
 ID = "ABEiM0RVZneImaq7zN3u_w"
 DIRECTORY = "wpbL9QuzSw6JQCrXAbQsfg"
@@ -91,6 +94,49 @@ def test_a_snapshot_that_cannot_be_written_fails_no_change(tmp_path: Path) -> No
         assert list((tmp_path / "__cluster_metadata-0").glob("*[1-9]*-*.checkpoint"))
     with logstore.open(tmp_path) as store:
         assert set(store.topics) == {f"t{number}" for number in range(60)}
+
+
+def snapshot_always(log: metadata_log.MetadataLog, _: int) -> None:
+    log._snapshot_at_size = 0
+
+
+def test_a_crash_behind_the_record_of_a_deletion_leaves_no_stray_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata_log.MetadataLog, "_expect_snapshot", snapshot_always)
+    root = tmp_path / "data"
+    with open_store(root) as store:
+        put_aside = Partitions.put_aside
+
+        def copied_before(*arguments: Any) -> Any:
+            shutil.copytree(root, tmp_path / f"left{len(list(tmp_path.iterdir()))}")
+            return put_aside(*arguments)
+
+        monkeypatch.setattr(Partitions, "put_aside", copied_before)
+        for number in range(5):
+            store.create_topic(f"t{number}", 2)
+            store.delete_topic(f"t{number}")
+    lefts = list(tmp_path.glob("left*"))
+    assert len(lefts) == 5
+    for left in lefts:
+        with open_store(left) as store:
+            assert store.stray_directories == ()
+
+
+def test_what_could_not_be_set_aside_goes_with_the_next_opening(tmp_path: Path) -> None:
+    seam = FailingRenames()
+    with open_store(tmp_path, seam=seam) as store:
+        store.create_topic("first", 1)
+        seam.directory = "first-0"
+        with pytest.raises(DataDirectoryError):
+            store.delete_topic("first")
+        for number in range(60):
+            store.create_topic(f"t{number}", 1)
+    with open_store(tmp_path) as store:
+        assert store.stray_directories == ()
+        for number in range(30):
+            store.delete_topic(f"t{number}")
+    assert list((tmp_path / "__cluster_metadata-0").glob("*[1-9]*-*.checkpoint"))
 
 
 def facts(image: MetadataImage) -> tuple[Any, ...]:
