@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..columns.batch_table import BoolArray, Int64Array
 from ..topics.transaction_state import PREPARED, TransactionState
@@ -203,13 +204,17 @@ class Lives:
         for group in np.flatnonzero(np.diff(bounds) >= size_min).tolist():
             yield ends[bounds[group] : bounds[group + 1]]
 
+    @cached_property
+    def _slices(self) -> list[npt.NDArray[np.unsignedinteger[Any]]]:
+        return [self.histories[place].slices(self._slice_count) for place in self.places]
+
     def _slice(self, number: int) -> Table:
         """Return the markers of every so many-th producer; the last slice is kept."""
         if self._last_slice is None or self._last_slice[0] != number:
             self._last_slice = None  # there is room for one
             parts = [
-                history.markers(lambda rows: rows["producer_id"] % self._slice_count == number)
-                for history in map(self.histories.__getitem__, self.places)
+                self.histories[place].at(np.flatnonzero(slices == number))
+                for place, slices in zip(self.places, self._slices, strict=True)
             ]
             ends = np.empty(sum(map(len, parts)), ENDS)
             some = [part for part in parts if part.size]  # of most partitions there are none

@@ -10,7 +10,7 @@ it steps the producers, but never this.
 
 from __future__ import annotations
 
-from itertools import takewhile
+from array import array
 
 import numpy as np
 
@@ -32,10 +32,10 @@ _LAST_OFFSET = 2
 class AbortedTransactions:
     """The entries, ascending by marker offset."""
 
-    __slots__ = ("_rows",)
+    __slots__ = ("_values",)
 
     def __init__(self) -> None:
-        self._rows: list[list[int]] = []
+        self._values = array("q")  # of the rows, one behind the other: a log may have millions
 
     @classmethod
     def resume(cls, index: transaction_index.TransactionIndex) -> AbortedTransactions:
@@ -43,28 +43,31 @@ class AbortedTransactions:
         index.require_all()
         state = cls()
         columns = [index.producer_ids, index.first_offsets, index.last_offsets, index.last_stable_offsets]
-        state._rows = np.stack(columns, axis=1).tolist()
+        state._values.frombytes(np.stack(columns, axis=1).astype(np.int64).tobytes())
         return state
 
     @property
     def entries(self) -> Int64Array:
         """int64[n, 4]: producer id, first offset, last offset (of the marker), last stable offset; a copy."""
-        return np.array(self._rows, np.int64).reshape(-1, len(_COLUMNS))
+        return np.frombuffer(self._values.tobytes(), np.int64).reshape(-1, len(_COLUMNS))
 
     @property
     def entry_count(self) -> int:
         """The number of entries."""
-        return len(self._rows)
+        return len(self._values) // len(_COLUMNS)
 
     @property
     def last_offset(self) -> int | None:
         """Offset of the last ABORT marker; None without one."""
-        return self._rows[-1][_LAST_OFFSET] if self._rows else None
+        return self._values[_LAST_OFFSET - len(_COLUMNS)] if self._values else None
 
     def ended_from(self, offset: int) -> list[tuple[int, int]]:
         """Return producer id and first offset of each transaction whose marker is at `offset` or behind it."""
-        found = takewhile(lambda row: row[_LAST_OFFSET] >= offset, reversed(self._rows))
-        return [(producer_id, first_offset) for producer_id, first_offset, *_ in found]
+        values, end, found = self._values, len(self._values), list[tuple[int, int]]()
+        while end and values[end - len(_COLUMNS) + _LAST_OFFSET] >= offset:
+            end -= len(_COLUMNS)
+            found.append((values[end], values[end + 1]))
+        return found
 
     def add(self, row: list[int]) -> None:
         """Add an entry as in `entries`; raise CorruptIndexError as `step`."""
@@ -76,15 +79,17 @@ class AbortedTransactions:
                 offset=offset,
                 java_class="java.lang.IllegalArgumentException",
             )
-        self._rows.append(row)
+        self._values.extend(row)
 
     def truncate_to(self, offset: int) -> None:
         """Drop the first entry whose marker is at or above `offset`, and all that follow (`truncateTo`)."""
-        self._rows = list(takewhile(lambda row: row[_LAST_OFFSET] < offset, self._rows))
+        behind = np.flatnonzero(self.entries[:, _LAST_OFFSET] >= offset)
+        if behind.size:
+            del self._values[int(behind[0]) * len(_COLUMNS) :]
 
     def to_bytes(self, first_entry: int = 0) -> bytes:
         """Return the bytes of the `.txnindex` from entry `first_entry` on."""
-        rows = self._rows[first_entry:]
+        rows = np.array(self._values[first_entry * len(_COLUMNS) :], np.int64).reshape(-1, len(_COLUMNS)).tolist()
         return np.array([(0, *row) for row in rows], transaction_index.ENTRY_DTYPE).tobytes()
 
 

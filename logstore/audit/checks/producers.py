@@ -192,9 +192,9 @@ class Producers(Follower):
         """Compare the entries of the segment's index with those that the log implies."""
         partition, evidence, segment = self._partition, self._evidence, self._segment
         path = segment.transaction_index or segment.log
-        entries = [] if index is None else AbortedTransactions.resume(index).entries.tolist()
-        stored = {entry[2]: entry for entry in entries}  # no two have the same marker
-        expected = {entry[2]: entry for entry in self._aborted.entries.tolist()}
+        entries = AbortedTransactions() if index is None else AbortedTransactions.resume(index)
+        is_equal = np.array_equal(entries.entries, self._aborted.entries)  # lists of a million entries take much room
+        stored, expected = [{} if is_equal else _by_marker(rows) for rows in (entries, self._aborted)]
         is_unfinished = evidence.is_growing or partition.will_be_recovered(segment)
         last_marker = max(stored, default=NONE)
         for marker, entry, found in _differences(expected, stored):
@@ -207,11 +207,11 @@ class Producers(Follower):
             yield transaction_index.at(partition.where(path, offset=marker), text, _entry_text(found), silence)
         if index is not None and index.odd_size:
             # a broker does not see them, and writes behind them
-            found = f"{index.odd_size} more"
-            yield transaction_index.at(partition.where(path), f"a multiple of {ENTRY_SIZE} bytes", found)
-        markers = [entry[2] for entry in entries]
+            expected_size = f"a multiple of {ENTRY_SIZE} bytes"
+            yield transaction_index.at(partition.where(path), expected_size, f"{index.odd_size} more")
+        markers = entries.entries[:, 2]
         if (np.diff(markers) <= 0).any():
-            yield transaction_index.at(partition.where(path), "ascending last offsets", markers)
+            yield transaction_index.at(partition.where(path), "ascending last offsets", markers.tolist())
 
     def _silence_of_entry(self, entry: list[int] | None, found: list[int] | None) -> Silence | None:
         """Return why the file's entry may differ from that of the log; None if nothing explains it.
@@ -312,6 +312,10 @@ def _differences(expected: Mapping[int, T], stored: Mapping[int, T]) -> Iterator
     for key in (*expected, *(key for key in stored if key not in expected)):
         if (one := expected.get(key)) != (other := stored.get(key)):
             yield key, one, other
+
+
+def _by_marker(aborted: AbortedTransactions) -> dict[int, list[int]]:
+    return {entry[2]: entry for entry in aborted.entries.tolist()}  # no two have the same marker
 
 
 def _entry_text(entry: list[int] | None) -> str:

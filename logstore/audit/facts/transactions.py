@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -176,6 +176,26 @@ class PartitionTransactions(Follower):
         )
         found = (block[(block["marker_offset"] != NONE) & is_wanted(block)] for block in blocks)
         return np.concatenate([self.table[:0], *found])
+
+    def slices(self, count: int) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """Return to which of `count` slices the producer of each row belongs, of `empty_markers` behind `table`.
+
+        `count` stands for an open transaction. The column is small, as each slice is searched for in it.
+        """
+        found = np.empty(self._count + self.empty_markers.size, np.min_scalar_type(count))
+        start = 0
+        for table in (self.table, self.empty_markers):
+            for first in range(0, len(table), _BLOCK_SIZE):
+                block = table[first : first + _BLOCK_SIZE]
+                is_open = block["marker_offset"] == NONE
+                found[start : start + len(block)] = np.where(is_open, count, block["producer_id"] % count)
+                start += len(block)
+        return found
+
+    def at(self, rows: Int64Array) -> Table:
+        """Return rows of `table`, and of `empty_markers` behind it, ascending."""
+        is_empty = rows >= self._count
+        return np.concatenate([self.table[rows[~is_empty]], self.empty_markers[rows[is_empty] - self._count]])
 
     def may_be_ended(self, transaction: PartitionTransaction) -> bool:
         """Return whether damaged bytes may have held a marker of the open `transaction`."""
