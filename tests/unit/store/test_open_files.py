@@ -224,3 +224,21 @@ def test_owners_that_are_gone_do_not_fill_the_row() -> None:
         files.add(Owner())
     assert len(files._owners) <= 64
     assert [known() for known in list(files._owners)[:5]] == kept
+
+
+def test_one_is_closed_though_each_was_used() -> None:
+    class Owner:
+        is_open, has_been_used = True, True
+
+        def was_used(self) -> bool:
+            was, self.has_been_used = self.has_been_used, False
+            return was
+
+        def close_idle(self) -> bool:
+            self.is_open = False
+            return True
+
+    files, owners = OpenFiles(3), [Owner() for _ in range(4)]
+    for owner in owners:
+        files.add(owner)
+    assert [owner.is_open for owner in owners] == [False, True, True, True]

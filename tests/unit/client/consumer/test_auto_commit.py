@@ -12,6 +12,7 @@ from subprocess import run
 import pytest
 
 import logstore
+from logstore import clock
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
 from logstore.model import TopicPartition
@@ -135,3 +136,21 @@ def test_the_end_of_the_program_commits_nothing(tmp_path: Path, end: str) -> Non
     )
     run([sys.executable, "-c", program, str(tmp_path / "data")], check=False, capture_output=True)
     assert committed(tmp_path) is None
+
+
+def test_a_loop_commits_as_time_passes_among_the_records_at_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [1000.0]
+    monkeypatch.setattr(clock, "monotonic_s", lambda: now_s[0])
+    monkeypatch.setattr(clock, "monotonic_ms", lambda: int(now_s[0] * 1000))
+    with opened(tmp_path) as store:
+        consumer = store.consumer(group_id="g", auto_offset_reset="earliest", auto_commit_interval_ms=5000)
+        consumer.assign([T0])
+        assert next(consumer).value == b"1"
+        assert consumer.committed(T0) == {T0: None}
+        now_s[0] += 60
+        assert next(consumer).value == b"2"
+        committed = consumer.committed(T0)[T0]
+        assert committed is not None
+        assert committed.offset == 1

@@ -75,3 +75,14 @@ def test_a_map_with_few_slots_finds_what_it_has() -> None:
     assert offset_map.entry_count == count
     assert np.array_equal(offset_map.find(records), np.arange(count))
     assert offset_map.is_latest(records).all()
+
+
+def test_a_record_with_an_empty_key_that_was_not_put_has_no_mark() -> None:
+    """Else it would count as an older one of its key, and go."""
+    offset_map = OffsetMap(2, buffer_size=MIB, end_offset=2)
+    matrix = np.zeros((decode.COLUMN_COUNT, 2), np.int64)
+    matrix[decode.OFFSET] = [0, 1]
+    matrix[decode.KEY_SIZE] = [1, 0]
+    both, first = (RecordTable(np.zeros(1, np.uint8), matrix, count) for count in (2, 1))
+    assert offset_map.put(first) == 1
+    assert offset_map.is_latest(both).all()

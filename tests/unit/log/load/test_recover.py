@@ -220,6 +220,13 @@ def test_a_segment_that_overflows_is_split_and_has_its_records_once(has_index: b
     assert first.size + second.size == size
 
 
+def test_nothing_of_an_index_stays_behind_a_split(rolled: Path) -> None:
+    move_last_offset(rolled, f"{LAST_BASE}.log:5000000000", Dice(""))
+    (rolled / f"{LAST_BASE}.txnindex").write_bytes(bytes(34))
+    recover(rolled, was_clean=True)
+    assert f"{LAST_BASE}.txnindex" not in {path.name for path in rolled.iterdir()}
+
+
 def test_an_offset_after_which_there_is_none_does_not_delete_the_log(rolled: Path) -> None:
     move_last_offset(rolled, f"{LAST_BASE}.log:{2**63 - 1}", Dice(""))
     with pytest.raises(OffsetOverflowError, match="No offset can follow"):
