@@ -81,7 +81,7 @@ def _due(
 ) -> Iterator[DueRecords]:
     """Yield what retention deletes of the partition at `path`; nothing if that is nothing, or if it is not there."""
     oldest_kept_ms = now_ms - config[RETENTION_MS]
-    if not os.path.isdir(path) or (config[RETENTION_BYTES] < 0 and _is_first_kept(path, oldest_kept_ms)):
+    if config[RETENTION_BYTES] < 0 and _is_first_kept(path, oldest_kept_ms):
         return
     segments = list(list_partition_directory(path).segments)
     if segments and not _size(segments[-1]):
@@ -104,8 +104,12 @@ def _due(
 
 def _is_first_kept(path: str, oldest_kept_ms: int) -> bool:
     """Return whether the first segment is known to stay; to list each partition would take too long at each opening."""
-    first = min((name for name in os.listdir(path) if name.endswith(LOG_SUFFIX)), default=None)
-    if first is None:
+    try:
+        logs = [name for name in os.listdir(path) if name.endswith(LOG_SUFFIX)]
+    except FileNotFoundError:
+        return True
+    first = min(logs, default=None)
+    if first is None or (len(logs) == 1 and not os.path.getsize(child(path, first))):
         return True
     time_index = child(path, first.removesuffix(LOG_SUFFIX) + TIME_INDEX_SUFFIX)
     content = read_if_present(time_index) or b""
@@ -114,7 +118,7 @@ def _is_first_kept(path: str, oldest_kept_ms: int) -> bool:
     if content and len(content) % ENTRY_SIZE == 0 and int.from_bytes(last, signed=True) >= oldest_kept_ms:
         return True
     timestamps = parse_time_index(content, base_offset=0, path=time_index).timestamps
-    return bool((timestamps >= oldest_kept_ms).any()) or not os.path.getsize(child(path, first))
+    return bool((timestamps >= oldest_kept_ms).any())
 
 
 def _going_by_size(segments: Sequence[SegmentFiles], retention_bytes: int) -> int:
