@@ -51,8 +51,12 @@ class IndexSlots:
 
     def floor(self, field: int, value: int) -> tuple[int, int] | None:
         """Return the last entry with a field of at most `value`; None without one. The field ascends."""
-        slot = self._first(len(self), lambda slot: self[slot][field] > value) - 1
+        slot = self.slot_above(field, value) - 1
         return None if slot < 0 else self[slot]
+
+    def slot_above(self, field: int, value: int) -> int:
+        """Return the number of the first entry with a field above `value`; that of all without one."""
+        return self._first(len(self), lambda slot: self[slot][field] > value)
 
     def _first(self, count: int, is_behind: Callable[[int], bool]) -> int:
         """Return the first of `count` slots that is behind what is searched for; `count` without one."""

@@ -14,11 +14,12 @@ from logstore.columns.batch_table import BatchTable, Int64Array, headers
 from logstore.columns.legacy import LegacyRecord
 from logstore.columns.record_table import RecordTable
 from logstore.disk import paths
+from logstore.disk.index_slots import IndexSlots
 from logstore.disk.loaded import open_log
 from logstore.disk.names import absolute_path, file_name, parent, sibling
-from logstore.disk.side_files import read_offset_index
 from logstore.errors import UsageError
 from logstore.kernels.scan import batches as scan
+from logstore.layout import offset_index
 from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, MAGIC_V2, NO_PRODUCER_ID
 from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, LOG_SUFFIX, OFFSET_INDEX_SUFFIX, base_offset_of
 from logstore.view.walk import batch_at
@@ -222,20 +223,18 @@ def part_with(offsets: tuple[int, int], log: MappedFile | LoadedFile, path: str,
         return 0, 0
     if not paths.exists(index_path):
         return 0, end
-    index = read_offset_index(index_path)
-    known, positions = index.offsets[: index.written_count], index.positions[: index.written_count]
-    if (np.diff(known) <= 0).any() or (np.diff(positions) <= 0).any():
-        return 0, end
+    with IndexSlots(index_path, offset_index.ENTRY_DTYPE) as slots:
 
-    def position_at(row: int, otherwise: int) -> int:
-        if not 0 <= row < known.size or not 0 <= positions[row] < end:
-            return otherwise
-        table = batch_at(log, int(positions[row]), end)
-        return int(positions[row]) if len(table) and table.last_offset[0] == known[row] else otherwise
+        def batch_of(slot: int) -> BatchTable | None:
+            offset, position = slots[slot] if 0 <= slot < len(slots) else (0, end)
+            table = batch_at(log, position, end) if 0 <= position < end else None
+            return table if table is not None and len(table) and table.last_offset[0] == base_offset + offset else None
 
-    # an entry has the last offset of its batch: the one that holds the last offset begins at or before its entry
-    stop = position_at(int(np.searchsorted(known, last)) + 1, end)
-    return position_at(int(np.searchsorted(known, first, side="right")) - 1, 0), stop
+        # an entry has the last offset of its batch: the one that holds the last offset begins at or before its entry
+        before = batch_of(slots.slot_above(0, first - base_offset) - 1)
+        behind = batch_of(slots.slot_above(0, last - 1 - base_offset) + 1)
+    start = 0 if before is None else int(before.position[0])
+    return start, end if behind is None or behind.base_offset[0] <= last else int(behind.position[0])
 
 
 def _end_offset(path: str) -> int:
