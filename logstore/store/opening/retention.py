@@ -69,7 +69,7 @@ def retention_warnings(
             continue
         due = list[DueRecords]()
         for number in sorted(topic.partitions):
-            with suppress(LogstoreError):
+            with suppress(LogstoreError, OSError):
                 due += _due(child(root, directory_name(name, number)), config, now_ms, was_clean, starts)
         if due:
             texts.append(_text(name, due, config, image.topic_config(name)))
@@ -79,7 +79,7 @@ def retention_warnings(
 def _due(
     path: str, config: LogConfig, now_ms: int, was_clean: bool, starts: Mapping[tuple[str, int], int]
 ) -> Iterator[DueRecords]:
-    """Yield what retention deletes of the partition at `path`; nothing if that is nothing, or if it is not there."""
+    """Yield what retention deletes of the partition at `path`; raise LogstoreError or OSError if it cannot be read."""
     oldest_kept_ms = now_ms - config[RETENTION_MS]
     if config[RETENTION_BYTES] < 0 and _is_first_kept(path, oldest_kept_ms):
         return
@@ -104,10 +104,7 @@ def _due(
 
 def _is_first_kept(path: str, oldest_kept_ms: int) -> bool:
     """Return whether the first segment is known to stay; to list each partition would take too long at each opening."""
-    try:
-        logs = [name for name in os.listdir(path) if name.endswith(LOG_SUFFIX)]
-    except FileNotFoundError:
-        return True
+    logs = [name for name in os.listdir(path) if name.endswith(LOG_SUFFIX)]
     first = min(logs, default=None)
     if first is None or (len(logs) == 1 and not os.path.getsize(child(path, first))):
         return True

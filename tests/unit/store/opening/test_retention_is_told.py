@@ -164,6 +164,9 @@ def test_a_partition_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     log.mkdir()
     assert ["of topic prices " in text for text in told(tmp_path)] == [True]
     open_store(tmp_path, now_ms=lambda: MONTH_LATER_MS).close()
+    shutil.rmtree(tmp_path / "orders-0")
+    (tmp_path / "orders-0").write_bytes(b"")
+    assert ["of topic prices " in text for text in told(tmp_path)] == [True]
 
 
 @pytest.mark.parametrize("was_clean", [True, False], ids=["closed", "crashed"])
