@@ -34,6 +34,7 @@ CONFIG = {
     "log.segment.delete.delay.ms": 1000,
     "log.initial.task.delay.ms": 1000,
     "log.cleaner.backoff.ms": 2000,
+    "log.cleaner.delete.retention.ms": 10_000,  # else markers stay for a day
     "offsets.topic.num.partitions": 4,
     "offsets.topic.segment.bytes": 1 << 20,
     "offsets.retention.minutes": 1,

@@ -33,6 +33,7 @@ from .left_facts import LeftFacts
 from .options import Options, TopicChoice
 from .schemas import columns_of
 from .seen import SeenFiles
+from .spread import without_collection
 from .tables import PartitionsTask, Table, batch_of, grouped, row_of
 
 _TYPES = columns_of(FindingRow)
@@ -90,12 +91,10 @@ def _plan(options: Options) -> list[InputPartition]:
 
 def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     if isinstance(task, DirectoryTask):
-        left = LeftFacts(task.root, task.query).take()
-        for seen in task.partitions:
-            if seen.path not in left:
-                seen.require()
         now_ms = clock.now_ms() if options.now_ms is None else options.now_ms
-        yield from _batches(crossing_findings(task.root, now_ms, left), schema)
+        with without_collection():
+            found = _joined(task, now_ms)
+        yield from _batches(found, schema)
         return
     if isinstance(task, EntriesTask):
         yield from _batches(task.findings, schema)
@@ -113,6 +112,14 @@ def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator
                 facts_of_group.append(facts)
         if root in task.joined:
             LeftFacts(root, task.query).leave(facts_of_group)
+
+
+def _joined(task: DirectoryTask, now_ms: int) -> Sequence[Finding]:
+    left = LeftFacts(task.root, task.query).take()
+    for seen in task.partitions:
+        if seen.path not in left:
+            seen.require()
+    return crossing_findings(task.root, now_ms, left)
 
 
 @lru_cache(maxsize=4)

@@ -25,7 +25,6 @@ from logstore.disk.names import child
 from logstore.disk.seam import SEAM
 from logstore.errors import DataDirectoryError
 
-from .spread import unpickled
 from .staging import IDLE_MS_MAX, StagingDirectory
 
 _LOGGER = logging.getLogger("logstore")
@@ -70,7 +69,7 @@ class LeftFacts:
             if self._is_ours():
                 for name in os.listdir(self.path):
                     if name.endswith(_WRITTEN):
-                        left = unpickled(read_file(child(self.path, name)))
+                        left: list[PartitionFacts] = pickle.loads(read_file(child(self.path, name)))
                         found |= {facts.partition.files.path: facts for facts in left}
                 StagingDirectory(self.path).discard()
             self._remove_old()

@@ -97,7 +97,7 @@ def audit_with_spark(master: str, path: str, now_ms: int, *, decodes: bool = Tru
     from logstore.disk.names import normal_path
     from logstore.disk.recognition import require_data_directory
 
-    from .spread import follow_on_executors
+    from .spread import follow_on_executors, without_collection
 
     if master.startswith(CONNECT):
         raise UsageError(
@@ -110,7 +110,8 @@ def audit_with_spark(master: str, path: str, now_ms: int, *, decodes: bool = Tru
     require_data_directory(path)
     context, is_ours = _context(master)
     try:
-        return audit_directory(path, now_ms, partial(follow_on_executors, context, decodes=decodes))
+        with without_collection():
+            return audit_directory(path, now_ms, partial(follow_on_executors, context, decodes=decodes))
     finally:
         if is_ours:
             context.stop()

@@ -30,6 +30,7 @@ EPOCH_BUMPING_VERSION = 2  # transaction.version whose markers carry the next ep
 Histories = Mapping[TopicAndPartition, PartitionTransactions]
 ENDS = np.dtype([*TRANSACTIONS.descr, ("place", "i4")])  # of markers, with or without data
 SLICE_SIZE = 125_000  # markers
+_NO_MARKERS = np.empty(0, TRANSACTIONS)
 
 
 class Mismatch(Enum):
@@ -213,12 +214,12 @@ class Lives:
         if self._last_slice is None or self._last_slice[0] != number:
             self._last_slice = None  # there is room for one
             parts = [
-                self.histories[place].at(np.flatnonzero(slices == number))
+                self.histories[place].at(np.flatnonzero(slices == number)) if slices.size else _NO_MARKERS
                 for place, slices in zip(self.places, self._slices, strict=True)
             ]
             ends = np.empty(sum(map(len, parts)), ENDS)
             some = [part for part in parts if part.size]  # of most partitions there are none
-            ends[list(PartitionTransaction._fields)] = np.concatenate([np.empty(0, TRANSACTIONS), *some])
+            ends[list(PartitionTransaction._fields)] = np.concatenate([_NO_MARKERS, *some])
             ends["place"] = np.repeat(np.arange(len(parts)), list(map(len, parts)))
             self._last_slice = number, ends
         return self._last_slice[1]

@@ -24,6 +24,7 @@ CONFIG = {
     "log.initial.task.delay.ms": 0,
     "log.retention.check.interval.ms": 100,
     "log.cleaner.backoff.ms": 100,
+    "log.cleaner.delete.retention.ms": 100,  # else markers stay for a day
     "offsets.topic.num.partitions": 1,
     "offsets.topic.segment.bytes": 1 << 20,
     "transaction.state.log.num.partitions": 1,
