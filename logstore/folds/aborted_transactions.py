@@ -79,7 +79,7 @@ class AbortedTransactions:
                 offset=offset,
                 java_class="java.lang.IllegalArgumentException",
             )
-        self._values.extend(row)
+        self._values.extend(array("q", row))  # all or none
 
     def truncate_to(self, offset: int) -> None:
         """Drop the first entry whose marker is at or above `offset`, and all that follow (`truncateTo`)."""
