@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -33,6 +34,7 @@ CONFIG = {
 }
 CALL_COUNT = case_count("LOGSTORE_CALLS", sample=200, whole=1_000_000)
 HOUSEKEEPING = 50  # times in each part
+INTERVAL_S = 0.1  # between two runs of a task of housekeeping
 OBJECTS_MAX, FILES_MAX, MEMORY_MAX = 150, 4, 24 << 20
 
 Call = Callable[[], object]
@@ -142,6 +144,12 @@ def test_calls_leave_nothing(begin: Callable[[Store], Call], part: int, store: S
             call()
             if number % max(count // HOUSEKEEPING, 1) == 0:
                 store.run_due()
+        for _ in range(
+            3
+        ):  # what is due goes: segments, and then their files; producers are looked at every ten minutes
+            time.sleep(2 * INTERVAL_S)
+            store.run_due()
+        store.directory._housekeeping.drop_expired_producers()
         return had(tmp_path)
 
     repeat(min(count, 1000))
