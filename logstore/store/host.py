@@ -93,6 +93,7 @@ class Host:
             self._metadata.reload_if_cut_off()
             ids = self._metadata.producer_ids
             if not ids.left_count:
+                self._changes.follow_metadata()  # before a record with which a snapshot may come
                 self._metadata.take_producer_id_block(self._metadata.image.brokers[self.node_id].broker_epoch)
             return ids.take()
 

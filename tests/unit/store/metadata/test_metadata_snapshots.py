@@ -124,6 +124,28 @@ def test_a_crash_behind_the_record_of_a_deletion_leaves_no_stray_directories(
             assert store.stray_directories == ()
 
 
+def test_a_block_of_producer_ids_waits_for_a_deletion_that_was_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata_log.MetadataLog, "_expect_snapshot", snapshot_always)
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    root = tmp_path / "data"
+    with open_store(root) as store:
+        store.create_topic("first", 1)
+        with monkeypatch.context() as patched:
+            patched.setattr(Partitions, "put_aside", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                store.delete_topic("first")
+        for _ in range(1001):
+            store.next_producer_id()
+        shutil.copytree(root, tmp_path / "left")
+    with open_store(tmp_path / "left") as store:
+        assert store.stray_directories == ()
+
+
 def test_what_could_not_be_set_aside_goes_with_the_next_opening(tmp_path: Path) -> None:
     seam = FailingRenames()
     with open_store(tmp_path, seam=seam) as store:
