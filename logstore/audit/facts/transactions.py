@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -169,13 +169,14 @@ class PartitionTransactions(Follower):
         """Return those markers, with data before them and without; asked by blocks, as one column takes much room."""
         if not self._count + self.empty_markers.size:
             return self.table
-        blocks = (
-            table[first : first + _BLOCK_SIZE]
-            for table in (self.table, self.empty_markers)
-            for first in range(0, len(table), _BLOCK_SIZE)
-        )
-        found = (block[(block["marker_offset"] != NONE) & is_wanted(block)] for block in blocks)
+        found = (block[(block["marker_offset"] != NONE) & is_wanted(block)] for block in self._blocks())
         return np.concatenate([self.table[:0], *found])
+
+    def _blocks(self) -> Iterator[Table]:
+        """Yield the rows of `table`, and of `empty_markers` behind it, some at once."""
+        for table in (self.table, self.empty_markers):
+            for first in range(0, len(table), _BLOCK_SIZE):
+                yield table[first : first + _BLOCK_SIZE]
 
     def slices(self, count: int) -> npt.NDArray[np.unsignedinteger[Any]]:
         """Return to which of `count` slices the producer of each row belongs, of `empty_markers` behind `table`.
@@ -184,12 +185,10 @@ class PartitionTransactions(Follower):
         """
         found = np.empty(self._count + self.empty_markers.size, np.min_scalar_type(count))
         start = 0
-        for table in (self.table, self.empty_markers):
-            for first in range(0, len(table), _BLOCK_SIZE):
-                block = table[first : first + _BLOCK_SIZE]
-                is_open = block["marker_offset"] == NONE
-                found[start : start + len(block)] = np.where(is_open, count, block["producer_id"] % count)
-                start += len(block)
+        for block in self._blocks():
+            is_open = block["marker_offset"] == NONE
+            found[start : start + len(block)] = np.where(is_open, count, block["producer_id"] % count)
+            start += len(block)
         return found
 
     def at(self, rows: Int64Array) -> Table:
