@@ -159,6 +159,8 @@ def test_a_partition_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     with open_store(tmp_path, now_ms=lambda: MONTH_LATER_MS) as store:
         fill(store, "orders", [OLD])
         fill(store, "prices", [OLD])
+    (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_bytes(b"7\n")
+    assert len(told(tmp_path)) == 2  # no record is read by its epoch
     log = tmp_path / "orders-0" / f"{0:020d}.log"
     log.unlink()
     log.mkdir()
