@@ -134,7 +134,7 @@ def _size(segment: SegmentFiles) -> int:
 def _largest_timestamp(segment: SegmentFiles, enough: int, *, was_clean: bool) -> int:
     """Return the largest timestamp of a segment as a load finds it; any from `enough` on will do.
 
-    It is the last one of the time index, or that of a batch behind it (`LogSegment.loadLargestTimestamp`). A segment
+    It is the last one of the time index, or that of a batch behind it (`LogSegment.readLargestTimestamp`). A segment
     without timestamps has the time of its file.
     """
     largest, offset = NO_TIMESTAMP, segment.base_offset
