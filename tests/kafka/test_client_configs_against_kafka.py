@@ -101,8 +101,8 @@ def _text(value: Any) -> str | None:
 
 def test_configurations_are_read_as_the_java_clients_read_them(oracle: Oracle, tmp_path: Path) -> None:
     cases = _cases()
-    lines = oracle.run("ClientConfigs", cwd=tmp_path, text="".join(json.dumps(case) + "\n" for case in cases))
-    answers = [json.loads(line) for line in lines.splitlines()]
+    lines = oracle.lines("ClientConfigs", cwd=tmp_path, text="".join(json.dumps(case) + "\n" for case in cases))
+    answers = [json.loads(line) for line in lines]
     assert len(answers) == len(cases)
     for case, answer in zip(cases, answers, strict=True):
         try:
@@ -134,5 +134,5 @@ def _refusal(client: str, values: dict[str, str]) -> str | None:
 def test_keys_hash_as_in_java(oracle: Oracle, tmp_path: Path) -> None:
     rng = random.Random(SEED)
     texts = ["", *("".join(rng.choices("abc-019ü€😀\u0000\x7f", k=rng.randrange(20))) for _ in range(CASES))]
-    lines = oracle.run("Assignments", "hash", cwd=tmp_path, text="".join(json.dumps(text) + "\n" for text in texts))
-    assert [int(line.split(" ")[2]) for line in lines.splitlines()] == [murmur2(text.encode()) for text in texts]
+    lines = oracle.lines("Assignments", "hash", cwd=tmp_path, text="".join(json.dumps(text) + "\n" for text in texts))
+    assert [int(line.split(" ")[2]) for line in lines] == [murmur2(text.encode()) for text in texts]

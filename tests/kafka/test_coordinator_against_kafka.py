@@ -38,7 +38,7 @@ def test_requests_are_answered_as_the_real_coordinator_answers_them(oracle: Orac
     for author in authors:
         author.write()
     text = "".join(json.dumps({"version": one.version, "steps": one.workload}) + "\n" for one in authors)
-    answers = oracle.run("Coordinations", cwd=tmp_path, text=text).splitlines()
+    answers = oracle.lines("Coordinations", cwd=tmp_path, text=text)
     assert len(answers) == len(authors)
     seen: set[str] = set()
     for author, answer in zip(authors, answers, strict=True):

@@ -150,7 +150,7 @@ class Folded:
 
 def test_appends_are_answered_and_kept_as_by_the_real_log(oracle: Oracle, tmp_path: Path) -> None:
     asked = [*workloads(STORY_COUNT), of_many_producers(), fenced()]
-    real = oracle.run("Appends", cwd=tmp_path, text="".join(workload.to_json() for workload in asked)).splitlines()
+    real = oracle.lines("Appends", cwd=tmp_path, text="".join(workload.to_json() for workload in asked))
     kinds = set()
     for workload, line in zip(asked, real, strict=True):
         expected = json.loads(line)

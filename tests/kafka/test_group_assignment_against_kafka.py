@@ -59,9 +59,8 @@ def _names(assignment: Assignment) -> dict[str, list[str]]:
 def test_partitions_are_assigned_as_the_java_client_assigns_them(oracle: Oracle, tmp_path: Path) -> None:
     rng = random.Random(SEED)
     cases = [_case(rng) for _ in range(CASES)]
-    answers = oracle.run("Assignments", cwd=tmp_path, text="".join(json.dumps(case) + "\n" for case in cases))
-    assert len(answers.splitlines()) == len(cases)
-    for case, line in zip(cases, answers.splitlines(), strict=True):
+    answers = oracle.lines("Assignments", cwd=tmp_path, text="".join(json.dumps(case) + "\n" for case in cases))
+    for case, line in zip(cases, answers, strict=True):
         theirs = json.loads(line)
         members = {
             name: Subscription(
@@ -104,7 +103,6 @@ def test_texts_hash_as_in_java(oracle: Oracle, tmp_path: Path) -> None:
     rng = random.Random(SEED)
     letters = "abc-019.üß€测试😀\U0010ffff\u0000"
     texts = ["", "polygenelubricants", *("".join(rng.choices(letters, k=rng.randrange(20))) for _ in range(CASES))]
-    answers = oracle.run("Assignments", "hash", cwd=tmp_path, text="".join(json.dumps(text) + "\n" for text in texts))
-    assert len(answers.splitlines()) == len(texts)
-    for text, line in zip(texts, answers.splitlines(), strict=True):
+    answers = oracle.lines("Assignments", "hash", cwd=tmp_path, text="".join(json.dumps(text) + "\n" for text in texts))
+    for text, line in zip(texts, answers, strict=True):
         assert line.split(" ")[:2] == [str(java_hash(text)), str(partition_for(text, 50))], text

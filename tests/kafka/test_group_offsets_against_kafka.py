@@ -105,8 +105,8 @@ def test_offsets_are_kept_as_the_real_coordinator_keeps_them(oracle: Oracle, tmp
     rng = random.Random(SEED)
     stories = [_story(rng) for _ in range(STORIES)]
     main_class = "org.apache.kafka.coordinator.group.GroupOffsetStories"
-    lines = oracle.run(main_class, cwd=tmp_path, text="".join(json.dumps(story) + "\n" for story in stories))
-    answers = [json.loads(line) for line in lines.splitlines()]
+    lines = oracle.lines(main_class, cwd=tmp_path, text="".join(json.dumps(story) + "\n" for story in stories))
+    answers = [json.loads(line) for line in lines]
     assert len(answers) == len(stories)
     for story, answer in zip(stories, answers, strict=True):
         assert _told(story) == answer, story

@@ -235,7 +235,7 @@ def test_every_order_of_calls_is_answered_as_by_the_java_client(oracle: Oracle, 
     text = "".join(json.dumps(story) + "\n" for story in stories)
     broker = Broker(oracle, tmp_path / "kafka", {}, [])
     with broker.running(signal.SIGTERM) as address:
-        lines = oracle.run("ProducerCalls", address, cwd=tmp_path, text=text).splitlines()
+        lines = oracle.lines("ProducerCalls", address, cwd=tmp_path, text=text)
     theirs = [comparable(json.loads(line)) for line in lines]
     with logstore.open(tmp_path / "ours") as store:
         store.create_topic("t", partitions=2)

@@ -71,7 +71,7 @@ def test_messages_are_written_as_the_generated_classes_write_them(oracle: Oracle
     text = "".join(
         f"{PACKAGES[table]}.{name} {version} {other} {data.hex()}\n" for table, name, version, other, data in questions
     )
-    answers = oracle.run("Rewrites", cwd=tmp_path, text=text).splitlines()
+    answers = oracle.lines("Rewrites", cwd=tmp_path, text=text)
     assert len(answers) == len(questions)
     refused_count = 0
     for (table, name, version, other, data), answer in zip(questions, answers, strict=True):

@@ -112,7 +112,7 @@ def _answer(case: Case, analyzed: Batches, batches: Batches, rules: ValidationRu
 
 def test_appends_are_taken_changed_and_refused_as_by_the_real_log(oracle: Oracle, tmp_path: Path) -> None:
     cases = [random_case(number) for number in range(CASE_COUNT)]
-    answers = oracle.run("Validation", cwd=tmp_path, text="".join(case.to_json() for case in cases)).splitlines()
+    answers = oracle.lines("Validation", cwd=tmp_path, text="".join(case.to_json() for case in cases))
     kinds: Counter[str] = Counter()
     for case, line in zip(cases, answers, strict=True):
         expected, answer = json.loads(line), answer_of(case)

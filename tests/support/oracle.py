@@ -106,11 +106,18 @@ class Oracle:
             check=True,
         ).stdout
 
+    def lines(self, main_class: str, *args: str, cwd: Path, text: str = "") -> list[str]:
+        """Run `main_class` as `run` does; the lines it prints, which only a line feed ends.
+
+        `str.splitlines` would also divide a JSON text at U+0085 and U+2028, which Java writes as they are.
+        """
+        return self.run(main_class, *args, cwd=cwd, text=text).removesuffix("\n").split("\n")
+
     def dump(self, cwd: Path, argvs: Sequence[Sequence[str]]) -> list[Dump]:
         """What `kafka-dump-log` prints for each of `argvs` in the directory `cwd`, all in one JVM."""
         cwd = cwd.resolve()
-        answers = self.run("DumpBatch", cwd=cwd, text="".join(json.dumps(list(argv)) + "\n" for argv in argvs))
-        dumps = [Dump(**json.loads(line)) for line in answers.split("\n") if line]
+        answers = self.lines("DumpBatch", cwd=cwd, text="".join(json.dumps(list(argv)) + "\n" for argv in argvs))
+        dumps = [Dump(**json.loads(line)) for line in answers if line]
         if len(dumps) != len(argvs):
             raise RuntimeError(f"{len(argvs)} questions, {len(dumps)} answers")
         here = str(cwd)

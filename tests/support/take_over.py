@@ -41,7 +41,7 @@ def run(*words: str) -> None:
 
 def ask(oracle: Oracle, address: str, cwd: Path, *what: str) -> list[Any]:
     """Let `TakeOver` do all of `what` with the broker at `address`; the answers to "state" and "finish"."""
-    return [json.loads(line) for line in oracle.run("TakeOver", address, *what, cwd=cwd).splitlines()]
+    return [json.loads(line) for line in oracle.lines("TakeOver", address, *what, cwd=cwd)]
 
 
 def warnings(broker: Broker) -> list[str]:
