@@ -248,7 +248,7 @@ def _end_offset(path: str) -> int:
         if logs[-1].endswith(LOG_SUFFIX):
             end_offset = base_offset_of(file_name(logs[-1]))
         # the last entry of the index leads near the end
-        position = part_with((INT64_MAX, INT64_MAX), log, logs[-1], log.size)[0] if end_offset else 0
+        position, _ = part_with((INT64_MAX, INT64_MAX), log, logs[-1], log.size)
         for table in headers(log.data, position, load=log.load):
             if len(table):
                 end_offset = int(table.last_offset[-1]) + 1
