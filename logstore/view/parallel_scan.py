@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
+_LIMIT = "OMP_NUM_THREADS"  # of many libraries, not of OpenMP alone
 HELPER_COUNT_MAX = 2
 AHEAD_COUNT = 2  # items in work or ready, beside one for each helper: more would not fit into a cache
 PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes; below, threads cost more than they save
@@ -103,8 +104,14 @@ def in_order(make_next: Callable[[], T | None], work: Callable[[T], R]) -> Gener
 
 
 def processor_count() -> int:
-    """Return the number of processors that this thread may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return the number of processors that this thread may run on, at most `OMP_NUM_THREADS` if that is a number.
+
+    Spark tells the workers of its tasks so how many are theirs (`spark.task.cpus`): as many tasks run as it has
+    processors, and helpers of each would wait for those of the others.
+    """
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = os.environ.get(_LIMIT, "")
+    return min(count, max(1, int(limit))) if limit.isdecimal() else count
 
 
 def _result(ahead: deque[tuple[T, Future[R]]], work: Callable[[T], R]) -> R:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
@@ -11,7 +12,7 @@ from logstore.columns import batch_table
 from logstore.columns.batch_table import scan
 from logstore.kernels.scan import batches as fields
 from logstore.view import parallel_scan
-from logstore.view.parallel_scan import scan_windows
+from logstore.view.parallel_scan import processor_count, scan_windows
 from tests.support.encoder import Batch, Rec
 
 FILE = b"".join(Batch(index, [Rec(b"k", b"v" * (index % 50))]).to_bytes() for index in range(200))
@@ -96,3 +97,10 @@ def test_error_of_a_thread_reaches_the_reader(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(batch_table, "scan_chunk", fail)
     with pytest.raises(MemoryError, match="no room for a table"):
         list(scan_windows(np.frombuffer(FILE, np.uint8), 0, len(FILE)))
+
+
+@pytest.mark.parametrize(("limit", "count"), [("1", 1), ("2", 2), ("64", 3), ("0", 1), ("", 3), ("4,2", 3), ("all", 3)])
+def test_a_limit_of_threads_bounds_the_processors(limit: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", limit)
+    assert processor_count() == count
