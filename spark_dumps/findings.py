@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, groupby
@@ -101,17 +102,16 @@ def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator
         return
     assert isinstance(task, FindingsTask)
     for root, group in groupby(task.partitions, lambda seen: parent(seen.path)):
-        facts_of_group = list[PartitionFacts]()
-        for seen in group:
-            seen.require()
-            cluster = _cluster(root, task.query)
-            facts = verify_partition_directory(seen.path, Asked.EVERYTHING, cluster=cluster)
-            yield from _batches(facts.findings, schema)
-            if facts.partition.files.topic != transaction_state.TOPIC:
-                facts.transactions.evidence.cluster = Cluster(root)  # which the other task has
-                facts_of_group.append(facts)
-        if root in task.joined:
-            LeftFacts(root, task.query).leave(facts_of_group)
+        leaving = LeftFacts(root, task.query).leaving() if root in task.joined else nullcontext(list[PartitionFacts]())
+        with leaving as left:
+            for seen in group:
+                seen.require()
+                cluster = _cluster(root, task.query)
+                facts = verify_partition_directory(seen.path, Asked.EVERYTHING, cluster=cluster)
+                yield from _batches(facts.findings, schema)
+                if facts.partition.files.topic != transaction_state.TOPIC:
+                    facts.transactions.evidence.cluster = Cluster(root)  # which the other task has
+                    left.append(facts)
 
 
 def _joined(task: DirectoryTask, now_ms: int) -> Sequence[Finding]:

@@ -1,20 +1,23 @@
 """Facts of partitions that tasks of table `findings` leave on their machine for the task that joins them.
 
-A data source in Python has one stage, so no task waits for others. Spark starts the joining task last: it takes the
-facts that are there by then, and reads the logs of the other partitions itself. So facts on another machine cost time,
-and no finding. They lie in a directory of the user's own below that of temporary files, and are gone when they are
-taken; what a task leaves later is removed by a query of another day.
+A data source in Python has one stage, so no task can be made to follow others. Spark starts the joining task last: it
+waits for tasks of this machine that are not done, takes the facts that are there, and reads the logs of the other
+partitions itself. So facts on another machine cost time, and no finding. They lie in a directory of the user's own
+below that of temporary files, and are gone when they are taken; what a task leaves later is removed by a query of
+another day.
 """
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import pickle
 import tempfile
 import uuid
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pyspark import TaskContext
 
@@ -23,6 +26,7 @@ from logstore.audit.verify import PartitionFacts
 from logstore.disk.files import read_file
 from logstore.disk.names import child
 from logstore.disk.seam import SEAM
+from logstore.disk.system_errors import is_missing
 from logstore.errors import DataDirectoryError
 
 from .staging import IDLE_MS_MAX, StagingDirectory
@@ -42,31 +46,31 @@ class LeftFacts:
         self.place = tempfile.gettempdir()
         self.path = child(self.place, f"{_PREFIX}{query}-{stage}-{zlib.crc32(root.encode())}")
 
-    def leave(self, facts: Sequence[PartitionFacts]) -> None:
-        """Leave the facts of partitions; where that fails, another task reads their logs again."""
+    @contextmanager
+    def leaving(self) -> Iterator[list[PartitionFacts]]:
+        """`with` block of a task that leaves the facts which it adds to the list, and is waited for until it ends.
+
+        Where they cannot be left, another task reads the logs again.
+        """
+        facts = list[PartitionFacts]()
+        path = self._new_file()
+        descriptor = None if path is None else _created(path)
         try:
-            if not os.path.isdir(self.path):
-                SEAM.make_directory(self.path)
-        except DataDirectoryError:
-            pass  # another task has made it, or nobody can
-        if not self._is_ours():
-            return
-        path = child(self.path, uuid.uuid4().hex)
-        try:
-            descriptor = SEAM.create(path)
-            try:
-                SEAM.write(descriptor, pickle.dumps(list(facts)))
-            finally:
+            yield facts
+            if path is not None and descriptor is not None:
+                _write(descriptor, facts, path)
+        finally:
+            if descriptor is not None:
                 SEAM.close(descriptor)
-            SEAM.rename(path, path + _WRITTEN)
-        except DataDirectoryError as error:
-            _LOGGER.debug("facts for another task cannot be left: %s", error)
 
     def take(self) -> dict[str, PartitionFacts]:
         """Return the facts that are here, by the path of the partition; remove them, and those of another day."""
         found: dict[str, PartitionFacts] = {}
         try:
             if self._is_ours():
+                for name in os.listdir(self.path):
+                    if not name.endswith(_WRITTEN):
+                        _wait_for(child(self.path, name))
                 for name in os.listdir(self.path):
                     if name.endswith(_WRITTEN):
                         left: list[PartitionFacts] = pickle.loads(read_file(child(self.path, name)))
@@ -76,6 +80,15 @@ class LeftFacts:
         except (DataDirectoryError, OSError) as error:
             _LOGGER.debug("facts of other tasks cannot be read: %s", error)
         return found
+
+    def _new_file(self) -> str | None:
+        """Return the path of a file that is to be made; None where others could write."""
+        try:
+            if not os.path.isdir(self.path):
+                SEAM.make_directory(self.path)
+        except DataDirectoryError:
+            pass  # another task has made it, or nobody can
+        return child(self.path, uuid.uuid4().hex) if self._is_ours() else None
 
     def _is_ours(self) -> bool:
         """Return whether it is a directory that only this user can write to: what others write is not unpickled."""
@@ -95,3 +108,37 @@ class LeftFacts:
 def _is_old(entry: os.DirEntry[str]) -> bool:
     status = entry.stat(follow_symlinks=False)
     return status.st_uid == os.geteuid() and clock.now_ms() - status.st_mtime_ns // 1_000_000 > IDLE_MS_MAX
+
+
+def _created(path: str) -> int | None:
+    """Create a file, and lock it while it is written: a descriptor, or None if that cannot be done."""
+    descriptor = None
+    try:
+        descriptor = SEAM.create(path)
+        # the lock of a process: it ends with the process, and nothing in the same process waits for it
+        fcntl.lockf(descriptor, fcntl.LOCK_EX)
+    except (DataDirectoryError, OSError) as error:
+        _LOGGER.debug("facts for another task cannot be left: %s", error)
+    return descriptor
+
+
+def _write(descriptor: int, facts: list[PartitionFacts], path: str) -> None:
+    try:
+        SEAM.write(descriptor, pickle.dumps(facts))
+        SEAM.rename(path, path + _WRITTEN)
+    except DataDirectoryError as error:
+        _LOGGER.debug("facts for another task cannot be left: %s", error)
+
+
+def _wait_for(path: str) -> None:
+    """Return when nobody writes the file any more; raise DataDirectoryError or OSError if that cannot be known."""
+    try:
+        descriptor = SEAM.open(path)
+    except DataDirectoryError as error:
+        if is_missing(error):
+            return  # it has its last name
+        raise
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX)
+    finally:
+        SEAM.close(descriptor)

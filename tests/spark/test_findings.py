@@ -19,7 +19,7 @@ from logstore.audit import directory_audit
 from logstore.audit.directory_audit import audit_directory
 from logstore.audit.finding import Finding
 from logstore.audit.partition import Partition, open_partitions
-from logstore.audit.verify import PartitionFacts, verify_partition
+from logstore.audit.verify import PartitionFacts, verify_partition, verify_partition_directory
 from spark_dumps.findings import DirectoryTask
 from spark_dumps.left_facts import LeftFacts
 from tests.spark.planned import Planned
@@ -106,6 +106,38 @@ def test_a_choice_of_partitions_leaves_nothing_behind(golden: Golden, temporary:
     Planned(golden("demo"), table="findings", subscribe="orders").rows()
     Planned(golden("demo") / "orders-0", table="findings").rows()
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_the_joining_task_waits_for_a_task_that_works(is_killed: bool, golden: Golden, temporary: Path) -> None:
+    """It is another process, whose lock goes with it."""
+    planned = Planned(golden("demo"), table="findings", now=NOW_MS)
+    task = planned.tasks[-1]
+    assert isinstance(task, DirectoryTask)
+    left = LeftFacts(task.root, task.query)
+    facts = verify_partition_directory(str(golden("demo") / "orders-0"))
+    reader, writer = os.pipe()
+    working = os.fork()
+    if not working:
+        with left.leaving() as leaves:
+            os.write(writer, b"!")
+            time.sleep(1)
+            if is_killed:
+                os._exit(0)
+            leaves.append(facts)
+        os._exit(0)
+    assert os.read(reader, 1) == b"!"
+    assert list(left.take()) == ([] if is_killed else [facts.partition.files.path])
+    os.waitpid(working, 0)
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.usefixtures("temporary")
+def test_nobody_waits_for_an_unfinished_task_of_the_same_process(golden: Golden) -> None:
+    """Spark may give a worker its next task while the generator of a limited query is still there."""
+    left = LeftFacts(str(golden("demo")), "query")
+    with left.leaving():
+        assert left.take() == {}
 
 
 @pytest.mark.usefixtures("temporary")
