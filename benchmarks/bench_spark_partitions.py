@@ -1,7 +1,7 @@
 """Spark over many partitions: planning of queries, triggers of a stream that has nothing new, audits on two workers.
 
-Planning and triggers run in one Python process of the driver, without a JVM. The audits' peer is one process on one
-processor, which reads the same partitions.
+Planning and triggers run in one Python process of the driver, without a JVM. The audits' peers read the same
+partitions: one process on one processor, and two without Spark, which show what the second processor adds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import spark_dumps
 from benchmarks.bench_audit import NOW_MS, copies, on_one_processor, write_partition
 from benchmarks.bench_spark import SETTINGS
 from benchmarks.support.data import KIB, MIB, SEGMENT, scaled
-from benchmarks.support.measure import Measured
+from benchmarks.support.measure import Measured, seconds_of
 from logstore.audit.directory_audit import audit_directory
 from logstore.errors import UsageError
 from spark_dumps.source import KafkaSegments
@@ -134,7 +134,10 @@ def test_audit_on_two_workers(way: str, shape: str, spark: SparkSession, tmp_pat
         size=count * size,
         count=count,
         unit="partitions",
-        peers={"one process": lambda: on_one_processor(lambda: audit_directory(path, NOW_MS))},
-        floor="the one process beside it",
+        peers={
+            "one process": lambda: on_one_processor(lambda: audit_directory(path, NOW_MS)),
+            "two processes": lambda: seconds_of(1, lambda: audit_directory(path, NOW_MS)),
+        },
+        floor="two processes without Spark",
     )
     assert found == 0
