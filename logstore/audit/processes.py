@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from ..disk.files import FILE_COST, file_size
 from ..disk.names import file_name, is_url
 from ..errors import DataDirectoryError
-from ..view.parallel_scan import processor_count
+from ..view.parallel_scan import processor_count, processors
 from ..view.walk import Advance
 from .cluster import Cluster
 from .partition import Partition
@@ -38,7 +38,15 @@ _GROUP_COUNT = 4  # a process takes its share in so many groups and more, so tha
 _ADVANCE_SIZE = 2**20  # bytes that a process reads before it tells of them
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from logstore.audit.processes import main; main(int(sys.argv[1]))"
 
-Group = list[Partition]
+
+class _Share(NamedTuple):
+    """A partition, and the processors that it gets: as its bytes are to those of all."""
+
+    partition: Partition
+    processor_count: int
+
+
+Group = list[_Share]
 
 
 class Task(NamedTuple):
@@ -134,8 +142,9 @@ class _Shares:
         processes: Sequence[_Process],
         advance: Advance,
     ) -> None:
+        self._cost, count = sum(costs), processor_count()
         by_cost = sorted(zip(costs, partitions, strict=True), key=lambda one: one[0], reverse=True)
-        self._waiting, self._cost = deque(by_cost), sum(costs)
+        self._waiting = deque((cost, _Share(one, max(1, round(count * cost / self._cost)))) for cost, one in by_cost)
         self._task, self._processes, self._advance = task, processes, advance
         self._lock = threading.Lock()
         self._asked_count = 0  # groups that another process has not answered
@@ -148,8 +157,9 @@ class _Shares:
             process.answer(self._ask)
         try:
             while group := self._take():
-                for partition in group:
-                    self._found[partition.files.path] = self._task.facts(partition, self._note_read)
+                for partition, count in group:
+                    with processors(count):
+                        self._found[partition.files.path] = self._task.facts(partition, self._note_read)
             while self._asked_count:
                 self._note(self._events.get())
         except _FailedElsewhere as failed:
@@ -158,11 +168,11 @@ class _Shares:
 
     def _take(self, asked_count: int = 0) -> Group:
         with self._lock:
-            group, share = Group(), self._cost // ((len(self._processes) + 1) * _GROUP_COUNT)
-            while self._waiting and (share > 0 or not group):
-                cost, partition = self._waiting.popleft()
-                self._cost, share = self._cost - cost, share - cost
-                group.append(partition)
+            group, room = Group(), self._cost // ((len(self._processes) + 1) * _GROUP_COUNT)
+            while self._waiting and (room > 0 or not group):
+                cost, share = self._waiting.popleft()
+                self._cost, room = self._cost - cost, room - cost
+                group.append(share)
             self._asked_count += asked_count if group else 0
             return group
 
@@ -259,7 +269,7 @@ class _Process:
         how = f"was killed by signal {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         return DataDirectoryError(
             f"a process that read partitions {how}",
-            path=group[0].files.path,
+            path=group[0].partition.files.path,
             found=f"{len(group)} partitions that were not read to their ends",
             advice="is there enough memory? `taskset -c 0` lets one process read all",
         )
@@ -312,9 +322,12 @@ def _serve(connection: Connection) -> NoReturn:
 
     while True:
         group: Group = requests.get()
-        answer: Answer
+        facts = list[PartitionFacts]()
+        answer: Answer = facts
         try:
-            answer = [task.facts_without_cluster(one, advance) for one in group]
+            for partition, count in group:
+                with processors(count):
+                    facts.append(task.facts_without_cluster(partition, advance))
         except Exception as error:  # raised where it was asked
             answer = error
         connection.send(unsaid)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-_LIMIT = "OMP_NUM_THREADS"  # of many libraries, not of OpenMP alone
+_VARIABLE = "OMP_NUM_THREADS"  # of many libraries, not of OpenMP alone
+_given: ContextVar[int | None] = ContextVar("processors", default=None)
 HELPER_COUNT_MAX = 2
 AHEAD_COUNT = 2  # items in work or ready, beside one for each helper: more would not fit into a cache
 PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes; below, threads cost more than they save
@@ -104,14 +107,24 @@ def in_order(make_next: Callable[[], T | None], work: Callable[[T], R]) -> Gener
 
 
 def processor_count() -> int:
-    """Return the number of processors that this thread may run on, at most `OMP_NUM_THREADS` if that is a number.
+    """Return the number of processors that this thread may use: those that it may run on, at most those given to it.
 
-    Spark tells the workers of its tasks so how many are theirs (`spark.task.cpus`): as many tasks run as it has
-    processors, and helpers of each would wait for those of the others.
+    `processors` gives some, and `OMP_NUM_THREADS`, if that is a number: Spark tells the workers of its tasks so how
+    many are theirs (`spark.task.cpus`). Helpers would wait for those of the processes beside this one.
     """
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    limit = os.environ.get(_LIMIT, "")
-    return min(count, max(1, int(limit))) if limit.isdecimal() else count
+    limit, given = os.environ.get(_VARIABLE, ""), _given.get()
+    return max(1, min(count, int(limit) if limit.isdecimal() else count, count if given is None else given))
+
+
+@contextmanager
+def processors(count: int) -> Iterator[None]:
+    """`with` block in which this thread uses at most so many processors, since others use the rest."""
+    token = _given.set(count)
+    try:
+        yield
+    finally:
+        _given.reset(token)
 
 
 def _result(ahead: deque[tuple[T, Future[R]]], work: Callable[[T], R]) -> R:

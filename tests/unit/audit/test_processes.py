@@ -18,8 +18,11 @@ import pytest
 
 from logstore.audit import processes
 from logstore.audit.answers import AuditedFindings, audit, verify
-from logstore.audit.verify import PartitionFacts, verify_partition
+from logstore.audit.cluster import Cluster
+from logstore.audit.partition import Partition, open_partitions
+from logstore.audit.verify import Asked, PartitionFacts, verify_partition
 from logstore.errors import DataDirectoryError
+from logstore.view import parallel_scan
 from tests.support.audit_twenty_faults import twenty_faults
 from tests.support.golden import Golden
 
@@ -121,6 +124,27 @@ def test_callers_are_told_of_all_bytes_in_their_own_thread(way: str, started: St
     assert len(started) >= 2
     assert sum(sizes) == sum(one.size for one in found.partitions)
     assert threads == {threading.get_ident()}
+
+
+def test_a_partition_gets_the_processors_of_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "processor_count", lambda: 4)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(4), raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    counts = dict[str, int]()
+
+    def verify(partition: Partition, *args: Any, **options: Any) -> PartitionFacts:
+        counts[partition.name] = parallel_scan.processor_count()
+        return verify_partition(partition, *args, **options)
+
+    monkeypatch.setattr(processes, "verify_partition", verify)
+    for name in ("small-0", "even-0", "large-0"):
+        (tmp_path / name).mkdir()
+    cluster, partitions = Cluster(str(tmp_path)), open_partitions(str(tmp_path))
+    task = processes.Task(cluster, Asked.EVERYTHING, True)
+    costs = {"small": 1, "even": 25, "large": 74}
+    shares = processes._Shares(partitions, [costs[one.files.topic] for one in partitions], task, [], lambda size: None)
+    assert len(shares.read()) == 3
+    assert counts == {"small-0": 1, "even-0": 1, "large-0": 3}
 
 
 def test_no_process_starts_for_a_small_directory(golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from logstore.columns import batch_table
 from logstore.columns.batch_table import scan
 from logstore.kernels.scan import batches as fields
 from logstore.view import parallel_scan
-from logstore.view.parallel_scan import processor_count, scan_windows
+from logstore.view.parallel_scan import processor_count, processors, scan_windows
 from tests.support.encoder import Batch, Rec
 
 FILE = b"".join(Batch(index, [Rec(b"k", b"v" * (index % 50))]).to_bytes() for index in range(200))
@@ -104,3 +104,17 @@ def test_a_limit_of_threads_bounds_the_processors(limit: str, count: int, monkey
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", limit)
     assert processor_count() == count
+
+
+def test_a_thread_uses_the_processors_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    others = list[int]()
+    with processors(2):
+        with processors(1):
+            other = threading.Thread(target=lambda: others.append(processor_count()))
+            other.start()
+            other.join()
+            assert processor_count() == 1
+        assert processor_count() == 2
+    assert [processor_count(), *others] == [3, 3]
