@@ -30,7 +30,7 @@ EPOCH_BUMPING_VERSION = 2  # transaction.version whose markers carry the next ep
 Histories = Mapping[TopicAndPartition, PartitionTransactions]
 ENDS = np.dtype([*TRANSACTIONS.descr, ("place", "i4")])  # of markers, with or without data
 SLICE_SIZE = 125_000  # markers
-_NO_MARKERS = np.empty(0, TRANSACTIONS)
+_NO_ROWS = np.empty(0, np.int64)
 
 
 class Mismatch(Enum):
@@ -184,12 +184,14 @@ class Lives:
         """Yield each marker with the next of its producer and partition, if that has a lower coordinator epoch."""
         for number in range(self._slice_count):
             ends = self._slice(number)
-            ends = ends[np.lexsort([ends[name] for name in ("marker_offset", "place", "producer_id")])]
-            is_back = ends["coordinator_epoch"][1:] < ends["coordinator_epoch"][:-1]
+            order = np.lexsort([ends[name] for name in ("marker_offset", "place", "producer_id")])
+            epochs = ends["coordinator_epoch"][order]
+            is_back = epochs[1:] < epochs[:-1]
             for name in ("place", "producer_id"):
-                is_back &= ends[name][1:] == ends[name][:-1]
+                column = ends[name][order]
+                is_back &= column[1:] == column[:-1]
             for row in np.flatnonzero(is_back).tolist():
-                yield ends[row], ends[row + 1]
+                yield ends[order[row]], ends[order[row + 1]]
 
     def groups(self, *names: str) -> Iterator[Table]:
         """Yield markers that have these columns in common, where there are several: columns of ENDS."""
@@ -213,14 +215,15 @@ class Lives:
         """Return the markers of every so many-th producer; the last slice is kept."""
         if self._last_slice is None or self._last_slice[0] != number:
             self._last_slice = None  # there is room for one
-            parts = [
-                self.histories[place].at(np.flatnonzero(slices == number)) if slices.size else _NO_MARKERS
-                for place, slices in zip(self.places, self._slices, strict=True)
-            ]
-            ends = np.empty(sum(map(len, parts)), ENDS)
-            some = [part for part in parts if part.size]  # of most partitions there are none
-            ends[list(PartitionTransaction._fields)] = np.concatenate([_NO_MARKERS, *some])
-            ends["place"] = np.repeat(np.arange(len(parts)), list(map(len, parts)))
+            rows = [np.flatnonzero(slices == number) if slices.size else _NO_ROWS for slices in self._slices]
+            counts = list(map(len, rows))
+            ends, start = np.empty(sum(counts), ENDS), 0
+            columns = ends[list(PartitionTransaction._fields)]
+            for place in np.flatnonzero(counts).tolist():  # most partitions have none
+                for block in self.histories[self.places[place]].at(rows[place]):
+                    columns[start : start + len(block)] = block
+                    start += len(block)
+            ends["place"] = np.repeat(np.arange(len(rows)), counts)
             self._last_slice = number, ends
         return self._last_slice[1]
 

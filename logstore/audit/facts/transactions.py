@@ -191,10 +191,16 @@ class PartitionTransactions(Follower):
             start += len(block)
         return found
 
-    def at(self, rows: Int64Array) -> Table:
-        """Return rows of `table`, and of `empty_markers` behind it, ascending."""
-        is_empty = rows >= self._count
-        return np.concatenate([self.table[rows[~is_empty]], self.empty_markers[rows[is_empty] - self._count]])
+    def at(self, rows: Int64Array) -> Iterator[Table]:
+        """Yield rows of `table`, and of `empty_markers` behind it, some at once.
+
+        Args:
+            rows: ascending.
+        """
+        end = int(np.searchsorted(rows, self._count))
+        for table, chosen in ((self.table, rows[:end]), (self.empty_markers, rows[end:] - self._count)):
+            for first in range(0, chosen.size, _BLOCK_SIZE):
+                yield table[chosen[first : first + _BLOCK_SIZE]]
 
     def may_be_ended(self, transaction: PartitionTransaction) -> bool:
         """Return whether damaged bytes may have held a marker of the open `transaction`."""
