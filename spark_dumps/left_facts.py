@@ -55,13 +55,14 @@ class LeftFacts:
         facts = list[PartitionFacts]()
         path = self._new_file()
         descriptor = None if path is None else _created(path)
+        if path is None or descriptor is None:
+            yield facts
+            return
         try:
             yield facts
-            if path is not None and descriptor is not None:
-                _write(descriptor, facts, path)
+            _write(descriptor, facts, path)
         finally:
-            if descriptor is not None:
-                SEAM.close(descriptor)
+            SEAM.close(descriptor)
 
     def take(self) -> dict[str, PartitionFacts]:
         """Return the facts that are here, by the path of the partition; remove them, and those of another day."""
@@ -111,15 +112,25 @@ def _is_old(entry: os.DirEntry[str]) -> bool:
 
 
 def _created(path: str) -> int | None:
-    """Create a file, and lock it while it is written: a descriptor, or None if that cannot be done."""
-    descriptor = None
+    """Create a file, and lock it while it is written: a descriptor, or None if it cannot be created."""
     try:
         descriptor = SEAM.create(path)
-        # the lock of a process: it ends with the process, and nothing in the same process waits for it
-        fcntl.lockf(descriptor, fcntl.LOCK_EX)
-    except (DataDirectoryError, OSError) as error:
+    except DataDirectoryError as error:
         _LOGGER.debug("facts for another task cannot be left: %s", error)
+        return None
+    _lock(descriptor)
     return descriptor
+
+
+def _lock(descriptor: int) -> None:
+    """Lock a file once no other process has it locked; where files cannot be locked, nobody is waited for.
+
+    The lock is the process's: it ends with the process, and nothing in the same process waits for it.
+    """
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX)
+    except OSError as error:
+        _LOGGER.debug("tasks that still gather facts are not waited for: %s", error)
 
 
 def _write(descriptor: int, facts: list[PartitionFacts], path: str) -> None:
@@ -131,7 +142,7 @@ def _write(descriptor: int, facts: list[PartitionFacts], path: str) -> None:
 
 
 def _wait_for(path: str) -> None:
-    """Return when nobody writes the file any more; raise DataDirectoryError or OSError if that cannot be known."""
+    """Return when nobody writes the file any more; raise DataDirectoryError if it cannot be opened."""
     try:
         descriptor = SEAM.open(path)
     except DataDirectoryError as error:
@@ -139,6 +150,6 @@ def _wait_for(path: str) -> None:
             return  # it has its last name
         raise
     try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX)
+        _lock(descriptor)
     finally:
         SEAM.close(descriptor)

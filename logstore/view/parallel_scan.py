@@ -112,9 +112,12 @@ def processor_count() -> int:
     `processors` gives some, and `OMP_NUM_THREADS`, if that is a number: Spark tells the workers of its tasks so how
     many are theirs (`spark.task.cpus`). Helpers would wait for those of the processes beside this one.
     """
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    limit, given = os.environ.get(_VARIABLE, ""), _given.get()
-    return max(1, min(count, int(limit) if limit.isdecimal() else count, count if given is None else given))
+    counts = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1]
+    if (limit := os.environ.get(_VARIABLE, "")).isdecimal():
+        counts.append(int(limit))
+    if (given := _given.get()) is not None:
+        counts.append(given)
+    return max(1, min(counts))
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import pickle
@@ -130,6 +132,20 @@ def test_the_joining_task_waits_for_a_task_that_works(is_killed: bool, golden: G
     assert list(left.take()) == ([] if is_killed else [facts.partition.files.path])
     os.waitpid(working, 0)
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.usefixtures("temporary")
+def test_facts_are_taken_where_files_cannot_be_locked(golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lockf(*args: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "lockf", lockf)
+    left = LeftFacts(str(golden("demo")), "query")
+    facts = verify_partition_directory(str(golden("demo") / "orders-0"))
+    with left.leaving(), left.leaving() as leaves:
+        leaves.append(facts)
+        (Path(left.path) / "unfinished").touch()
+    assert list(left.take()) == [facts.partition.files.path]
 
 
 @pytest.mark.usefixtures("temporary")

@@ -17,6 +17,7 @@ import pytest
 import spark_dumps
 from logstore.audit.directory_audit import audit_directory
 from logstore.errors import UsageError
+from logstore.view.parallel_scan import processor_count
 from spark_dumps.session import UNIX_SOCKETS, audit_with_spark, check_java, check_pyspark, settings_of
 from spark_dumps.source import KafkaSegments
 from tests.house.sources import ROOT
@@ -103,6 +104,12 @@ def test_an_audit_leaves_a_session_that_is_there_alone(spark: SparkSession, gold
     assert audited.findings == audit_directory(path, NOW_MS).findings
     assert len(audited.partitions) > 3
     assert spark.range(3).count() == 3
+
+
+@pytest.mark.slow
+def test_a_task_uses_the_processor_that_spark_gives_it(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.task.cpus", "1") == "1"
+    assert spark.sparkContext.parallelize([0], 1).map(lambda _: processor_count()).collect() == [1]
 
 
 @pytest.mark.parametrize("is_there", [True, False])

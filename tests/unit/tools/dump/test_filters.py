@@ -345,13 +345,14 @@ def test_an_index_leads_to_offsets_and_changes_nothing(text: str) -> None:
     assert "| offset: " in by_index[1]
 
 
-def test_damage_before_the_offsets_that_are_asked_for_hides_nothing() -> None:
+@pytest.mark.parametrize("text", ["97:", "-3:"])
+def test_damage_before_the_offsets_that_are_asked_for_hides_nothing(text: str) -> None:
     written = open_partition_log("orders-0", {"index.interval.bytes": 200})
     for number in range(100):
         written.append_records([b"%d" % number])
     written.close()
     log = Path("orders-0", LOG)
     log.write_bytes(b"x" * 61 + log.read_bytes()[61:])
-    rc, stdout, stderr = answer(["orders-0", "--records", "--print-data-log", "--offset", "97:"])
+    rc, stdout, stderr = answer(["orders-0", "--records", "--print-data-log", "--offset", text])
     assert (rc, re.findall(r"^\| offset: (\d+)", stdout, re.MULTILINE), stderr) == (0, ["97", "98", "99"], "")
     assert "offset: 97" not in answer(["orders-0", "--print-data-log"])[1]
