@@ -35,6 +35,14 @@ def test_a_maven_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert not (tmp_path / "classpath.txt").exists()
 
 
+def test_only_a_line_feed_ends_a_line_of_a_judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Records of a broker may have what `str.splitlines` divides as well, and JSON of Java has it as it is."""
+    printed = '{"value": "a\u0085b"}\n{"value": "\u2028\x1c"}\n'
+    monkeypatch.setattr(oracle.Oracle, "run", lambda *args, **options: printed)
+    judge = object.__new__(oracle.Oracle)
+    assert judge.lines("Any", cwd=tmp_path) == ['{"value": "a\u0085b"}', '{"value": "\u2028\x1c"}']
+
+
 def test_the_cache_is_private(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("LOGSTORE_ORACLE_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
