@@ -16,6 +16,7 @@ from logstore.disk import objects
 from logstore.disk.file_range import FileRange
 from logstore.disk.loaded import LoadedFile
 from logstore.disk.object_file import PIECE_SIZE
+from logstore.disk.paths import url_matches
 from logstore.errors import DataDirectoryError
 from logstore_tools.commands import logstore
 from tests.conformance.dumping import answer
@@ -120,6 +121,11 @@ def test_wrong_credentials_are_told_in_the_words_of_the_store(
 def test_a_wrong_bucket_is_named(verb: str, store: ObjectStore) -> None:
     output = _output_of(verb, "s3://nobodys/data")
     assert "at s3://nobodys/data; found NoSuchBucket: The specified bucket does not exist" in output
+
+
+def test_a_pattern_in_a_wrong_bucket_is_told(store: ObjectStore) -> None:
+    with pytest.raises(DataDirectoryError, match="at s3://nobodys; found NoSuchBucket"):
+        url_matches("s3://nobodys/data*")
 
 
 @pytest.mark.parametrize("url", ["hdfs://name/data", "ftp://host/data"])

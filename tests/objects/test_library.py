@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 
 import logstore
 from logstore.audit.directory_audit import audit_directory
+from logstore.disk import objects
 from logstore.errors import UsageError
 from logstore.view.partition_reader import PartitionReader
 from logstore_tools.commands import logstore as command_line
@@ -81,3 +83,9 @@ def test_a_function_answers_of_a_url_as_of_the_copy(name: str, store: ObjectStor
 def test_a_url_is_not_opened_for_writing() -> None:
     with pytest.raises(UsageError, match="cannot be written; at s3://logs/demo; open it with read_only=True"):
         logstore.open("s3://logs/demo")
+
+
+def test_an_object_has_the_time_at_which_it_was_written(store: ObjectStore, demo: str) -> None:
+    day_s = 86_400
+    status = objects.stat(f"{demo}/meta.properties")
+    assert abs(status.st_mtime_ns / 1e9 - time.time()) < day_s

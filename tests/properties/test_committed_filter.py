@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from logstore.columns.batch_table import scan
 from logstore.errors import InvalidRecordError
 from logstore.folds import committed_filter
-from logstore.folds.committed_filter import CommittedFilter
+from logstore.folds.committed_filter import CommittedFilter, is_in_aborted
 from logstore.folds.transaction_marker import control_types
 from tests.naive.committed_filter import Seen, skipped
 from tests.naive.transactional_log import transactional_log
@@ -126,3 +126,18 @@ def test_a_control_record_that_says_nothing_is_told_with_its_place(record: Rec, 
     with pytest.raises(InvalidRecordError, match=words) as caught:
         control_types(data, scan(data), np.array([1]))
     assert (caught.value.offset, caught.value.position) == (5, len(before.to_bytes()))
+
+
+@given(logs(), st.dictionaries(st.sampled_from(PRODUCER_IDS), st.tuples(st.integers(0, 90), st.integers(0, 90))))
+def test_transactional_batches_within_a_range_are_aborted(
+    batches: list[Batch], ranges: dict[int, tuple[int, int]]
+) -> None:
+    """Also where a producer wrote outside of its transaction, inside the range."""
+    table = scan(np.frombuffer(b"".join(batch.to_bytes() for batch in batches), np.uint8))
+    rows = [(producer_id, first, last) for producer_id, (first, last) in ranges.items()]
+    found = is_in_aborted(np.array(rows, np.int64).reshape(-1, 3), table)
+    assert found.tolist() == [
+        bool(batch.flags & TRANSACTIONAL)
+        and any(one[0] == batch.producer_id and one[1] <= batch.base_offset <= one[2] for one in rows)
+        for batch in batches
+    ]

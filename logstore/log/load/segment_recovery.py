@@ -189,14 +189,9 @@ def _step_producers(
     except LogstoreError as error:
         if error.position is None:
             raise
-        failure = error
-        row_end = int(np.searchsorted(table.position, error.position)) + 1
+        failure, row_end = error, int(np.searchsorted(table.position, error.position)) + 1
         completed = producer_update.take_completed(producers)
-    try:
-        aborted_transactions.step(scan.aborted, completed)
-    except InvalidOffsetError as error:
-        failure = error
-        row_end = int(np.flatnonzero(table.base_offset[:row_end] == error.offset)[-1]) + 1
+    aborted_transactions.step(scan.aborted, completed)
     return row_end, failure
 
 

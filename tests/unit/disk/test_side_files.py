@@ -87,7 +87,9 @@ def test_a_file_that_cannot_be_read_is_named_as_by_java(
 
 def test_names_are_those_of_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert [java_file(path) for path in ("a//b/", "/", "//", "./a/..", "")] == ["a/b", "/", "/", "./a/..", ""]
+    assert [java_file(path) for path in ("a//b/", "b/", "/", "//", "./a/..", "")] == [
+        *("a/b", "b", "/", "/", "./a/..", "")
+    ]
     assert [file_name(path) for path in ("a//b/", "/", "b", "")] == ["b", "", "b", ""]
     assert [parent(path) for path in ("/a/b", "/a", "/")] == ["/a", "/", "/"]
     assert [child("/", "a"), child("/a", "b")] == ["/a", "/a/b"]

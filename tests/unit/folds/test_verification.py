@@ -30,3 +30,16 @@ def test_a_batch_of_the_transaction_uses_up_its_guard(
     states.accepted(7, epoch, attributes)
     states.accepted(9, epoch, attributes)
     assert (states.get(7) is not None, states.get(8) is not None) == (is_kept, True)
+
+
+def test_the_lowest_sequence_is_of_the_highest_epoch() -> None:
+    """A batch of an epoch that is over says nothing of where its producer goes on."""
+    states = VerificationStates()
+    tried = [(3, 5), (1, 4), (9, 6), (2, 6), (8, 6)]  # sequence and epoch
+    found = []
+    for sequence, epoch in tried:
+        states.begin(7, sequence=sequence, epoch=epoch, supports_epoch_bump=True, now_ms=0, end_offset=0)
+        state = states.get(7)
+        assert state is not None
+        found.append((state.lowest_sequence, state.epoch))
+    assert found == [(3, 5), (3, 5), (9, 6), (2, 6), (2, 6)]

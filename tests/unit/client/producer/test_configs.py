@@ -251,3 +251,16 @@ def test_a_refusal_shows_what_was_given(values: dict[str, Any], text: str) -> No
     with pytest.raises(UsageError, match=text):
         parse_producer_config(values)
     assert parse_producer_config({"acks": " all ", "retries": " 7 "})["retries"] == 7
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, "producer-1"),
+        ({"client.id": "me"}, "me"),
+        ({"transactional.id": "mover"}, "producer-mover"),
+        ({"transactional.id": "mover", "client.id": "me"}, "me"),
+    ],
+)
+def test_a_producer_without_a_client_id_is_named_as_by_kafka(values: dict[str, Any], expected: str) -> None:
+    assert parse_producer_config(values)["client.id"] == expected

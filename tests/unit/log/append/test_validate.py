@@ -16,6 +16,7 @@ from logstore.errors import (
     CorruptRecordError,
     InvalidRecordError,
     InvalidTimestampError,
+    OffsetsOutOfOrderError,
     RecordTooLargeError,
     UnexpectedAppendOffsetError,
 )
@@ -111,6 +112,22 @@ def test_an_offset_below_the_log_s_end_is_told_with_the_first_ten() -> None:
         "Unexpected offset in append to t-0. First offset 40 is less than the next offset 41. First 10 offsets in "
         "append: 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, last offset in append: 51. Log start offset = 3"
     )
+
+
+def test_an_offset_of_an_old_message_set_is_told_as_that_of_its_first_batch() -> None:
+    """The first offset in a compressed one is not known without decompression."""
+    old = [legacy.message_set(1, [legacy.Message(offset, SOME_TIME, b"k", b"v")]) for offset in (40, 41)]
+    data = np.frombuffer(b"".join(old), np.uint8)
+    table = analyze(data, origin=AppendOrigin.REPLICATION, leader_epoch=5, rules=rules_of()).table
+    require_continuation(data, table, log_end_offset=40, log_start_offset=3, rules=rules_of())
+    with pytest.raises(UnexpectedAppendOffsetError, match="Last offset of the first batch 40 is less than the next"):
+        require_continuation(data, table, log_end_offset=41, log_start_offset=3, rules=rules_of())
+
+
+def test_offsets_of_a_replica_begin_at_0() -> None:
+    data = np.frombuffer(Batch(-1, [Rec(b"", b"")], leader_epoch=5).to_bytes(), np.uint8)
+    with pytest.raises(OffsetsOutOfOrderError, match="Out of order offsets found in append to t-0: -1"):
+        analyze(data, origin=AppendOrigin.REPLICATION, leader_epoch=5, rules=rules_of())
 
 
 @pytest.mark.parametrize("origin", AppendOrigin)

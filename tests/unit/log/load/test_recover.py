@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -19,11 +20,14 @@ from logstore.errors import (
     DataDirectoryError,
     InvalidNameError,
     InvalidRecordError,
+    InvalidTxnStateError,
     LogstoreError,
     OffsetOverflowError,
     UsageError,
 )
+from logstore.folds.producer_state import ProducerState
 from logstore.layout.offset_index import OffsetIndex
+from logstore.layout.producer_snapshot import ProducerSnapshot
 from logstore.log.load import loader
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.producers import PartitionProducers
@@ -340,3 +344,44 @@ def test_a_marker_that_cannot_be_read_is_no_damage_to_be_cut(tmp_path: Path) -> 
         recover(directory)
     assert (told.value.position, told.value.offset) == (len(sent.to_bytes()), 1)
     assert log.read_bytes() == content
+
+
+def test_abort_markers_whose_offsets_go_back_are_refused_in_kafkas_words(tmp_path: Path) -> None:
+    """No transaction index can hold them: a broker does not start with such a log (`TransactionIndex.append`)."""
+    flags, abort = TRANSACTIONAL | CONTROL, Rec(bytes(4), bytes(6))
+    batches = [
+        Batch(number, [Rec(b"", b"")], flags=TRANSACTIONAL, producer_id=number, producer_epoch=0, base_sequence=0)
+        for number in range(2)
+    ]
+    batches += [
+        Batch(offset, [abort], flags=flags, producer_id=number, producer_epoch=0) for number, offset in ((0, 6), (1, 4))
+    ]
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    log = directory / f"{0:020}.log"
+    log.write_bytes(b"".join(batch.to_bytes() for batch in batches))
+    with pytest.raises(CorruptIndexError, match="must increase sequentially, but 4 is not greater") as told:
+        recover(directory)
+    assert (told.value.offset, told.value.java_class) == (4, "java.lang.IllegalArgumentException")
+    assert [path.name for path in directory.iterdir()] == [log.name]
+
+
+def test_transactions_that_a_snapshot_has_twice_are_refused_in_kafkas_words(tmp_path: Path) -> None:
+    """Two cannot begin at one offset: a broker does not start with such a snapshot (`completeTxn`)."""
+    directory, ids = tmp_path / "t-0", np.arange(2)
+    directory.mkdir()
+    nothing, zeros = np.full(2, -1), np.zeros(2, np.int64)
+    snapshot = ProducerSnapshot(0, ids, zeros, nothing, nothing, zeros, zeros, nothing, zeros)
+    state = ProducerState("t-0")
+    state.load(snapshot, 2, None)
+    (directory / f"{2:020}.snapshot").write_bytes(state.to_snapshot_bytes())
+    abort = Rec(bytes(4), bytes(6))
+    markers = [
+        Batch(2 + number, [abort], flags=TRANSACTIONAL | CONTROL, producer_id=number, producer_epoch=0)
+        for number in ids.tolist()
+    ]
+    log = directory / f"{2:020}.log"
+    log.write_bytes(b"".join(batch.to_bytes() for batch in markers))
+    with pytest.raises(InvalidTxnStateError, match="which was not started") as told:
+        recover(directory)
+    assert (told.value.offset, told.value.java_class) == (3, "java.lang.IllegalArgumentException")
