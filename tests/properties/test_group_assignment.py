@@ -130,6 +130,12 @@ def test_of_all_claims_the_last_generation_counts(generations: list[int]) -> Non
     assert len(last) > 1 or reader == last[0]
 
 
+def test_partitions_that_are_gone_have_no_reader() -> None:
+    owned = ("gone", 0), ("t", 0), ("t", 1)
+    members = {"m1": Subscription(("t", "gone"), owned=owned, generation=1)}
+    assert assign_sticky({"t": 1}, members) == {"m1": [("t", 0)]}
+
+
 def test_static_members_come_first() -> None:
     members = {"m1": Subscription(("t",)), "m9": Subscription(("t",), group_instance_id="z")}
     assert assign_range({"t": 3}, members) == {"m1": [("t", 2)], "m9": [("t", 0), ("t", 1)]}

@@ -199,6 +199,16 @@ def test_a_batch_is_tried_again_after_a_passing_error(store: Store, monkeypatch:
     assert failing.identities == [(0, 0)] * 5 + [(0, 1)]
 
 
+def test_a_full_batch_is_tried_again_before_the_open_one_behind_it_is_due(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Failing(store.log("one", 0), monkeypatch, CoordinatorLoadInProgressError())
+    with patient_producer(store, retry_backoff_ms=1, linger_ms=LONG_MS, batch_size=1000) as sending:
+        full, lingering = sending.send("one", bytes(900)), sending.send("one", bytes(900))
+        assert full.get(60).offset == 0
+        assert not lingering.is_done
+
+
 def test_after_its_retries_a_batch_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(3)])
     with patient_producer(store, retry_backoff_ms=1, linger_ms=0, retries=2) as sending:

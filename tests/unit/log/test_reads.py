@@ -16,6 +16,7 @@ from logstore.errors import CorruptRecordError, OffsetOutOfRangeError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.kernels.append.structs import NO_OFFSET
 from logstore.log.partition_log import PartitionLog
+from logstore.log.segment.log_segment import LogSegment
 from logstore.model import FetchIsolation
 from tests.properties.fold_stories import marker
 from tests.support.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
@@ -116,6 +117,19 @@ def test_reader_keeps_segments_that_are_deleted_meanwhile(log: PartitionLog) -> 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the system which files are mapped")
+def test_a_segment_tells_once_that_it_was_read(log: PartitionLog) -> None:
+    """The budget of open files closes what was not read since it asked last."""
+    log.append_records([b"x"])
+    log.roll()
+    segment = log.state.segments.first
+    assert isinstance(segment, LogSegment)
+    segment.was_used()
+    told = [segment.was_used()]
+    values(log)
+    told += [segment.was_used(), segment.was_used()]
+    assert told == [False, True, False]
+
+
 def test_deleted_segments_keep_no_space_once_nobody_reads_them(log: PartitionLog) -> None:
     for number in range(100):
         log.append_as_leader(batch(b"%03d" % number))

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from logstore.columns.batch_table import scan
 from logstore.columns.record_table import RecordTable
 from logstore.kernels.decode import records as decode
 from logstore.kernels.table import offset_map as fields
 from logstore.log.cleaner.offset_map import SLOT_SIZE, OffsetMap
+from logstore.log.cleaner.rounds import put_table
+from logstore.log.cleaner.segment_batches import CleanedTransactions
 from tests.support.dice import Dice
+from tests.support.encoder import Batch, Rec
 
 MIB = 1 << 20
 
@@ -86,3 +90,21 @@ def test_a_record_with_an_empty_key_that_was_not_put_has_no_mark() -> None:
     both, first = (RecordTable(np.zeros(1, np.uint8), matrix, count) for count in (2, 1))
     assert offset_map.put(first) == 1
     assert offset_map.is_latest(both).all()
+
+
+def test_a_buffer_above_what_java_can_allocate_counts_as_that() -> None:
+    """Kafka allocates it as one array (`SkimpyOffsetMap`)."""
+    sizes = 2**31 - 1, 2**31, 2**40
+    assert {OffsetMap(1, first_offset=0, end_offset=0, buffer_size=size).entry_count_max for size in sizes} == {
+        int((2**31 - 1) // SLOT_SIZE * 0.9)
+    }
+
+
+def test_a_map_that_is_full_behind_a_batch_ends_with_that_batch() -> None:
+    """Records of it that were cleaned away are behind its last one (`Cleaner.buildOffsetMapForSegment`)."""
+    full = Batch(10, [Rec(b"a", b""), Rec(b"b", b"", offset_delta=1)], last_offset_delta=3)
+    data = np.frombuffer(full.to_bytes() + Batch(14, [Rec(b"c", b"")]).to_bytes(), np.uint8)
+    offset_map = OffsetMap(3, first_offset=10, end_offset=0, buffer_size=3 * SLOT_SIZE)
+    assert offset_map.entry_count_max == 2
+    assert not put_table(offset_map, CleanedTransactions(), data, scan(data), 10)
+    assert offset_map.latest_offset == 13

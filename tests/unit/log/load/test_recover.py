@@ -385,3 +385,18 @@ def test_transactions_that_a_snapshot_has_twice_are_refused_in_kafkas_words(tmp_
     with pytest.raises(InvalidTxnStateError, match="which was not started") as told:
         recover(directory)
     assert (told.value.offset, told.value.java_class) == (3, "java.lang.IllegalArgumentException")
+
+
+def test_a_first_offset_that_is_there_again_keeps_its_first_batch_with_its_time(tmp_path: Path) -> None:
+    """As Kafka 4.3.1 leaves it: it truncates the segment to its base offset, which the index has at the second."""
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    times = [NOW_MS - 5, NOW_MS - 1, NOW_MS - 9]
+    batches = [Batch(0, [Rec(b"", bytes(5000))], base_timestamp=ms, max_timestamp=ms).to_bytes() for ms in times]
+    log = directory / f"{0:020}.log"
+    log.write_bytes(b"".join(batches))
+    log.with_suffix(".index").touch()
+    settings = LoadSettings(False, 0, 0, NOW_MS, parse_config({}), accepts_loss=True)
+    recover_partition(str(directory), settings, UnsyncedSeam())
+    assert (log.read_bytes(), log.with_suffix(".index").read_bytes()) == (batches[0], b"")
+    assert log.with_suffix(".timeindex").read_bytes() == times[0].to_bytes(8, "big") + bytes(4)

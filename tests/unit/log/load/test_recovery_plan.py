@@ -12,10 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from logstore.config.topic import parse_config
+from logstore.disk.mapped import MappedFile
 from logstore.errors import DataDirectoryError, InvalidOffsetError, RecoveryLossError
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import plan_recovery, recover_partition
-from logstore.log.load.removals import Removal
+from logstore.log.load.removals import Removal, hidden_removal
 from logstore.view.walk import Damage, LogBytes, Run
 from logstore_tools.recover_command import command
 from tests.support.encoder import SOME_TIME, Batch, Rec
@@ -294,6 +295,16 @@ def test_a_removal_is_told_in_words(tmp_path: Path) -> None:
     assert second == Removal(
         f"{10:020}.log", 0, 2 * len(batch(10)), 10, 12, 2, 2, 2 * len(batch(10)), "lies behind the cut in segment 0"
     )
+
+
+def test_what_is_written_again_is_told_as_one_removal(tmp_path: Path) -> None:
+    """All of it lies between the first batch and the end of the last one."""
+    loss = LOSSES["the last batch goes back, and what is above is written again"]
+    with MappedFile(str(loss.lay_out(tmp_path) / LOG)) as log:
+        found = hidden_removal(log, LOG, 4)
+        assert hidden_removal(log, LOG, 10) is None
+    assert found is not None
+    assert found._replace(reason="") == Removal(LOG, 4 * SIZE, 10 * SIZE, 4, 10, 6, 6, 6 * SIZE, "")
 
 
 def contents(directory: Path) -> dict[str, bytes]:

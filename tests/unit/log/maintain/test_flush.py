@@ -16,6 +16,7 @@ from logstore.errors import DataDirectoryError, KafkaStorageError
 from logstore.log.maintain.flush import flush_closed
 from logstore.log.maintain.roll import roll
 from logstore.log.partition_log import PartitionLog
+from logstore.log.segment.unsynced_files import UnsyncedFiles
 from tests.crash.lossy_disk import LossyDisk
 from tests.support.elsewhere import elsewhere
 from tests.support.encoder import SOME_TIME
@@ -607,3 +608,14 @@ def test_a_name_that_is_made_while_names_are_synced_is_synced_the_next_time(tmp_
     directory.sync()
     assert sync_count == 2
     log.close()
+
+
+def test_files_that_are_not_wanted_any_more_are_closed_after_a_sync_too(tmp_path: Path) -> None:
+    files = UnsyncedFiles(UnsyncedSeam())
+    descriptor = files.add(".log", os.open(tmp_path / "x.log", os.O_CREAT | os.O_RDWR))
+    files.sync(".log")
+    assert files.is_open
+    files.close()
+    assert not files.is_open
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
