@@ -7,9 +7,14 @@ from typing import Any
 
 
 def program(source: str) -> str:
-    """Return what runs of a source: without annotations, their imports and decorators, whose changes nobody notices.
+    """Return what runs of a source, without what a change of it nobody notices.
+
+    That are annotations, their imports and decorators, whether an argument must be named, and `strict` of `zip`, which
+    is an assertion.
 
     >>> program("def f(a: int | None) -> int: return a") == program("def f(a: int & None) -> str: return a")
+    True
+    >>> program("def f(a, *, b): zip(a, b, strict=True)") == program("def f(a, /, b): zip(a, b, strict=False)")
     True
     """
     return ast.dump(_Plain().visit(ast.parse(source)))
@@ -23,6 +28,16 @@ class _Plain(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> Any:
         names = {name.id for name in ast.walk(node.test) if isinstance(name, ast.Name)}
         return None if "TYPE_CHECKING" in names else self.generic_visit(node)
+
+    def visit_arguments(self, node: ast.arguments) -> Any:
+        node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+        node.defaults += [value for value in node.kw_defaults if value is not None]
+        node.posonlyargs, node.kwonlyargs, node.kw_defaults = [], [], []
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        node.keywords = [keyword for keyword in node.keywords if keyword.arg != "strict"]
+        return self.generic_visit(node)
 
     def visit_arg(self, node: ast.arg) -> Any:
         node.annotation = None

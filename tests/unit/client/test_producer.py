@@ -209,6 +209,17 @@ def test_a_full_batch_is_tried_again_before_the_open_one_behind_it_is_due(
         assert not lingering.is_done
 
 
+def test_records_of_a_topic_that_is_made_again_do_not_wait_for_a_retry(store: Store) -> None:
+    config = {"retry_backoff_ms": LONG_MS, "retry_backoff_max_ms": LONG_MS}
+    with patient_producer(store, linger_ms=LONG_MS, batch_size=1000, **config) as sending:
+        first = sending.send("one", bytes(900))
+        store.delete_topic("one")
+        store.create_topic("one")
+        second = sending.send("one", bytes(900))
+        assert first.get(60).offset == 0
+        assert not second.is_done
+
+
 def test_after_its_retries_a_batch_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(3)])
     with patient_producer(store, retry_backoff_ms=1, linger_ms=0, retries=2) as sending:
