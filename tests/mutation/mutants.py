@@ -15,8 +15,10 @@ from typing import NamedTuple
 
 from tests.mutation.programs import program
 
-#: operators that change nothing that runs, and `is` in place of `==`, which are the same of small numbers
-LEFT_OUT = re.compile(r"core/(RemoveDecorator|ReplaceComparisonOperator_(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?)")
+#: operators that change nothing that runs, and `is` in place of `==` and back, the same of small numbers and of names
+LEFT_OUT = re.compile(
+    "core/(RemoveDecorator|ReplaceComparisonOperator_((Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?|Is_Eq|IsNot_NotEq))"
+)
 
 
 class Mutant(NamedTuple):

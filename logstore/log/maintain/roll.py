@@ -128,9 +128,8 @@ def truncate_fully_and_start_at(state: LogState, offset: int) -> None:
 
 
 def _remove(state: LogState, segments: Sequence[LogSegment], reason: str) -> None:
-    """Remove segments and their snapshots, the last first, so that no crash leaves a gap."""
+    """Remove segments, the last first, so that no crash leaves a gap."""
     for segment in reversed(segments):
         state.segments.remove(segment.base_offset)
         segment.delete_files(reason)
-    state.producers.remove_snapshots_of(segments)
     state.directory.sync()

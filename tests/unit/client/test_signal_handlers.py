@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import logstore
+from logstore.client.consumer import polling
 from logstore.errors import IllegalStateError, LogstoreError, ReentrantCallError
 from tests.support.sampling import IS_LONG, sampled
 from tests.support.stores import FEW_PARTITIONS
@@ -237,6 +238,23 @@ def test_a_consumer_closed_in_the_middle_of_an_append_is_closed_by_its_next_call
     assert list(consumer) == []
     assert "closed" in repr(consumer)
     assert not store.groups.describe("g").members
+
+
+def test_an_iteration_goes_on_behind_what_a_handler_read(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The handler runs where the iteration is about to take a record that is at hand."""
+    store.log("t", 0).append_records([b"%d" % number for number in range(5)])
+    consumer = store.consumer("t", auto_offset_reset="earliest")
+    assert next(consumer).value == b"0"
+    get_ident, read = threading.get_ident, list[bytes]()
+
+    def interrupted_once() -> int:
+        monkeypatch.setattr(polling.threading, "get_ident", get_ident)
+        read.extend(record.value for records in consumer.poll(0, 2).values() for record in records)
+        return get_ident()
+
+    monkeypatch.setattr(polling.threading, "get_ident", interrupted_once)
+    assert next(consumer).value == b"3"
+    assert read == [b"1", b"2"]
 
 
 def test_a_future_is_not_waited_for_in_the_middle_of_an_append(store: Any) -> None:

@@ -382,6 +382,14 @@ def test_epochs_of_batches_before_a_refused_one_are_on_the_disk(open_log: Open) 
     assert log.log_end_offset == 0
 
 
+def test_a_replica_s_answer_has_the_offsets_of_its_batch(open_log: Open) -> None:
+    """Between it and the end of the log offsets may be missing, as a cleaner leaves it."""
+    log = open_log()
+    data = np.frombuffer(Batch(10, [Rec(b"", b"")], leader_epoch=9).to_bytes(), np.uint8)
+    info = log.append_as_leader(data, leader_epoch=9, origin=AppendOrigin.REPLICATION)
+    assert (info.first_offset, info.last_offset, log.log_end_offset) == (10, 10, 11)
+
+
 class Reentrant:
     """An int for `operator.index` that appends or rolls before it says its value."""
 

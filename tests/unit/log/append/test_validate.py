@@ -89,6 +89,14 @@ def test_a_length_that_no_file_can_hold_is_refused_as_by_java() -> None:
         appended(TWO.to_bytes() + start + too_large + magic)
 
 
+def test_a_batch_without_a_last_offset_is_refused_as_by_java() -> None:
+    size = 26
+    content = TWO.to_bytes()[:8] + (size - 12).to_bytes(4, "big") + TWO.to_bytes()[12:]
+    with pytest.raises(CorruptRecordError) as told:
+        appended(content)
+    assert (told.value.java_class, told.value.found) == ("java.lang.IndexOutOfBoundsException", size)
+
+
 @pytest.mark.parametrize(("epochs", "leader_epoch", "kept_count"), [
     ((5, 6, 5), 5, 1), ((5, 5), 5, 2), ((0, 0), 0, 2), ((0,), -2, 0), ((-1,), -2, 1),
 ])  # fmt: skip

@@ -26,3 +26,15 @@ def test_a_timestamp_ahead_of_the_clock_is_told(
     assert bool(deleted) == (ahead_ms < -HOUR_MS)
     assert ("contains future timestamp(s), making it ineligible to be deleted" in caplog.text) == is_told
     log.close()
+
+
+def test_snapshots_go_with_their_segments(tmp_path: Path) -> None:
+    log = open_partition_log(tmp_path / "t-0", {"retention.bytes": "1"})
+    for number in range(4):
+        append_batch(log, Batch(0, [Rec(value=b"v")], producer_id=7, producer_epoch=0, base_sequence=number))
+        log.roll()
+    assert sorted(log.state.producers.snapshots) == [1, 2, 3, 4]
+    assert len(log.delete_old_segments(SOME_TIME)) == 3
+    assert sorted(log.state.producers.snapshots) == [3, 4]
+    assert {path.name for path in (tmp_path / "t-0").glob("*.snapshot")} == {f"{3:020}.snapshot", f"{4:020}.snapshot"}
+    log.close()
