@@ -23,8 +23,9 @@ def test_pieces_end_where_the_file_ends(file: Path) -> None:
         assert (opened.size, opened.read(3, 4).tobytes(), opened.read(8, 4).tobytes()) == (10, b"3456", b"89")
         assert opened.read(10, 4).size == 0
         with pytest.raises(DataDirectoryError) as told:
-            opened.read_exactly(8, 4)
+            opened.read_exactly(7, 4)
     assert str(file) in str(told.value)
+    assert (told.value.expected, told.value.found) == ("11 bytes", 10)
 
 
 def test_what_is_appended_is_seen_and_the_size_at_opening_stays(file: Path) -> None:

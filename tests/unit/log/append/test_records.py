@@ -12,7 +12,8 @@ import pytest
 
 from logstore.config.topic import parse_config
 from logstore.disk.seam import SEAM
-from logstore.errors import InvalidRecordError, RecordTooLargeError, UsageError
+from logstore.errors import InvalidRecordError, InvalidTxnStateError, RecordTooLargeError, UsageError
+from logstore.folds.verification import VerificationGuard
 from logstore.layout.record import EncodedHeaders, encode_headers
 from logstore.log import log_appends
 from logstore.log.append.fast import FastPath
@@ -46,6 +47,17 @@ def appended(log: PartitionLog, *arguments: Any) -> bytes:
     before = log.size
     log.append_records(*arguments)
     return path.read_bytes()[before : log.size]
+
+
+def test_a_transaction_begins_only_with_the_guard_of_its_verification(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    log.append_records([b"the fast path is bound"])
+    guard = log.begin_verification(7, sequence=0, producer_epoch=0, supports_epoch_bump=False)
+    fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
+    for wrong in (None, VerificationGuard()):
+        with pytest.raises(InvalidTxnStateError, match="not part of an ongoing transaction"):
+            log.append_records([b"x"], guard=wrong, **fields)
+    assert log.append_records([b"x"], guard=guard, **fields).first_offset == 2
 
 
 def test_the_next_append_goes_by_another_configuration(tmp_path: Path) -> None:

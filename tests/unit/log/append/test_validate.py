@@ -92,9 +92,10 @@ def test_a_length_that_no_file_can_hold_is_refused_as_by_java() -> None:
 def test_a_batch_without_a_last_offset_is_refused_as_by_java() -> None:
     size = 26
     content = TWO.to_bytes()[:8] + (size - 12).to_bytes(4, "big") + TWO.to_bytes()[12:]
-    with pytest.raises(CorruptRecordError) as told:
-        appended(content)
-    assert (told.value.java_class, told.value.found) == ("java.lang.IndexOutOfBoundsException", size)
+    for data in (content, content[:size]):
+        with pytest.raises(CorruptRecordError) as told:
+            appended(data)
+        assert (told.value.java_class, told.value.found) == ("java.lang.IndexOutOfBoundsException", size)
 
 
 @pytest.mark.parametrize(("epochs", "leader_epoch", "kept_count"), [

@@ -108,3 +108,11 @@ def test_a_map_that_is_full_behind_a_batch_ends_with_that_batch() -> None:
     assert offset_map.entry_count_max == 2
     assert not put_table(offset_map, CleanedTransactions(), data, scan(data), 10)
     assert offset_map.latest_offset == 13
+
+
+def test_a_map_that_is_full_inside_a_batch_ends_with_the_last_record_in_it() -> None:
+    records = [Rec(key, b"", offset_delta=delta) for delta, key in enumerate([b"a", b"b", b"c"])]
+    data = np.frombuffer(Batch(10, records, last_offset_delta=2).to_bytes(), np.uint8)
+    offset_map = OffsetMap(3, first_offset=10, end_offset=0, buffer_size=3 * SLOT_SIZE)
+    assert not put_table(offset_map, CleanedTransactions(), data, scan(data), 10)
+    assert offset_map.latest_offset == 11

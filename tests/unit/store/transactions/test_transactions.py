@@ -165,6 +165,19 @@ def test_a_transactional_id_that_nobody_uses_is_forgotten(tmp_path: Path) -> Non
         again.transactions.describe("x")
 
 
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("distance", [-1, 1])
+def test_another_producer_does_not_end_the_transaction(distance: int, version: int, tmp_path: Path) -> None:
+    store = started(tmp_path, TOPICS, version=version)
+    client = TransactionalClient(store, "x")
+    client.send("a", b"1")
+    other = client.identity._replace(producer_id=client.identity.producer_id + distance)
+    with pytest.raises(InvalidPidMappingError):
+        store.transactions.end_transaction("x", other, is_commit=True)
+    client.end(is_commit=True)
+    assert store.values("a") == [b"1"]
+
+
 def test_a_timeout_that_the_store_does_not_allow_is_refused(tmp_path: Path) -> None:
     store = SmallStore(tmp_path, config={"transaction.max.timeout.ms": 5000}).start()
     for timeout_ms in (0, 5001):
