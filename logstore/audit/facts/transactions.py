@@ -280,7 +280,7 @@ class PartitionTransactions(Follower):
         new = new[np.argsort(rows[new])]
         end = self._count + new.size
         if end > self._rows.size:
-            self._resize(end + self._rows.size // 16)
+            self._resize(end + max(self._rows.size // 16, min(self._rows.size, _BLOCK_SIZE)))
         numbers[new] = np.arange(self._count, end)
         first, found = rows[new], np.zeros(new.size, TRANSACTIONS)
         found["producer_id"], found["producer_epoch"] = ids[new], batches.table.producer_epoch[first]
