@@ -233,8 +233,9 @@ def test_nothing_of_an_index_stays_behind_a_split(rolled: Path) -> None:
 
 def test_an_offset_after_which_there_is_none_does_not_delete_the_log(rolled: Path) -> None:
     move_last_offset(rolled, f"{LAST_BASE}.log:{2**63 - 1}", Dice(""))
-    with pytest.raises(OffsetOverflowError, match="No offset can follow"):
+    with pytest.raises(OffsetOverflowError, match="No offset can follow") as told:
         recover(rolled, was_clean=True)
+    assert told.value.found == 2**63 - 1
     assert len(list(rolled.glob("*.log"))) == 5
 
 
