@@ -38,7 +38,7 @@ class Suite(NamedTuple):
 
 
 _SAMPLE = ("-m", "not slow and not long")
-_FOLDERS = ("unit", "properties", "conformance", "recovery", "crash", "objects", "stories")
+_FOLDERS = ("unit", "properties", "conformance", "recovery", "crash", "objects", "stories", "kafka")
 #: what judges Python, and what judges kernels
 PYTHON = Suite("python", (*(f"tests/{name}" for name in _FOLDERS), "logstore", *_SAMPLE), interprets=False)
 KERNELS = Suite("kernels", ("tests/unit", "tests/properties", "-k", "kernel", *_SAMPLE), interprets=True)

@@ -298,8 +298,6 @@ class LogLoader:
             try:
                 truncated_size = self._recover_segment(segment)
             except InvalidOffsetError as error:
-                if error.java_class != InvalidOffsetError.java_class:
-                    raise
                 truncated_size = empty_segment(segment)
                 segment.problem = error
             if truncated_size:

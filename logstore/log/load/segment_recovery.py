@@ -191,7 +191,10 @@ def _step_producers(
             raise
         failure, row_end = error, int(np.searchsorted(table.position, error.position)) + 1
         completed = producer_update.take_completed(producers)
-    aborted_transactions.step(scan.aborted, completed)
+    try:
+        aborted_transactions.step(scan.aborted, completed)
+    except CorruptIndexError as error:  # an index may refuse a batch before it
+        failure, row_end = error, int(np.flatnonzero(table.base_offset[:row_end] == error.offset)[-1]) + 1
     return row_end, failure
 
 

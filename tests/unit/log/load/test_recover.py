@@ -347,24 +347,42 @@ def test_a_marker_that_cannot_be_read_is_no_damage_to_be_cut(tmp_path: Path) -> 
     assert log.read_bytes() == content
 
 
-def test_abort_markers_whose_offsets_go_back_are_refused_in_kafkas_words(tmp_path: Path) -> None:
-    """No transaction index can hold them: a broker does not start with such a log (`TransactionIndex.append`)."""
-    flags, abort = TRANSACTIONAL | CONTROL, Rec(bytes(4), bytes(6))
+def markers_that_go_back(*between: int) -> bytes:
+    """Two ABORT markers whose offsets go back, behind plain batches at some offsets, each large enough for an index."""
+    abort = Rec(bytes(4), bytes(6))
     batches = [
         Batch(number, [Rec(b"", b"")], flags=TRANSACTIONAL, producer_id=number, producer_epoch=0, base_sequence=0)
         for number in range(2)
     ]
-    batches += [
-        Batch(offset, [abort], flags=flags, producer_id=number, producer_epoch=0) for number, offset in ((0, 6), (1, 4))
-    ]
+    batches += [Batch(offset, [Rec(b"", bytes(5000))]) for offset in between]
+    for number, offset in ((0, 20), (1, 19)):
+        batches.append(Batch(offset, [abort], flags=TRANSACTIONAL | CONTROL, producer_id=number, producer_epoch=0))
+    return b"".join(batch.to_bytes() for batch in batches)
+
+
+def test_abort_markers_whose_offsets_go_back_are_refused_in_kafkas_words(tmp_path: Path) -> None:
+    """No transaction index can hold them: a broker does not start with such a log (`TransactionIndex.append`)."""
     directory = tmp_path / "t-0"
     directory.mkdir()
     log = directory / f"{0:020}.log"
-    log.write_bytes(b"".join(batch.to_bytes() for batch in batches))
-    with pytest.raises(CorruptIndexError, match="must increase sequentially, but 4 is not greater") as told:
+    log.write_bytes(markers_that_go_back())
+    with pytest.raises(CorruptIndexError, match="must increase sequentially, but 19 is not greater") as told:
         recover(directory)
-    assert (told.value.offset, told.value.java_class) == (4, "java.lang.IllegalArgumentException")
+    assert (told.value.offset, told.value.java_class) == (19, "java.lang.IllegalArgumentException")
     assert [path.name for path in directory.iterdir()] == [log.name]
+
+
+def test_the_first_batch_that_goes_back_decides(tmp_path: Path) -> None:
+    """The offset index refuses one before the markers: a broker starts, and removes what the segment has."""
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    log = directory / f"{0:020}.log"
+    log.write_bytes(markers_that_go_back(9, 10, 9))
+    log.with_suffix(".index").touch()
+    settings = LoadSettings(False, 0, 0, NOW_MS, parse_config({}), accepts_loss=True)
+    _, done = recover_partition(str(directory), settings, UnsyncedSeam())
+    assert [(one.start, one.batch_count) for one in done.removals] == [(0, 7)]
+    assert log.read_bytes() == b""
 
 
 def test_transactions_that_a_snapshot_has_twice_are_refused_in_kafkas_words(tmp_path: Path) -> None:
