@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...layout.batch import HEADER_SIZE, LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
+from ...layout.batch import (
+    HEADER_SIZE,
+    LOG_APPEND_TIME_FLAG,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_FLAG,
+)
+from ...layout.record import SEQUENCE_MAX
 from ...native.device import device
 from ...native.structs import bytes_at, words_at
 from ..encode.batches import put_header
@@ -15,11 +23,27 @@ from ..rules import is_timestamp_in_range
 from ..scan import batches as scan
 
 COLUMN_COUNT_MAX = 4  # columns of a request, see `put_records`
+_EPOCH_MAX = 2**15 - 1
+
+
+@device
+def _is_producer_plain(request: Any) -> bool:
+    """Return whether the producer's fields fit a batch, or there is no producer; the slow path has the messages."""
+    epoch, sequence = request.producer_epoch, request.base_sequence
+    if request.producer_id < 0:
+        is_none = request.producer_id == NO_PRODUCER_ID and epoch == -1 and sequence == NO_SEQUENCE
+        return is_none and request.attributes & TRANSACTIONAL_FLAG == 0
+    return 0 <= epoch <= _EPOCH_MAX and NO_SEQUENCE <= sequence <= SEQUENCE_MAX
 
 
 @device
 def put_batch_header(log: Any, fast: Any, request: Any, size: int) -> int:
-    """Write the header of a batch whose records are written, and fill the rest of its row."""
+    """Write the header of a batch whose records are written, and fill the rest of its row.
+
+    Returns `size`, or 0 if the producer's fields are not for the fast path.
+    """
+    if not _is_producer_plain(request):
+        return 0
     row = words_at(fast.row)
     row[scan.BASE_OFFSET] = log.log_end_offset
     row[scan.PARTITION_LEADER_EPOCH] = request.leader_epoch

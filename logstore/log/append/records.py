@@ -25,7 +25,6 @@ from ..state import LogState
 from .columns import built_request
 from .kernel_request import KernelRequest
 
-_INT_MAX, _SHORT_MAX = 2**31 - 1, 2**15 - 1
 _REQUEST = struct.Struct("=17q")  # the first fields of `RequestStruct`
 
 
@@ -54,8 +53,6 @@ class RecordsRequest(NamedTuple):
             return None
         if request.rules.target_codec(self.codec):
             kind = TO_COMPRESS
-            if not self._has_plain_fields():
-                return None
         # the end offset first: `take` may run code of the caller that appends, and the kernel then refuses
         columns, end_offset = request.columns, request.log_struct.log_end_offset
         data = columns.take(self.values, self.keys, self.timestamps, self.headers)
@@ -74,16 +71,6 @@ class RecordsRequest(NamedTuple):
         except struct.error:  # a number is no 64-bit int
             return None
         return data
-
-    def _has_plain_fields(self) -> bool:
-        """Return whether the header fields fit a batch; the slow path has the messages."""
-        if not -1 <= self.leader_epoch <= _INT_MAX:
-            return False
-        if self.producer_id < 0:
-            return (self.producer_id, self.producer_epoch, self.base_sequence) == (-1, -1, -1) and (
-                not self.is_transactional
-            )
-        return 0 <= self.producer_epoch <= _SHORT_MAX and 0 <= self.base_sequence <= _INT_MAX
 
     def compress(self, request: KernelRequest) -> bool:
         """Compress the batch that the kernel has built, and request it; False if it is too large for the topic."""

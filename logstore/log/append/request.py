@@ -28,7 +28,6 @@ from .analyze import NUMBERING, analyze, require_continuation
 from .kernel_request import KernelRequest
 from .validate import validate
 
-_EPOCH_MAX = (1 << 15) - 1
 _COORDINATOR_EPOCH_MAX = (1 << 31) - 1
 _VERSION_MAX = 2
 
@@ -165,8 +164,6 @@ class MarkerRequest(NamedTuple):
 
     def write_to(self, request: KernelRequest, now_ms: int) -> bytes | None:
         """See `AppendRequest`."""
-        if self.producer_id < 0 or not 0 <= self.producer_epoch <= _EPOCH_MAX:
-            return None
         if not 0 <= self.coordinator_epoch <= _COORDINATOR_EPOCH_MAX:
             return None
         if not 0 <= self.transaction_version <= _VERSION_MAX:

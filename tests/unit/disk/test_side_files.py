@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from logstore.disk import side_files
-from logstore.disk.files import read_file, read_index_file
+from logstore.disk.files import first_bytes, read_file, read_index_file
 from logstore.disk.names import absolute_path, child, file_name, java_file, parent, sibling
 from logstore.errors import CorruptSnapshotError, DataDirectoryError
 from tests.naive.checksum import crc32c
@@ -83,6 +83,13 @@ def test_a_file_that_cannot_be_read_is_named_as_by_java(
     with pytest.raises(DataDirectoryError) as caught:
         read(f"{tmp_path}/{name}")
     assert (caught.value.java_class, caught.value.message) == (java_class, text.format(tmp_path))
+
+
+def test_the_beginning_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"12345")
+    assert [first_bytes(str(tmp_path / "x"), count) for count in (3, 9)] == [b"123", b"12345"]
+    with pytest.raises(DataDirectoryError, match=f"{tmp_path}/y"):
+        first_bytes(str(tmp_path / "y"), 3)
 
 
 def test_names_are_those_of_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from logstore.layout.record import EncodedHeaders, encode_headers
 from logstore.log import log_appends
 from logstore.log.append.fast import FastPath
 from logstore.log.partition_log import PartitionLog
+from logstore.model import Codec
 from tests.support.encoder import SOME_TIME, Batch, Rec
 from tests.support.logs import open_partition_log, records_of
 
@@ -58,6 +59,42 @@ def test_a_transaction_begins_only_with_the_guard_of_its_verification(tmp_path: 
         with pytest.raises(InvalidTxnStateError, match="not part of an ongoing transaction"):
             log.append_records([b"x"], guard=wrong, **fields)
     assert log.append_records([b"x"], guard=guard, **fields).first_offset == 2
+
+
+WRONG_PRODUCERS = [
+    *[(7, -1, 0), (7, -2, 0), (7, 2**15, 0), (7, 2**63, 0), (7, 0, -1), (7, 0, -2), (7, 0, 2**31), (-2, 0, 0)],
+    *[(-1, 2**15, -1), (-1, -2, -1), (-1, -1, 2**31), (-1, -1, -2), (2**63, 0, 0)],
+]
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+@pytest.mark.parametrize("producer", WRONG_PRODUCERS)
+def test_producer_fields_that_do_not_fit_are_refused(
+    producer: tuple[int, int, int], codec: Codec, tmp_path: Path
+) -> None:
+    log = opened(tmp_path)
+    log.append_records([b"the fast path is bound"])
+    fields = dict(zip(("producer_id", "producer_epoch", "base_sequence"), producer, strict=True))
+    for count in (1, 3):
+        with pytest.raises(UsageError):
+            log.append_records([b"x"] * count, codec=codec, **fields)
+    with pytest.raises(UsageError, match="without a valid producer ID"):
+        log.append_records([b"x"], codec=codec, is_transactional=True)
+    assert log.log_end_offset == 2
+    assert not len(log.state.producers.state)
+
+
+@pytest.mark.parametrize(("producer_id", "producer_epoch"), [(-1, 0), (7, -1), (7, 2**15), (2**63, 0)])
+def test_producer_fields_of_markers_that_do_not_fit_are_refused(
+    producer_id: int, producer_epoch: int, tmp_path: Path
+) -> None:
+    log = opened(tmp_path)
+    log.append_records([b"the fast path is bound"])
+    with pytest.raises(UsageError):
+        log.append_end_transaction(
+            producer_id, producer_epoch, is_commit=True, coordinator_epoch=0, transaction_version=1
+        )
+    assert log.log_end_offset == 2
 
 
 def test_the_next_append_goes_by_another_configuration(tmp_path: Path) -> None:

@@ -110,6 +110,24 @@ def test_a_map_that_is_full_behind_a_batch_ends_with_that_batch() -> None:
     assert offset_map.latest_offset == 13
 
 
+def test_a_map_that_one_batch_fills_ends_with_that_batch() -> None:
+    data = np.frombuffer(
+        b"".join(Batch(offset, [Rec(b"%d" % offset, b"")]).to_bytes() for offset in (10, 11)), np.uint8
+    )
+    offset_map = OffsetMap(2, first_offset=10, end_offset=0, buffer_size=2 * SLOT_SIZE)
+    assert offset_map.entry_count_max == 1
+    assert not put_table(offset_map, CleanedTransactions(), data, scan(data), 10)
+    assert offset_map.latest_offset == 10
+
+
+@pytest.mark.parametrize(("offsets", "has_marks"), [((10, 11), True), ((10, 10), False), ((11, 10), False)])
+def test_offsets_that_do_not_ascend_turn_marks_off(offsets: tuple[int, int], has_marks: bool) -> None:
+    data = np.frombuffer(b"".join(Batch(offset, [Rec(b"k", b"")]).to_bytes() for offset in offsets), np.uint8)
+    offset_map = OffsetMap(2, first_offset=10, end_offset=12, buffer_size=MIB)
+    offset_map.begin_table(scan(data))
+    assert (memory(offset_map)[1] > 0) == has_marks
+
+
 def test_a_map_that_is_full_inside_a_batch_ends_with_the_last_record_in_it() -> None:
     records = [Rec(key, b"", offset_delta=delta) for delta, key in enumerate([b"a", b"b", b"c"])]
     data = np.frombuffer(Batch(10, records, last_offset_delta=2).to_bytes(), np.uint8)
