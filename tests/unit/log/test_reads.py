@@ -11,16 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from logstore.config.topic import parse_config
 from logstore.disk import mapped
+from logstore.disk.open_files import OpenFiles
 from logstore.errors import CorruptRecordError, OffsetOutOfRangeError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.kernels.append.structs import NO_OFFSET
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.log.segment.log_segment import LogSegment
 from logstore.model import FetchIsolation
 from tests.properties.fold_stories import marker
 from tests.support.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
-from tests.support.logs import append_batch, open_partition_log, records_of
+from tests.support.logs import append_batch, open_log, open_partition_log, records_of
+from tests.support.seams import UnsyncedSeam
 
 COMMITTED = FetchIsolation.READ_COMMITTED
 SEGMENT_SIZE = 4000
@@ -128,6 +132,18 @@ def test_a_segment_tells_once_that_it_was_read(log: PartitionLog) -> None:
     values(log)
     told += [segment.was_used(), segment.was_used()]
     assert told == [False, True, False]
+
+
+def test_a_log_counts_once_among_the_open_files_while_it_is_viewed(tmp_path: Path) -> None:
+    files = OpenFiles(100)
+    settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({}), open_files=files)
+    log = open_log(tmp_path / "t-0", settings, seam=UnsyncedSeam())
+    counts = []
+    for _ in range(3):
+        counts.append([known() for known in files._owners].count(log.state))
+        log.records()
+    assert counts == [0, 1, 1]
+    log.close()
 
 
 def test_deleted_segments_keep_no_space_once_nobody_reads_them(log: PartitionLog) -> None:

@@ -157,6 +157,7 @@ NO_LOSSES = {
     "a split that had begun": Loss(
         {LOG: TEN, SWAP: batches(*range(6)), f"{6:020}.log.swap": batches(*range(6, 10))}, []
     ),
+    "a segment that is split, and begins behind its name": Loss({LOG: batches(3, 5_000_000_000), **INDEXED}, []),
     "a cleaning that is finished": Loss(
         {
             LOG: b"".join(batch(offset, b"same") for offset in range(4)) + batch(4, b"gone", None),
