@@ -32,9 +32,8 @@ from typing import NamedTuple
 
 from tests.mutation.mutants import Mutant, mutants_of, sampled
 from tests.mutation.programs import lines_that_run
-from tests.mutation.recording import KERNELS, PYTHON, Recorded, Suite, record
+from tests.mutation.recording import KERNELS, PYTHON, ROOT, Recorded, Suite, record
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("coordinator", "folds", "client", "log", "disk")
 RULES = "logstore/kernels/rules.py"
 ACCEPTED = Path(__file__).parent / "accepted.tsv"  # path, change and reason of those that no test need notice

@@ -6,14 +6,17 @@ As a plugin of pytest it writes the durations: `-p tests.mutation.recording`.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 DURATIONS = "LOGSTORE_MUTATION_DURATIONS"
 
 
@@ -61,8 +64,8 @@ class Recorded:
     def tests_of(self, path: str, lines: range) -> list[tuple[str, float]]:
         """Return the tests that run any of these lines, and their seconds, the quickest first.
 
-        Lines that run at the import alone, or in threads that coverage.py does not see, are run by all tests that run
-        anything of the file.
+        Lines that run at the import alone, in other processes or in threads that coverage.py does not see, are run by
+        all tests that run anything of the file, and those that start programs.
         """
         if path not in self._lines:
             self._lines[path] = self._data.contexts_by_lineno(path)
@@ -71,7 +74,14 @@ class Recorded:
         tests = {_test_of(name) for name in found if name} & self._durations.keys()
         if not tests:
             tests = {_test_of(name) for names in by_line.values() for name in names if name} & self._durations.keys()
+            tests |= {name for name in self._durations if _starts_programs(name.partition("::")[0])}
         return sorted(((name, self._durations[name]) for name in tests), key=lambda test: test[1])
+
+
+@cache
+def _starts_programs(path: str) -> bool:
+    file = ROOT / path
+    return file.is_file() and re.search(r"import .*\bsubprocess|os\.fork", file.read_text()) is not None
 
 
 def _test_of(context: str) -> str:
