@@ -126,7 +126,23 @@ def test_more_partitions_begin_a_rebalance() -> None:
     assert empty.state is GroupState.EMPTY
 
 
-def test_the_assignor_that_most_prefer_is_taken() -> None:
+@pytest.mark.parametrize(
+    ("preferences", "expected"),
+    [
+        ([("range", "sticky"), ("sticky", "range"), ("sticky", "range")], "sticky"),
+        ([("range", "sticky"), ("sticky", "range"), ("range", "sticky")], "range"),
+        ([("range", "sticky"), ("sticky", "range")], "range"),  # the first on a tie
+    ],
+)
+def test_members_vote_for_the_assignor(preferences: list[tuple[str, ...]], expected: str) -> None:
+    group = GroupMembership("g")
+    for number, assignors in enumerate(preferences):
+        group.join(Joining(f"m{number}", ("t",), assignors={name: ASSIGNORS[name] for name in assignors}), ticks_ms=0)
+    group.complete_rebalance(COUNTS, now_ms=0)
+    assert group.protocol == expected
+
+
+def test_an_assignor_that_not_all_members_have_is_not_taken() -> None:
     group = GroupMembership("g")
     for number, assignors in enumerate([("range", "sticky"), ("sticky", "range"), ("sticky",)]):
         group.join(Joining(f"m{number}", ("t",), assignors={name: ASSIGNORS[name] for name in assignors}), ticks_ms=0)

@@ -615,6 +615,10 @@ def test_files_that_are_not_wanted_any_more_are_closed_after_a_sync_too(tmp_path
     descriptor = files.add(".log", os.open(tmp_path / "x.log", os.O_CREAT | os.O_RDWR))
     files.sync(".log")
     assert files.is_open
+    idle = UnsyncedFiles(UnsyncedSeam())
+    idle.add(".log", os.dup(descriptor))
+    assert idle.close_idle()
+    assert not idle.is_open
     files.close()
     assert not files.is_open
     with pytest.raises(OSError, match="Bad file descriptor"):
