@@ -224,6 +224,19 @@ def test_a_segment_that_overflows_is_split_and_has_its_records_once(has_index: b
     assert first.size + second.size == size
 
 
+@pytest.mark.parametrize("last_offset", [2, 2**31 - 1])
+def test_a_segment_whose_last_batch_fits_is_not_split(last_offset: int, tmp_path: Path) -> None:
+    """As in Kafka, which looks at the last batch alone (`LogSegment.hasOverflow`)."""
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    batches = [Batch(offset, [Rec(b"", b"")]).to_bytes() for offset in (1, 5_000_000_000, last_offset)]
+    (directory / f"{0:020}.log").write_bytes(b"".join(batches))
+    with pytest.raises(OffsetOverflowError, match="only permitted for segments with overflow") as told:
+        recover(directory)
+    assert told.value.expected == "offsets 0 to 2147483647 in all batches"
+    assert [path.name for path in directory.iterdir()] == [f"{0:020}.log"]
+
+
 def test_nothing_of_an_index_stays_behind_a_split(rolled: Path) -> None:
     move_last_offset(rolled, f"{LAST_BASE}.log:5000000000", Dice(""))
     (rolled / f"{LAST_BASE}.txnindex").write_bytes(bytes(34))
