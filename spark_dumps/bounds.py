@@ -11,7 +11,14 @@ import numpy as np
 from logstore.columns.batch_table import Int64Array
 from logstore.disk.loaded import LoadedFile
 from logstore.disk.side_files import read_producer_snapshot, read_time_index, read_transaction_index
-from logstore.errors import CorruptIndexError, CorruptRecordError, CorruptSnapshotError, DataDirectoryError, UsageError
+from logstore.errors import (
+    CorruptIndexError,
+    CorruptRecordError,
+    CorruptSnapshotError,
+    DataDirectoryError,
+    LogstoreError,
+    UsageError,
+)
 from logstore.folds import aborted_transactions, producer_update
 from logstore.folds.aborted_transactions import AbortedTransactions
 from logstore.folds.producer_state import ProducerState
@@ -117,7 +124,11 @@ class PartitionBounds:
                 for table in self.segments[-1].tables(log, 0, check_crc=True):
                     if (table.is_valid != 1).any():
                         return False
-                    aborted_transactions.step(found, producer_update.step(state, log.data, table, 0, len(table)))
+                    try:
+                        aborted_transactions.step(found, producer_update.step(state, log.data, table, 0, len(table)))
+                    except LogstoreError as error:
+                        error.path = last.log
+                        raise
             aborted = np.concatenate([aborted, found.entries[:, :3]])
             stable = state.transactions.last_stable_offset(self.log_end_offset, self.start_offset)
             self.end_offset = max(self.start_offset, stable)

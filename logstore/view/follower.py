@@ -174,8 +174,14 @@ class LogFollower:
         assert self.producers is not None
         # batches below the snapshot's offset are in the producers already
         first_row = int(np.argmax(np.append(table.last_offset[:row_end] >= self.producers.map_end_offset, True)))
-        completed = producer_update.step(self.producers, chunk, table, first_row, row_end)
-        aborted_transactions.step(segment.aborted, completed)
+        try:
+            completed = producer_update.step(self.producers, chunk, table, first_row, row_end)
+            aborted_transactions.step(segment.aborted, completed)
+        except LogstoreError as error:
+            error.path = segment.path(LOG_SUFFIX)
+            if error.position is not None:
+                error.position += segment.size  # it was told of the chunk
+            raise
         next_offset = int(table.last_offset[row_end - 1]) + 1
         segment.add(chunk, table, row_end)
         self.end_offset = max(self.end_offset, next_offset)

@@ -267,8 +267,10 @@ def test_a_refusal_of_the_log_is_told_and_the_next_look_begins_anew(directory: P
     begin = Batch(log.end_offset, [Rec()], flags=TRANSACTIONAL, **opened)
     stray = Batch(log.end_offset + 1, [Rec()], **opened)
     path.write_bytes(content + begin.to_bytes() + stray.to_bytes())
-    with pytest.raises(InvalidTxnStateError):
+    with pytest.raises(InvalidTxnStateError) as told:
         reader.refresh()
+    place = told.value.path, told.value.position, told.value.offset
+    assert place == (str(path), len(content + begin.to_bytes()), log.end_offset + 1)
     assert reader.bounds == bounds
     path.write_bytes(content)
     reader.refresh()

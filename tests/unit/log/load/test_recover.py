@@ -356,7 +356,7 @@ def test_a_marker_that_cannot_be_read_is_no_damage_to_be_cut(tmp_path: Path) -> 
     log.write_bytes(content)
     with pytest.raises(InvalidRecordError) as told:
         recover(directory)
-    assert (told.value.position, told.value.offset) == (len(sent.to_bytes()), 1)
+    assert (told.value.path, told.value.position, told.value.offset) == (str(log), len(sent.to_bytes()), 1)
     assert log.read_bytes() == content
 
 
