@@ -13,7 +13,6 @@ from ...errors import InvalidRecordError, InvalidTimestampError, LogstoreError, 
 from ...log.append.request import AppendInfo
 from ...model import TopicPartition
 
-NO_OFFSET = -1
 _WITH_INVALID = "Failed to append record because it was part of a batch which had one more more invalid records"
 _LOGGER = logging.getLogger("logstore")
 
@@ -176,7 +175,7 @@ class Batch:
         """Return offset and timestamp of a record in the log."""
         start, info = self._outcome(index)
         assert isinstance(info, AppendInfo)
-        offset = NO_OFFSET if info.first_offset < 0 else info.first_offset + index - start
+        offset = info.first_offset + index - start
         return offset, self._timestamps[index] if info.log_append_time < 0 else info.log_append_time
 
     def is_written(self, index: int) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from logstore.disk import side_files
 from logstore.disk.files import first_bytes, read_file, read_index_file
 from logstore.disk.names import absolute_path, child, file_name, java_file, parent, sibling
+from logstore.disk.system_errors import path_in
 from logstore.errors import CorruptSnapshotError, DataDirectoryError
 from tests.naive.checksum import crc32c
 
@@ -90,6 +91,13 @@ def test_the_beginning_of_a_file(tmp_path: Path) -> None:
     assert [first_bytes(str(tmp_path / "x"), count) for count in (3, 9)] == [b"123", b"12345"]
     with pytest.raises(DataDirectoryError, match=f"{tmp_path}/y"):
         first_bytes(str(tmp_path / "y"), 3)
+
+
+def test_the_path_that_an_error_names(tmp_path: Path) -> None:
+    refused = ValueError()
+    refused.__cause__ = FileNotFoundError(2, "no such file", "/a/b")
+    found = [path_in(error) for error in (DataDirectoryError("x", path="/a"), refused, ValueError())]
+    assert found == ["/a", "/a/b", None]
 
 
 def test_names_are_those_of_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

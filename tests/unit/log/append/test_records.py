@@ -14,6 +14,7 @@ from logstore.config.topic import parse_config
 from logstore.disk.seam import SEAM
 from logstore.errors import InvalidRecordError, InvalidTxnStateError, RecordTooLargeError, UsageError
 from logstore.folds.verification import VerificationGuard
+from logstore.layout.batch import HEADER_SIZE
 from logstore.layout.record import EncodedHeaders, encode_headers
 from logstore.log import log_appends
 from logstore.log.append.fast import FastPath
@@ -95,6 +96,18 @@ def test_producer_fields_of_markers_that_do_not_fit_are_refused(
             producer_id, producer_epoch, is_commit=True, coordinator_epoch=0, transaction_version=1
         )
     assert log.log_end_offset == 2
+
+
+def test_a_topic_s_own_codec_has_its_own_level(tmp_path: Path) -> None:
+    """The level of a request is that of its own codec; of another one it is that of the topic."""
+    log = opened(tmp_path, **{"compression.type": "gzip", "compression.gzip.level": "1"})
+    log.append_records([b"the fast path is bound"])
+    path, records, found = Path(log.state.directory.path) / f"{0:020}.log", [b"%d" % row for row in range(999)], []
+    for codec, level in ((Codec.GZIP, None), (Codec.NONE, None), (Codec.ZSTD, 9), (Codec.GZIP, 9)):
+        before = log.size
+        log.append_records(records, codec=codec, level=level)
+        found.append(path.read_bytes()[before + HEADER_SIZE : log.size])
+    assert found[0] == found[1] == found[2] != found[3]
 
 
 def test_the_next_append_goes_by_another_configuration(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from logstore.columns.batch_table import scan
 from logstore.errors import InvalidRecordError
+from logstore.log.cleaner.choice import Cleanable
 from logstore.log.cleaner.rewriting import ActiveProducers
 from logstore.log.cleaner.rounds import build_offset_map, group_segments
 from logstore.log.cleaner.segment_batches import AbortedEntry, CleanedTransactions
@@ -20,7 +21,7 @@ from tests.naive import legacy
 from tests.properties.fold_stories import marker
 from tests.support.dice import Dice
 from tests.support.encoder import TRANSACTIONAL, Batch, Rec
-from tests.support.logs import append_batch
+from tests.support.logs import append_batch, open_partition_log
 from tests.unit.log.cleaner.short_logs import clean, described, keyed, opened_case, plain_case
 
 DAY_MS = 86_400_000
@@ -251,3 +252,26 @@ def test_the_last_batches_of_producers_are_those_of_their_entries(tmp_path: Path
     )
     assert {0, 5} <= {len(entry.batches) for entry in entries}
     log.close()
+
+
+def test_small_segments_above_offset_0_are_cleaned_into_one(tmp_path: Path) -> None:
+    log = open_partition_log(tmp_path / "t-0", {"cleanup.policy": "compact"})
+    for key in (b"a", b"b", b"c", b"d"):
+        log.append_records([b"v"], [key])
+        log.roll()
+    closed = [segment for segment in log.state.segments if segment.size]
+    sizes = {"size_max": 1 << 20, "index_size_max": 1 << 20, "first_uncleanable_offset": 4}
+    assert [len(group) for group in group_segments(closed[1:], **sizes)] == [3]
+    beyond = {**sizes, "first_uncleanable_offset": 2**31 + 2}
+    assert [len(group) for group in group_segments(closed[1:], **beyond)] == [2, 1]
+    log.close()
+
+
+@pytest.mark.parametrize(
+    ("cleanable_size", "delay_ms", "is_worth_it"), [(0, 7, False), (1, 7, True), (1, 0, False), (60, 0, True)]
+)
+def test_a_log_is_worth_a_cleaning_by_its_share_or_its_age(
+    cleanable_size: int, delay_ms: int, is_worth_it: bool
+) -> None:
+    found = Cleanable(0, 9, 40, cleanable_size, delay_ms, is_checkpoint_wrong=False, min_cleanable_ratio=0.5)
+    assert found.is_worth_it is is_worth_it
