@@ -141,3 +141,9 @@ def test_transactional_batches_within_a_range_are_aborted(
         and any(one[0] == batch.producer_id and one[1] <= batch.base_offset <= one[2] for one in rows)
         for batch in batches
     ]
+
+
+def test_a_batch_outside_of_a_transaction_is_not_aborted() -> None:
+    batches = [Batch(offset, [Rec()], flags=flags, producer_id=1) for offset, flags in enumerate((0, TRANSACTIONAL, 0))]
+    table = scan(np.frombuffer(b"".join(batch.to_bytes() for batch in batches), np.uint8))
+    assert is_in_aborted(np.array([[1, 0, 2]]), table).tolist() == [False, True, False]

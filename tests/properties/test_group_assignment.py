@@ -134,6 +134,8 @@ def test_partitions_that_are_gone_have_no_reader() -> None:
     owned = ("gone", 0), ("t", 0), ("t", 1)
     members = {"m1": Subscription(("t", "gone"), owned=owned, generation=1)}
     assert assign_sticky({"t": 1}, members) == {"m1": [("t", 0)]}
+    members = {"m1": Subscription(("t", "gone"), owned=(("gone", 0),), generation=1), "m2": Subscription(("t",))}
+    assert assign_sticky({"t": 1}, members) == {"m1": [("t", 0)], "m2": []}
 
 
 def test_static_members_come_first() -> None:

@@ -2,11 +2,13 @@
 
 It starts with the first record, and ends after a while without work, so that it does not keep alive a producer that
 nothing refers to. While batches keep coming it sleeps between them, at most as long as they linger, without being
-woken: that would cost the sender more than a small transaction.
+woken: that would cost the sender more than a small transaction. It is woken for a batch that is due before it wakes: a
+retry of a full batch while the open one lingers, or another batch while a retry waits.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections import deque
@@ -30,6 +32,7 @@ class Background:
 
     Attributes:
         is_idle: the thread must be woken for a batch.
+        until_s: the thread sleeps until then unless it is woken, monotonic; 0 if no batch was left. Set with the mutex.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Background:
         self._wakes: SimpleQueue[None] = SimpleQueue()
         self._calls: deque[Callable[[], object]] = deque()  # the first one may be running
         self.is_idle = self._is_ending = False
+        self.until_s = 0.0
 
     @property
     def is_current(self) -> bool:
@@ -72,9 +76,9 @@ class Background:
         """True if there is a thread."""
         return self._thread is not None and self._thread.is_alive()
 
-    def ensure(self) -> None:
-        """Make sure that a thread handles new work; raise RuntimeError if none can be started."""
-        if self.is_idle:
+    def ensure(self, due_s: float = math.inf) -> None:
+        """Make sure that a thread handles new work, a batch by `due_s`; raise RuntimeError if none can be started."""
+        if self.is_idle or due_s < self.until_s:
             self.wake()
         if not self.is_running:
             with alone(SHORT), self._starting:

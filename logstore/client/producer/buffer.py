@@ -248,7 +248,7 @@ class Buffer:
         if self._free_size < reserved_size:
             return None
         if self._linger_s:
-            self.background.ensure()
+            self.background.ensure(now_s + self._linger_s)
         self._free_size -= reserved_size  # first: `_make_room` recomputes what an interrupt leaves reserved
         self._active[queue] = None
         batch = Batch(
@@ -291,6 +291,7 @@ class Buffer:
         with alone(SENDING), self.mutex:
             now_s = clock.monotonic_s()
             due_s = self._write_all(now_s, is_due=True)
+            self.background.until_s = due_s or 0.0  # here: who adds a batch holds the mutex too
         return None if due_s is None else due_s - now_s
 
     def _write_all(self, now_s: float, *, is_due: bool = False) -> float | None:
@@ -332,7 +333,7 @@ class Buffer:
             while queue.batches and queue.batches[0] is not queue.open:
                 batch = queue.batches[0]
                 if batch.retry_s > now_s and batch.left_count:
-                    self.background.ensure()
+                    self.background.ensure(batch.retry_s)
                     break
                 if self._sender.append(queue, batch, now_s):
                     self._finish(queue, batch)

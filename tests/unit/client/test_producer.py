@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from itertools import groupby
 from typing import Any
 
@@ -202,11 +203,25 @@ def test_a_batch_is_tried_again_after_a_passing_error(store: Store, monkeypatch:
 def test_a_full_batch_is_tried_again_before_the_open_one_behind_it_is_due(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Failing(store.log("one", 0), monkeypatch, CoordinatorLoadInProgressError())
+    Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(4)])
     with patient_producer(store, retry_backoff_ms=1, linger_ms=LONG_MS, batch_size=1000) as sending:
         full, lingering = sending.send("one", bytes(900)), sending.send("one", bytes(900))
         assert full.get(60).offset == 0
         assert not lingering.is_done
+
+
+def test_a_batch_does_not_wait_for_the_retry_of_another(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while the thread sleeps until that retry."""
+    failing = Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(100)])
+    config = {"retry_backoff_ms": LONG_MS, "retry_backoff_max_ms": LONG_MS, "delivery_timeout_ms": 2 * LONG_MS}
+    sending = store.producer(linger_ms=1, **config)
+    waiting = sending.send("one", b"1")
+    while len(failing.identities) < 2 or sending._buffer.background.until_s == 0.0:
+        time.sleep(0.001)
+    assert sending.send("t", b"2").get(60).topic == "t"
+    assert not waiting.is_done
+    with pytest.raises(ProducerFailedError):
+        sending.close(0)
 
 
 def test_records_of_a_topic_that_is_made_again_do_not_wait_for_a_retry(store: Store) -> None:

@@ -47,7 +47,7 @@ class Clock:
     def __init__(self, sending: Producer, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s = 1000.0
         self._buffer = sending._buffer  # only its thread writes what is due, and that waits by the real time
-        monkeypatch.setattr(self._buffer.background, "ensure", lambda: None)
+        monkeypatch.setattr(self._buffer.background, "ensure", lambda due_s=0.0: None)
         monkeypatch.setattr("logstore.clock.monotonic_s", lambda: self.now_s)
 
     def go_on(self, seconds: float) -> None:

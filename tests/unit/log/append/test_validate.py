@@ -271,3 +271,12 @@ def test_an_old_message_set_is_refused() -> None:
     old = legacy.message_set(1, [legacy.Message(0, SOME_TIME, b"k", b"v")])
     with pytest.raises(InvalidRecordError, match=r"^A leader takes record batches of magic 2 only"):
         appended(old)
+
+
+def test_a_coordinator_s_batch_without_records_is_refused_where_the_append_gives_the_time() -> None:
+    """Only a topic with a codec of its own builds it anew."""
+    empty, origin, codec = Batch(0, []), AppendOrigin.COORDINATOR, {"compression_type": "gzip"}
+    appended(empty, origin, message_timestamp_type="LogAppendTime")
+    appended(empty, origin, **codec)
+    with pytest.raises(InvalidRecordError, match="is null"):
+        appended(empty, origin, message_timestamp_type="LogAppendTime", **codec)

@@ -256,14 +256,15 @@ def test_the_last_batches_of_producers_are_those_of_their_entries(tmp_path: Path
 
 def test_small_segments_above_offset_0_are_cleaned_into_one(tmp_path: Path) -> None:
     log = open_partition_log(tmp_path / "t-0", {"cleanup.policy": "compact"})
-    for key in (b"a", b"b", b"c", b"d"):
+    log.truncate_fully_and_start_at(100)
+    for key in (b"a", b"b", b"c"):
         log.append_records([b"v"], [key])
         log.roll()
     closed = [segment for segment in log.state.segments if segment.size]
-    sizes = {"size_max": 1 << 20, "index_size_max": 1 << 20, "first_uncleanable_offset": 4}
-    assert [len(group) for group in group_segments(closed[1:], **sizes)] == [3]
-    beyond = {**sizes, "first_uncleanable_offset": 2**31 + 2}
-    assert [len(group) for group in group_segments(closed[1:], **beyond)] == [2, 1]
+    sizes = {"size_max": 1 << 20, "index_size_max": 1 << 20}
+    for end_offset, counts in ((103, [3]), (2**31 + 100, [3]), (2**31 + 101, [2, 1])):
+        groups = group_segments(closed, first_uncleanable_offset=end_offset, **sizes)
+        assert [len(group) for group in groups] == counts
     log.close()
 
 
