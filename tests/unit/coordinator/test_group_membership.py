@@ -123,7 +123,7 @@ def test_more_partitions_begin_a_rebalance() -> None:
     assert len(group.members["m1"].partitions) == 6
     empty = GroupMembership("e")
     empty.request_rebalance(ticks_ms=1)
-    assert empty.state is GroupState.EMPTY
+    assert (empty.state, empty.state_timestamp_ms) == (GroupState.EMPTY, -1)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from logstore.kernels.table import offset_map as fields
 from logstore.log.cleaner.offset_map import SLOT_SIZE, OffsetMap
 from logstore.log.cleaner.rounds import put_table
 from logstore.log.cleaner.segment_batches import CleanedTransactions
+from tests.naive import legacy
 from tests.support.dice import Dice
 from tests.support.encoder import Batch, Rec
 
@@ -126,6 +127,14 @@ def test_offsets_that_do_not_ascend_turn_marks_off(offsets: tuple[int, int], has
     offset_map = OffsetMap(2, first_offset=10, end_offset=12, buffer_size=MIB)
     offset_map.begin_table(scan(data))
     assert (memory(offset_map)[1] > 0) == has_marks
+
+
+def test_old_messages_turn_marks_off() -> None:
+    """Those inside of a compressed one have the offset of the last."""
+    old = [legacy.message_set(1, [legacy.Message(offset, 0, b"k", b"v")]) for offset in (10, 11)]
+    offset_map = OffsetMap(2, first_offset=10, end_offset=12, buffer_size=MIB)
+    offset_map.begin_table(scan(np.frombuffer(b"".join(old), np.uint8)))
+    assert memory(offset_map)[1] == 0
 
 
 def test_a_map_that_is_full_inside_a_batch_ends_with_the_last_record_in_it() -> None:

@@ -373,12 +373,16 @@ def markers_that_go_back(*between: int) -> bytes:
     return b"".join(batch.to_bytes() for batch in batches)
 
 
-def test_abort_markers_whose_offsets_go_back_are_refused_in_kafkas_words(tmp_path: Path) -> None:
+GOING_BACK = b"".join(Batch(offset, [Rec(b"", bytes(5000))]).to_bytes() for offset in (30, 31, 30))
+
+
+@pytest.mark.parametrize("behind", [b"", GOING_BACK])
+def test_abort_markers_whose_offsets_go_back_are_refused_in_kafkas_words(behind: bytes, tmp_path: Path) -> None:
     """No transaction index can hold them: a broker does not start with such a log (`TransactionIndex.append`)."""
     directory = tmp_path / "t-0"
     directory.mkdir()
     log = directory / f"{0:020}.log"
-    log.write_bytes(markers_that_go_back())
+    log.write_bytes(markers_that_go_back() + behind)
     with pytest.raises(CorruptIndexError, match="must increase sequentially, but 19 is not greater") as told:
         recover(directory)
     assert (told.value.offset, told.value.java_class) == (19, "java.lang.IllegalArgumentException")
