@@ -17,7 +17,6 @@ one step of C each: an exception from a signal leaves none behind.
 from __future__ import annotations
 
 import threading
-from operator import call
 from typing import Final
 
 from .errors import ReentrantCallError
@@ -50,14 +49,16 @@ _NAMES = (
 )
 
 
+_is_locked = type(threading.Lock()).locked  # in `map` sooner than a bound method of each
+
+
 class _Marks(threading.local):
     """One lock for each level, held while the thread is in a call of it."""
 
     def __init__(self) -> None:
         by_level = tuple(threading.Lock() for _ in _NAMES)
-        checks = tuple(mark.locked for mark in by_level)
-        # the mark, and the checks of this level and those below it
-        self.from_level = tuple((mark, checks[level:]) for level, mark in enumerate(by_level))
+        # the mark of each level, and all from it down
+        self.from_level = tuple((mark, by_level[level:]) for level, mark in enumerate(by_level))
         self.log = by_level[LOG]
 
 
@@ -70,9 +71,9 @@ def alone(level: int) -> threading.Lock:
     Raises:
         ReentrantCallError: this thread is in a call of the same level or of a lower one.
     """
-    mark, checks = _marks.from_level[level]
-    if any(map(call, checks)):
-        raise _refusal(level, level + [check() for check in checks].index(True))
+    mark, marks = _marks.from_level[level]
+    if any(map(_is_locked, marks)):
+        raise _refusal(level, level + list(map(_is_locked, marks)).index(True))
     return mark
 
 
@@ -86,7 +87,7 @@ def alone_in_log() -> threading.Lock:
 
 def is_inside(level: int) -> bool:
     """Return whether this thread is in a call of the level or of a lower one."""
-    return any(map(call, _marks.from_level[level][1]))
+    return any(map(_is_locked, _marks.from_level[level][1]))
 
 
 def require_outside() -> None:
