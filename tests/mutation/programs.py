@@ -7,9 +7,9 @@ from typing import Any
 
 
 def program(source: str) -> str:
-    """Return what runs of a source, without what a change of it nobody notices.
+    """Return what runs of a source, without the parts whose change nobody notices.
 
-    That are annotations, their imports and decorators, whether an argument must be named, and `strict` of `zip`, which
+    Those are annotations, their imports and decorators, whether an argument must be named, and `strict` of `zip`, which
     is an assertion.
 
     >>> program("def f(a: int | None) -> int: return a") == program("def f(a: int & None) -> str: return a")
