@@ -36,7 +36,8 @@ class _Plain(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> Any:
-        node.keywords = [keyword for keyword in node.keywords if keyword.arg != "strict"]
+        if isinstance(node.func, ast.Name) and node.func.id == "zip":
+            node.keywords = []
         return self.generic_visit(node)
 
     def visit_arg(self, node: ast.arg) -> Any:

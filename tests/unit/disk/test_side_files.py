@@ -10,7 +10,7 @@ import pytest
 from logstore.disk import side_files
 from logstore.disk.files import first_bytes, read_file, read_index_file
 from logstore.disk.names import absolute_path, child, file_name, java_file, parent, sibling
-from logstore.disk.system_errors import path_in
+from logstore.disk.system_errors import io_error, path_in
 from logstore.errors import CorruptSnapshotError, DataDirectoryError
 from tests.naive.checksum import crc32c
 
@@ -98,6 +98,7 @@ def test_the_path_that_an_error_names(tmp_path: Path) -> None:
     refused.__cause__ = FileNotFoundError(2, "no such file", "/a/b")
     found = [path_in(error) for error in (DataDirectoryError("x", path="/a"), refused, ValueError())]
     assert found == ["/a", "/a/b", None]
+    assert io_error(OSError(5, "Input/output error")).path is None  # of no file that is known
 
 
 def test_names_are_those_of_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
