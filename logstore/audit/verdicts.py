@@ -8,6 +8,7 @@ Verdicts go by the clocks of coordinators, brokers and files, never by a produce
 
 from __future__ import annotations
 
+from ..layout.record import PRODUCER_EPOCH_MAX
 from ..topics.transaction_state import PREPARED, TOPIC, TransactionMetadata, TransactionState
 from .cluster import Known
 from .facts.coordinators import CoordinatorLog
@@ -18,7 +19,6 @@ from .lives import EPOCH_BUMPING_VERSION, Lives
 from .open_transactions import RULE_OF, Age, Moment, OpenTransaction, Verdict
 
 _DEFAULT_TIMEOUT_MS = 60_000  # transaction.timeout.ms of a producer, where no coordinator tells
-_EPOCH_MAX = 32767
 
 
 def judge(
@@ -117,7 +117,7 @@ def _is_known_since(
     """
     last = entries[-1] if entries else None
     epoch = transaction.producer_id, transaction.producer_epoch
-    later = (one.timestamp for one in entries if epoch < one.metadata[:2] <= (epoch[0], _EPOCH_MAX))
+    later = (one.timestamp for one in entries if epoch < one.metadata[:2] <= (epoch[0], PRODUCER_EPOCH_MAX))
     if min(later, default=moment.settled_ms + 1) <= moment.settled_ms:
         return True
     times = log.times if last is None else {last.partition: log.times[last.partition]}
@@ -137,7 +137,7 @@ def is_same_transaction(metadata: TransactionMetadata, transaction: PartitionTra
     """
     if metadata.producer_id != transaction.producer_id:
         return False
-    epoch, next_epoch = transaction.producer_epoch, min(transaction.producer_epoch + 1, _EPOCH_MAX)
+    epoch, next_epoch = transaction.producer_epoch, min(transaction.producer_epoch + 1, PRODUCER_EPOCH_MAX)
     if metadata.state is TransactionState.ONGOING:
         return metadata.producer_epoch == epoch
     if metadata.state not in PREPARED:

@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..kernels.scan import batches as scan
 from ..layout import batch as layout
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE, NO_TIMESTAMP
-from ..layout.record import SEQUENCE_MAX
+from ..layout.record import PRODUCER_EPOCH_MAX, SEQUENCE_MAX
 from ..model import Codec, TimestampType
 from .batch_table import BoolArray, Int64Array
 from .build_errors import refused
@@ -23,7 +23,7 @@ _RANGES = {
     "base_offset": (0, _LONG_MAX),
     "log_append_time": (-1, _LONG_MAX),
     "producer_id": (-1, _LONG_MAX),
-    "producer_epoch": (-1, (1 << 15) - 1),
+    "producer_epoch": (-1, PRODUCER_EPOCH_MAX),
     "base_sequence": (-1, SEQUENCE_MAX),
     "partition_leader_epoch": (-1, (1 << 31) - 1),
     "delete_horizon_ms": (0, _LONG_MAX),

@@ -24,6 +24,7 @@ from typing import Any, cast
 
 from ..errors import UsageError
 
+PRODUCER_EPOCH_MAX = 2**15 - 1
 SEQUENCE_MAX = 2**31 - 1
 NO_HEADERS = b"\x00"
 RECORD_OVERHEAD_SIZE = 21  # length, attributes and deltas at their longest; `DefaultRecord.MAX_RECORD_OVERHEAD`

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tests.mutation.programs import program
 
-#: operators that change nothing that runs, and `is` in place of `==` and back, the same of small numbers and enumerations
+#: operators that change nothing that runs, and `is` in place of `==` and back: the same of numbers and enumerations
 LEFT_OUT = re.compile(
     "core/(RemoveDecorator|ReplaceComparisonOperator_((Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?|Is_Eq|IsNot_NotEq))"
 )

@@ -12,7 +12,6 @@ import logging
 from ...columns.batch_fields import ProducerFieldArguments
 from ...columns.record_columns import RecordColumns
 from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity
-from ...coordinator.transactions.transaction import EPOCH_MAX
 from ...errors import (
     KafkaStorageError,
     LogstoreError,
@@ -24,7 +23,7 @@ from ...errors import (
 )
 from ...folds.verification import VerificationGuard
 from ...layout.batch import NO_SEQUENCE
-from ...layout.record import EncodedHeaders
+from ...layout.record import PRODUCER_EPOCH_MAX, EncodedHeaders
 from ...log.append.request import AppendInfo
 from ...model import Codec
 from ...store.data_directory import DataDirectory
@@ -220,7 +219,7 @@ class Sender:
     def _bump(self) -> None:
         """Start all sequences anew, with the next epoch (`bumpIdempotentProducerEpoch`)."""
         current = self._identity
-        is_exhausted = current.producer_epoch >= EPOCH_MAX
+        is_exhausted = current.producer_epoch >= PRODUCER_EPOCH_MAX
         self._identity = (
             NO_IDENTITY if is_exhausted else ProducerIdentity(current.producer_id, current.producer_epoch + 1)
         )

@@ -18,10 +18,11 @@ from ...errors import (
     ProducerFencedError,
 )
 from ...layout.batch import NO_PRODUCER_ID
+from ...layout.record import PRODUCER_EPOCH_MAX
 from ...topics.transaction_state import IDLE, PREPARED, TransactionState
 from . import transitions
 from .outcomes import Answer, Append, Context, Outcome, ProducerIdentity, TransactionRules
-from .transaction import EPOCH_MAX, LAST_CLIENT_EPOCH, NO_PRODUCER_EPOCH, Transaction
+from .transaction import LAST_CLIENT_EPOCH, NO_PRODUCER_EPOCH, Transaction
 
 _INVALID_TXN_STATE = "The producer attempted a transactional operation in an invalid state."
 
@@ -123,7 +124,7 @@ def fence_and_abort(current: Transaction, answer: Answer | LogstoreError, contex
     if transitions.supports_epoch_bump(version):
         return replace(_decided(current, transitions.PREPARE_ABORT, version, context), answer=answer)
     # before version 2 markers carry the epoch of the producer, so it is bumped here to fence it
-    epoch = min(current.producer_epoch + 1, EPOCH_MAX)
+    epoch = min(current.producer_epoch + 1, PRODUCER_EPOCH_MAX)
     fenced = current._replace(producer_epoch=epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
     following = transitions.prepare_abort_or_commit(
         fenced, transitions.PREPARE_ABORT, client_transaction_version=0, now_ms=context.now_ms

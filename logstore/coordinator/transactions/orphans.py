@@ -6,10 +6,11 @@ Kafka has no such rules: other replicas have a coordinator's records, and `kafka
 from __future__ import annotations
 
 from ...folds.producer_state import ProducerEntry
+from ...layout.record import PRODUCER_EPOCH_MAX
 from ...model import TopicPartition
 from ...topics.transaction_state import PREPARED
 from .outcomes import MarkerEntry
-from .transaction import EPOCH_MAX, Transaction
+from .transaction import Transaction
 from .transitions import COMPLETE_COMMIT, ONGOING, supports_epoch_bump
 
 
@@ -53,4 +54,4 @@ def has_marker(entry: ProducerEntry, marker: MarkerEntry) -> bool:
 
 def _decided_epoch(transaction: Transaction, producer_id: int) -> int:
     """Return the epoch of the last transaction's markers; it is the highest one if they used up the producer id."""
-    return transaction.producer_epoch if transaction.producer_id == producer_id else EPOCH_MAX
+    return transaction.producer_epoch if transaction.producer_id == producer_id else PRODUCER_EPOCH_MAX

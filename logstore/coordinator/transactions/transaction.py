@@ -15,6 +15,7 @@ from itertools import starmap
 from typing import NamedTuple
 
 from ...layout.batch import NO_PRODUCER_ID
+from ...layout.record import PRODUCER_EPOCH_MAX
 from ...model import TopicPartition
 from ...topics.transaction_state import (
     TransactionMetadata,
@@ -29,9 +30,8 @@ _key_of = lru_cache(maxsize=1024)(encode_key)  # the three records of a transact
 
 NO_PRODUCER_EPOCH = -1
 NO_TIMESTAMP = -1
-EPOCH_MAX = 0x7FFF
 #: the last epoch of a client; the next one is kept for fencing and for markers
-LAST_CLIENT_EPOCH = EPOCH_MAX - 1
+LAST_CLIENT_EPOCH = PRODUCER_EPOCH_MAX - 1
 #: the timeout of transactions that an outside coordinator decides (KIP-939): never
 TWO_PHASE_COMMIT_TIMEOUT_MS = 0x7FFFFFFF
 

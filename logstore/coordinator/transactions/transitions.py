@@ -18,9 +18,10 @@ from typing import Any
 
 from ...errors import IllegalTransitionError, ProducerFencedError
 from ...layout.batch import NO_PRODUCER_ID
+from ...layout.record import PRODUCER_EPOCH_MAX
 from ...model import TopicPartition
 from ...topics.transaction_state import IDLE, PREPARED, VALID_PREVIOUS_STATES, TransactionState
-from .transaction import EPOCH_MAX, NO_PRODUCER_EPOCH, NO_TIMESTAMP, Transaction
+from .transaction import NO_PRODUCER_EPOCH, NO_TIMESTAMP, Transaction
 
 EMPTY, ONGOING = TransactionState.EMPTY, TransactionState.ONGOING
 PREPARE_COMMIT, PREPARE_ABORT = TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT
@@ -114,7 +115,7 @@ def prepare_abort_or_commit(
     if supports_epoch_bump(client_transaction_version):
         last_epoch = epoch
         # an abort that fences the last epoch of all keeps it; a commit overflows as in Java, and `_moved` refuses it
-        if epoch != EPOCH_MAX or target != PREPARE_ABORT:
+        if epoch != PRODUCER_EPOCH_MAX or target != PREPARE_ABORT:
             epoch = _java_short(epoch + 1)
     return _moved(
         current,

@@ -12,7 +12,7 @@ from ...layout.batch import (
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
 )
-from ...layout.record import SEQUENCE_MAX
+from ...layout.record import PRODUCER_EPOCH_MAX, SEQUENCE_MAX
 from ...native.device import device
 from ...native.structs import bytes_at, words_at
 from ..encode.batches import put_header
@@ -23,7 +23,6 @@ from ..rules import is_timestamp_in_range
 from ..scan import batches as scan
 
 COLUMN_COUNT_MAX = 4  # columns of a request, see `put_records`
-_EPOCH_MAX = 2**15 - 1
 
 
 @device
@@ -33,7 +32,7 @@ def _is_producer_plain(request: Any) -> bool:
     if request.producer_id < 0:
         is_none = request.producer_id == NO_PRODUCER_ID and epoch == -1 and sequence == NO_SEQUENCE
         return is_none and request.attributes & TRANSACTIONAL_FLAG == 0
-    return 0 <= epoch <= _EPOCH_MAX and NO_SEQUENCE <= sequence <= SEQUENCE_MAX
+    return 0 <= epoch <= PRODUCER_EPOCH_MAX and NO_SEQUENCE <= sequence <= SEQUENCE_MAX
 
 
 @device
