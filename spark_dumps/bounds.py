@@ -16,9 +16,9 @@ from logstore.errors import (
     CorruptRecordError,
     CorruptSnapshotError,
     DataDirectoryError,
-    LogstoreError,
     UsageError,
 )
+from logstore.errors.error import naming_path
 from logstore.folds import aborted_transactions, producer_update
 from logstore.folds.aborted_transactions import AbortedTransactions
 from logstore.folds.producer_state import ProducerState
@@ -120,15 +120,11 @@ class PartitionBounds:
             state.start_at(last.base_offset)
             if snapshot is not None:
                 state.load(snapshot, last.base_offset, None)  # expired producers have no open transaction
-            with LoadedFile(last.log) as log:
+            with LoadedFile(last.log) as log, naming_path(last.log):
                 for table in self.segments[-1].tables(log, 0, check_crc=True):
                     if (table.is_valid != 1).any():
                         return False
-                    try:
-                        aborted_transactions.step(found, producer_update.step(state, log.data, table, 0, len(table)))
-                    except LogstoreError as error:
-                        error.path = last.log
-                        raise
+                    aborted_transactions.step(found, producer_update.step(state, log.data, table, 0, len(table)))
             aborted = np.concatenate([aborted, found.entries[:, :3]])
             stable = state.transactions.last_stable_offset(self.log_end_offset, self.start_offset)
             self.end_offset = max(self.start_offset, stable)

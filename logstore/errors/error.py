@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from os import PathLike
 from typing import ClassVar, NamedTuple
@@ -107,3 +109,13 @@ class LogstoreError(Exception):
         if self.given_advice is not None:
             parts.append(self.given_advice)
         return "; ".join(parts)
+
+
+@contextmanager
+def naming_path(path: str | PathLike[str]) -> Iterator[None]:
+    """Add the file or directory to an error of the block that names none."""
+    try:
+        yield
+    except LogstoreError as error:
+        error.path = error.path or path
+        raise

@@ -45,10 +45,10 @@ class Mutant(NamedTuple):
         return mutated
 
     def is_other_program(self, original: str) -> bool:
-        """Return whether the change is one of what runs; some operators write what is no Python."""
+        """Return whether the change is one of what runs; some operators write what is no Python, or fail."""
         try:
             return program(self.source(original)) != program(original)
-        except SyntaxError:
+        except (SyntaxError, AttributeError):  # an exception that is caught by a dotted name is more than they take
             return False
 
     def change(self, original: str) -> str:

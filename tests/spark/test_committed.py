@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from logstore.columns.batch_table import scan
-from logstore.errors import CorruptRecordError
+from logstore.errors import CorruptRecordError, InvalidTxnStateError
 from logstore.folds import producer_update
 from logstore.folds.producer_state import ProducerState
 from spark_dumps import bounds
 from tests.spark.planned import Planned
 from tests.spark.segment_files import batch, data, marker, write_partition, write_segment
+from tests.support.encoder import Batch, Rec
 
 COMMITTED = {"isolation_level": "read_committed"}
 OPENED = batch(0) + data(10, 7) + batch(2)
@@ -78,3 +79,12 @@ def test_damage_hides_what_is_decided_behind_it(position: int, tmp_path: Path) -
         Planned(tmp_path, **COMMITTED)
     assert Planned(tmp_path, mode="PERMISSIVE", **COMMITTED).offsets() == [0]
     assert Planned(tmp_path, mode="PERMISSIVE").offsets() == [0, *range(20, 30)]
+
+
+@pytest.mark.usefixtures("nothing_is_followed")
+def test_a_segment_that_cannot_be_followed_names_its_file(tmp_path: Path) -> None:
+    plain = Batch(1, [Rec()], producer_id=9, producer_epoch=0, base_sequence=0).to_bytes()
+    path = write_segment(tmp_path / "orders-0", 0, data(0, 9) + plain)
+    with pytest.raises(InvalidTxnStateError) as told:
+        Planned(tmp_path, **COMMITTED)
+    assert (told.value.path, told.value.position, told.value.offset) == (str(path), len(data(0, 9)), 1)

@@ -11,7 +11,8 @@ from logstore.columns.batch_table import BatchTable, ByteArray
 from logstore.disk.directory import list_partition_directory
 from logstore.disk.mapped import MappedFile
 from logstore.disk.side_files import read_producer_snapshot
-from logstore.errors import CorruptSnapshotError, LogstoreError
+from logstore.errors import CorruptSnapshotError
+from logstore.errors.error import naming_path
 from logstore.folds.transaction_marker import read_marker
 from logstore.kernels.scan import batches as fields
 from logstore.layout.batch import CODEC_MASK, NO_PRODUCER_ID
@@ -93,10 +94,7 @@ def _coordinator_epoch(data: ByteArray, table: BatchTable, path: str) -> int:
     starts = table.position[is_usual] + COORDINATOR_EPOCH
     epochs = data[starts[:, None] + np.arange(_EPOCH_SIZE)].view(">i4")
     highest = int(epochs.max(initial=NO_COORDINATOR_EPOCH))
-    for row in np.flatnonzero(is_marker & ~is_usual).tolist():
-        try:
+    with naming_path(path):
+        for row in np.flatnonzero(is_marker & ~is_usual).tolist():
             highest = max(highest, read_marker(data, table, row).coordinator_epoch)
-        except LogstoreError as error:
-            error.path = path
-            raise
     return highest

@@ -6,8 +6,7 @@ everything as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -15,7 +14,8 @@ from ...config.topic import KAFKA_VERSION, PRODUCER_ID_EXPIRATION_MS, LogConfig,
 from ...disk.directory import offset_in_name
 from ...disk.open_files import OPEN_FILES, OpenFiles
 from ...disk.side_files import leader_epochs_of
-from ...errors import InvalidOffsetError, LogstoreError, OffsetOverflowError
+from ...errors import InvalidOffsetError, OffsetOverflowError
+from ...errors.error import naming_path
 from ...folds.leader_epochs import LeaderEpochs
 from ...kernels.append.structs import NO_OFFSET
 from ...layout import leader_epoch_checkpoint
@@ -115,7 +115,7 @@ class LogLoader:
         self._topic_partition = topic_partition
         directory.plan()
         epochs = LeaderEpochs(leader_epochs_of(directory.path))
-        with self._naming_directory():
+        with naming_path(self._directory.path):
             producers = self._new_producers()
         self.state = LogState(directory, topic_partition, settings.config, epochs, producers)
         self.has_made_segment = False
@@ -145,7 +145,7 @@ class LogLoader:
 
     def plan(self) -> None:
         """Load, and plan the repairs; raises as `recover.recover_partition`, and nothing has changed then."""
-        with self._naming_directory():
+        with naming_path(self._directory.path):
             self._load()
             if self._opens_for_appends:
                 self._cut_torn_tail()
@@ -153,15 +153,6 @@ class LogLoader:
             self.removals = planned_removals(self._directory, is_compacted=is_compacted)
             if self._opens_for_appends and (hidden := self._hidden()) is not None:
                 self.removals.append(hidden)
-
-    @contextmanager
-    def _naming_directory(self) -> Iterator[None]:
-        """Add the directory to an error without a path: a name without an offset, say."""
-        try:
-            yield
-        except LogstoreError as error:
-            error.path = error.path or self._directory.path
-            raise
 
     def _load(self) -> None:
         finish_left_overs(self._directory)
@@ -265,14 +256,12 @@ class LogLoader:
             segment.problem = None
             return 0
         try:
-            truncated_size = recover_segment(
-                segment, producers.state, self.state.epochs, self._settings.config, self._write_changed_epochs
-            )
+            with naming_path(segment.path(LOG_SUFFIX)):
+                truncated_size = recover_segment(
+                    segment, producers.state, self.state.epochs, self._settings.config, self._write_changed_epochs
+                )
         except OffsetOverflowError:
             raise _OverflowedError(segment) from None
-        except LogstoreError as error:
-            error.path = error.path or segment.path(LOG_SUFFIX)
-            raise
         producers.take_snapshot()
         if before is not None and len(producers.state) <= KEPT_PRODUCER_COUNT_MAX:
             snapshot = producers.state.to_snapshot_bytes()

@@ -11,7 +11,8 @@ from hashlib import blake2b
 
 from ...disk.directory import offset_in_name
 from ...disk.side_files import checked_producer_snapshot
-from ...errors import CorruptSnapshotError, LogstoreError
+from ...errors import CorruptSnapshotError
+from ...errors.error import naming_path
 from ...folds.producer_state import ProducerState
 from ...folds.producer_update import AppendOrigin, ProducerUpdate
 from ...layout.file_names import LOG_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, segment_file_name
@@ -174,13 +175,10 @@ class PartitionProducers:
         if start is None:
             return
         update = ProducerUpdate(self.state, AppendOrigin.REPLICATION)
-        try:
+        with naming_path(segment.path(LOG_SUFFIX)):
             for data, table in segment.mapped_batches(start.position, size):
                 update.step(data, table, 0, len(table))
             update.commit()
-        except LogstoreError as error:
-            error.path = error.path or segment.path(LOG_SUFFIX)
-            raise
 
 
 def _offsets_to_keep(segments: Segments[LogSegment], end_offset: int) -> list[int]:
