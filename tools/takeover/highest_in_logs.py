@@ -41,13 +41,17 @@ class HighestInLogs:
 
     @classmethod
     def of(cls, topic: str, partition_count: int, paths: Mapping[int, str]) -> HighestInLogs:
-        """Read the partitions at these paths, by number; the others get epoch 0."""
+        """Read the partitions at these paths, by number; the others get epoch 0.
+
+        Raises:
+            LogstoreError: with the file, if a marker or the value of a transactional id does not parse.
+        """
         found = cls(dict.fromkeys(range(partition_count), 0))
         for number, path in paths.items():
             files = list_partition_directory(path)
             for segment in files.segments:
-                with MappedFile(segment.log) as log:
-                    found._take_batches(number, log.data, segment.log)
+                with MappedFile(segment.log) as log, naming_path(segment.log):
+                    found._take_batches(number, log.data)
                     if topic == transaction_state.TOPIC:
                         found._take_transactional_ids(log.data, segment.log)
             for snapshot in files.producer_snapshots.values():
@@ -58,13 +62,13 @@ class HighestInLogs:
         """Raise the epoch of every partition to at least `epoch`."""
         self.leader_epochs = {number: max(epoch, known) for number, known in self.leader_epochs.items()}
 
-    def _take_batches(self, number: int, data: ByteArray, path: str) -> None:
+    def _take_batches(self, number: int, data: ByteArray) -> None:
         for table in scan_windows(data, 0, data.size):
             if len(table):
                 epoch = int(table.column(fields.PARTITION_LEADER_EPOCH).max())
                 self.leader_epochs[number] = max(self.leader_epochs[number], epoch)
                 self.producer_id = max(self.producer_id, int(table.producer_id.max()))
-                self.coordinator_epoch = max(self.coordinator_epoch, _coordinator_epoch(data, table, path))
+                self.coordinator_epoch = max(self.coordinator_epoch, _coordinator_epoch(data, table))
 
     def _take_transactional_ids(self, data: ByteArray, path: str) -> None:
         for record in replayed_file(data, path):
@@ -87,14 +91,13 @@ class HighestInLogs:
             self.coordinator_epoch = max(self.coordinator_epoch, int(snapshot.coordinator_epochs.max()))
 
 
-def _coordinator_epoch(data: ByteArray, table: BatchTable, path: str) -> int:
+def _coordinator_epoch(data: ByteArray, table: BatchTable) -> int:
     """Return the highest coordinator epoch of the markers in a table: usual markers at once, others one by one."""
     is_marker = table.is_control & (table.record_count > 0)
     is_usual = is_marker & (table.size == MARKER_SIZE) & (table.attributes & CODEC_MASK == 0)
     starts = table.position[is_usual] + COORDINATOR_EPOCH
     epochs = data[starts[:, None] + np.arange(_EPOCH_SIZE)].view(">i4")
     highest = int(epochs.max(initial=NO_COORDINATOR_EPOCH))
-    with naming_path(path):
-        for row in np.flatnonzero(is_marker & ~is_usual).tolist():
-            highest = max(highest, read_marker(data, table, row).coordinator_epoch)
+    for row in np.flatnonzero(is_marker & ~is_usual).tolist():
+        highest = max(highest, read_marker(data, table, row).coordinator_epoch)
     return highest

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import logstore
 from logstore.coordinator.transactions.transitions import COMPLETE_COMMIT
 from logstore.disk.seam import SEAM
+from logstore.errors import LogstoreError
 from logstore.layout.file_names import PRODUCER_SNAPSHOT_SUFFIX
 from logstore_tools.takeover.adoption import adopt
 from logstore_tools.takeover.highest_in_logs import HighestInLogs
@@ -81,6 +83,25 @@ def test_a_marker_of_an_odd_form_counts_as_well(tmp_path: Path) -> None:
     (partition / f"{0:020d}.log").write_bytes(batch.tobytes())
     found = HighestInLogs.of("t", 1, {0: str(partition)})
     assert (found.coordinator_epoch, found.producer_id, found.leader_epochs) == (EPOCH, 3, {0: 0})
+
+
+CUT_MARKER = {"producer_id": 3, "producer_epoch": 0, "is_transactional": True, "is_control": True}
+CUT = [
+    pytest.param("t", (b"\x00\x00\x00\x01", b"\x00"), CUT_MARKER, id="marker"),
+    pytest.param("__transaction_state", (b"\x00\x00\x00\x01a", b"\x00\x00\x00"), {}, id="transactional-id"),
+]
+
+
+@pytest.mark.parametrize(("topic", "record", "fields"), CUT)
+def test_a_record_that_does_not_parse_is_told_with_its_file(
+    topic: str, record: tuple[bytes, bytes], fields: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / f"{topic}-0" / f"{0:020d}.log"
+    path.parent.mkdir()
+    path.write_bytes(build_batch_from_records([(*record, START_MS, ())], **fields).tobytes())
+    with pytest.raises(LogstoreError) as told:
+        HighestInLogs.of(topic, 1, {0: str(path.parent)})
+    assert told.value.path == str(path)
 
 
 @pytest.mark.parametrize("name", ["transactions", "transactions-v1", "killed"])
