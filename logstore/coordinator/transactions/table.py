@@ -4,7 +4,7 @@ The owner of a table writes: it logs the record of an `Append`, then puts `follo
 of a decision are written, it logs the completion and puts that.
 
 >>> from .outcomes import Context, TransactionRules
->>> table = TransactionTable(TransactionRules())
+>>> table = TransactionTable(TransactionRules(), coordinator_epoch=0)
 >>> from .requests import InitProducerId
 >>> append = InitProducerId("billing", 60000).decide(None, Context(table.rules, lambda: 4000, now_ms=5))
 >>> table.put(append.following)
@@ -29,7 +29,7 @@ class TransactionTable:
     `coordinator_epoch` is the leader epoch of the partition of `__transaction_state`; markers carry it.
     """
 
-    def __init__(self, rules: TransactionRules, *, coordinator_epoch: int = 0) -> None:
+    def __init__(self, rules: TransactionRules, *, coordinator_epoch: int) -> None:
         self.rules = rules
         self.coordinator_epoch = coordinator_epoch
         self._transactions: dict[str, Transaction] = {}

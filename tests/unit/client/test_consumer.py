@@ -329,6 +329,21 @@ def test_iteration_ends_when_nothing_comes(store: Store) -> None:
     assert [record.value for record in consumer] == [b"2"]
 
 
+def test_a_loop_that_is_left_goes_on_behind_the_record_it_had(store: Store) -> None:
+    fill(store, 5)
+    fill(store, 5, partition=1)
+    consumer = earliest(store, T0, T1, consumer_timeout_ms=1)
+    seen = []
+    for record in consumer:
+        seen.append((record.partition, record.offset))
+        if record.offset == 1:
+            break
+    assert (consumer.position(T0), consumer.position(T1)) == (2, 0)
+    assert [*seen, *((record.partition, record.offset) for record in consumer)] == [
+        (partition, offset) for partition in range(2) for offset in range(5)
+    ]
+
+
 def test_a_poll_waits_for_what_comes(store: Store) -> None:
     consumer = earliest(store)
     later = threading.Timer(0.05, fill, [store, 1])

@@ -9,8 +9,8 @@ import pytest
 
 from logstore.client.producer import Producer
 from logstore.client.store import Store
-from logstore.errors import InvalidRecordError, LogstoreError, ProducerFailedError
-from tests.support.stores import LONG_MS
+from logstore.errors import InvalidRecordError, InvalidTimestampError, LogstoreError, ProducerFailedError
+from tests.support.stores import LONG_MS, patient_producer
 
 TOPICS = {"t": 1, "u": 1}
 
@@ -85,6 +85,22 @@ def test_records_that_a_close_gives_up_are_told(store: Store, monkeypatch: pytes
     with pytest.raises(ProducerFailedError, match="closed forcefully"):
         producer.close(timeout=0)
     assert isinstance(future.exception, ProducerFailedError)
+
+
+@pytest.mark.parametrize(("bad_count", "kind"), [(1, InvalidTimestampError), (2, InvalidRecordError)])
+def test_a_record_among_refused_ones_has_the_batch_s_error_if_it_is_the_only_bad_one(
+    bad_count: int, kind: type[LogstoreError], store: Store
+) -> None:
+    """`Sender.completeBatch`: the answer's error names one cause."""
+    store.alter_config("t", {"message.timestamp.before.max.ms": "1000"})
+    producer = patient_producer(store)
+    good = producer.send("t", b"good")
+    bad = [producer.send("t", b"old", timestamp_ms=0) for _ in range(bad_count)]
+    with pytest.raises(InvalidTimestampError):
+        producer.flush()
+    assert [type(future.exception) for future in (good, *bad)] == [InvalidRecordError, *[kind] * bad_count]
+    assert all("out of range" in str(future.exception) for future in bad)
+    producer.close()
 
 
 def test_a_transaction_tells_its_errors_once(store: Store) -> None:

@@ -80,7 +80,7 @@ def test_producer_ids_never_go_back_and_end_somewhere() -> None:
 
 
 def test_a_transaction_without_producer_id_is_tried_again() -> None:
-    table = TransactionTable(TransactionRules())
+    table = TransactionTable(TransactionRules(), coordinator_epoch=0)
     ids = ProducerIds()
     with pytest.raises(CoordinatorLoadInProgressError):
         asked(table, InitProducerId("x", 1000), allocate=ids.take, now_ms=0)
@@ -88,7 +88,7 @@ def test_a_transaction_without_producer_id_is_tried_again() -> None:
 
 
 def test_idle_transactional_ids_expire() -> None:
-    table = TransactionTable(TransactionRules())
+    table = TransactionTable(TransactionRules(), coordinator_epoch=0)
     initialized(table, "idle")
     initialized(table, "busy", now_ms=1)
     assert table.expired(now_ms=7 * DAY_MS - 1) == []
@@ -100,7 +100,7 @@ def test_idle_transactional_ids_expire() -> None:
 
 
 def test_an_open_transaction_times_out_but_does_not_expire() -> None:
-    table = TransactionTable(TransactionRules())
+    table = TransactionTable(TransactionRules(), coordinator_epoch=0)
     identity = initialized(table, "x")
     append = asked(table, AddPartitions("x", identity, [T0], 2), now_ms=5)
     assert isinstance(append, Append)

@@ -204,6 +204,16 @@ def test_foreign_directories_are_refused(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["orders-0"]
 
 
+def test_a_partition_that_is_a_link_out_of_the_directory_is_refused(tmp_path: Path) -> None:
+    with logstore.open(tmp_path / "data") as store:
+        store.create_topic("t", partitions=1)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "data" / "u-0").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataDirectoryError) as told:
+        logstore.open(tmp_path / "data")
+    assert told.value.path == str(tmp_path / "data" / "u-0")
+
+
 def test_a_store_is_made_only_where_nothing_else_is(tmp_path: Path) -> None:
     foreign = tmp_path / "home"
     foreign.mkdir()

@@ -116,6 +116,10 @@ def test_segments_are_grouped_as_far_as_one_can_hold_their_offsets() -> None:
     assert grouped(FakeSegment(0, 1), FakeSegment(5, 0), end=far + 1) == [[0, 5]]
     assert grouped(FakeSegment(0, 1), FakeSegment(5, 1), FakeSegment(far, 0)) == [[0, 5, far]]
     assert grouped(FakeSegment(0, 1), FakeSegment(5, 1), FakeSegment(far + 1, 0)) == [[0], [5, far + 1]]
+    assert grouped(FakeSegment(0, 1), FakeSegment(far, 1), FakeSegment(far + 5, 1), end=far + 9) == [
+        [0],
+        [far, far + 5],
+    ]
 
 
 def dated(base_offset: int, timestamp: int, key: bytes = b"k") -> Batch:
@@ -149,6 +153,14 @@ def test_keys_that_lie_in_markers_are_none_of_the_maps(tmp_path: Path) -> None:
     commit = marker(1, is_abort=False, coordinator_epoch=0, base_timestamp=NOW, max_timestamp=NOW, **PRODUCER)
     log = opened_case(plain_case([data_at(0), commit], [keyed(2, b"z")]), tmp_path)
     assert build_offset_map(log.state, 0, 2, buffer_size=1000)[0].entry_count == 1
+    log.close()
+
+
+def test_a_segment_counts_as_checked_where_all_of_it_was_read(tmp_path: Path) -> None:
+    case = plain_case([keyed(0, b"a"), keyed(1, b"b"), keyed(2, b"c")], [keyed(3, b"d")], [keyed(4, b"z")])
+    case.config["index.interval.bytes"] = "0"
+    log = opened_case(case, tmp_path)
+    assert [build_offset_map(log.state, start, 4, buffer_size=1000)[1] for start in (0, 2)] == [{0, 3}, {3}]
     log.close()
 
 

@@ -199,6 +199,20 @@ def test_others_append_while_names_are_put_on_the_disk(flushes: Do, tmp_path: Pa
     log.close()
 
 
+def test_a_sync_of_less_than_is_durable_is_no_later_flush(tmp_path: Path) -> None:
+    """`flush.ms` counts from the last flush that moved the recovery point, or met it (`LocalLog.markFlushed`)."""
+    clock = iter(range(1, 1000))
+    log = open_partition_log(tmp_path / "t-0", now_ms=lambda: SOME_TIME + next(clock))
+    append(log)
+    log.roll()
+    append(log)
+    log.flush()
+    flushed_ms = log.state.last_flush_ms
+    flush_closed(log.state, 1)
+    assert (log.recovery_point, log.state.last_flush_ms) == (2, flushed_ms)
+    log.close()
+
+
 def test_names_count_as_synced_behind_the_sync_only(tmp_path: Path) -> None:
     """Another one that asks in the meantime must not take them for durable."""
     seam = Hooked()
