@@ -98,6 +98,13 @@ def test_producer_fields_of_markers_that_do_not_fit_are_refused(
     assert log.log_end_offset == 2
 
 
+@pytest.mark.parametrize("value", [b"alone", b"", None])
+def test_a_value_alone_has_nothing_of_the_records_before(value: bytes | None, tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    log.append_records(VALUES, KEYS, TIMES, EncodedHeaders([encode_headers(row) for row in RAW_HEADERS]))
+    assert appended(log, [value]) == Batch(4, [Rec(None, value)]).to_bytes()
+
+
 def test_a_topic_s_own_codec_has_its_own_level(tmp_path: Path) -> None:
     """The level of a request is that of its own codec; of another one it is that of the topic."""
     log = opened(tmp_path, **{"compression.type": "gzip", "compression.gzip.level": "1"})

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from logstore.columns.batch_table import scan
-from logstore.errors import InvalidRecordError
+from logstore.errors import CorruptRecordError, InvalidRecordError
+from logstore.layout.batch import HEADER_SIZE
 from logstore.log.cleaner.choice import Cleanable
+from logstore.log.cleaner.cleaned_files import CleanedFiles
 from logstore.log.cleaner.rewriting import ActiveProducers
 from logstore.log.cleaner.rounds import build_offset_map, group_segments
 from logstore.log.cleaner.segment_batches import AbortedEntry, CleanedTransactions
@@ -161,6 +163,18 @@ def test_a_segment_counts_as_checked_where_all_of_it_was_read(tmp_path: Path) ->
     case.config["index.interval.bytes"] = "0"
     log = opened_case(case, tmp_path)
     assert [build_offset_map(log.state, start, 4, buffer_size=1000)[1] for start in (0, 2)] == [{0, 3}, {3}]
+    log.close()
+
+
+def test_a_batch_that_was_cut_is_not_written(tmp_path: Path) -> None:
+    log = opened_case(plain_case([keyed(0, b"a")]), tmp_path)
+    cleaned = CleanedFiles(log.state.directory, 0, log.config)
+    content = np.frombuffer(keyed(0, b"a").to_bytes(), np.uint8)
+    for size in (content.size - 1, HEADER_SIZE - 1):
+        with pytest.raises(CorruptRecordError, match="does not end with a whole batch"):
+            cleaned.add([content[:size]])
+    assert cleaned.size == 0
+    cleaned.discard()
     log.close()
 
 

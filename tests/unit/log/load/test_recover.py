@@ -117,12 +117,13 @@ def test_a_link_is_refused_before_anything_is_changed(rolled: Path, tmp_path: Pa
     assert (rolled / f"{LAST_BASE}.index").exists()
 
 
-def test_an_index_that_is_too_large_is_refused_and_kept(rolled: Path) -> None:
+@pytest.mark.parametrize("size", [88, 800])
+def test_an_index_that_is_too_large_is_refused_and_kept(size: int, rolled: Path) -> None:
     index = rolled / f"{LAST_BASE}.index"
-    index.write_bytes(bytes(800))
-    with pytest.raises(CorruptIndexError, match=r"newPosition > limit: \(800 > 80\)"):
+    index.write_bytes(bytes(size))
+    with pytest.raises(CorruptIndexError, match=rf"newPosition > limit: \({size} > 80\)"):
         recover(rolled, was_clean=True, config={"segment.index.bytes": "80"})
-    assert index.read_bytes() == bytes(800)
+    assert index.read_bytes() == bytes(size)
 
 
 def test_a_swapped_in_log_without_an_index_gets_one_made(rolled: Path) -> None:
