@@ -16,6 +16,7 @@ from ..errors import DataDirectoryError
 from ..layout import meta_properties
 from ..layout.file_names import LOCK_FILE_NAME
 from .names import child
+from .seam import FILE_MODE
 from .system_errors import nio_error
 
 
@@ -56,7 +57,7 @@ class DataDirectoryLock:
             if os.path.exists(lock_path) and (holder := self._held.get(_identity(os.stat(lock_path)))) is not None:
                 raise _is_held(path, holder)
             try:
-                descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+                descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
             except OSError as error:
                 raise nio_error(error, lock_path) from error
             # its `close` is a single step: an interrupt leaves it open or closed, never half-closed

@@ -19,6 +19,8 @@ from .system_errors import io_error, nio_error
 
 Writable = bytes | bytearray | memoryview  # a memoryview of bytes
 
+#: of a file that is made, less the umask, as a JVM makes it: a broker of the same group may have to write it
+FILE_MODE = 0o666
 _WRITE_SIZE_MAX = 1 << 30  # bytes; some systems refuse more in one call
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
 
@@ -147,7 +149,7 @@ class Seam:
 
     def _open(self, path: str, flags: int) -> int:
         try:
-            return opened(os.open, path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            return opened(os.open, path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise DataDirectoryError(

@@ -159,6 +159,7 @@ def test_an_assignor_that_not_all_members_have_is_not_taken() -> None:
 def test_commits_without_a_member() -> None:
     empty, full = GroupMembership("e"), group_of(member("m1"))
     empty.check_commit(ConsumerGroupMetadata("g"), is_transactional=False)
+    empty.check_commit(ConsumerGroupMetadata("g", -1, "of a consumer without a group"), is_transactional=False)
     full.check_commit(ConsumerGroupMetadata("g"), is_transactional=True)
     with pytest.raises(UnknownMemberIdError) as unknown:
         full.check_commit(ConsumerGroupMetadata("g"), is_transactional=False)

@@ -43,6 +43,19 @@ def test_a_file_is_replaced_in_the_order_that_survives_a_crash(tmp_path: Path) -
     assert [file.name for file in tmp_path.iterdir()] == ["0.index"]
 
 
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
+def test_files_are_made_for_whom_the_umask_lets_in(umask: int, mode: int, tmp_path: Path) -> None:
+    """As a JVM makes them: a broker of another user of the group starts on the directory."""
+    before = os.umask(umask)
+    try:
+        replace_file(SEAM, str(tmp_path / "0.index"), b"")
+        DataDirectoryLock(str(tmp_path)).release()
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {"0.index": mode, ".lock": mode}
+
+
 def test_an_output_is_whole_or_the_old_one_and_an_error_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     write_output(SEAM, str(path), b"old")

@@ -105,6 +105,12 @@ def test_a_value_alone_has_nothing_of_the_records_before(value: bytes | None, tm
     assert appended(log, [value]) == Batch(4, [Rec(None, value)]).to_bytes()
 
 
+def test_no_record_has_no_offset(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    info = log.append_records([])
+    assert (info.first_offset, info.last_offset, log.log_end_offset) == (-1, -1, 1)
+
+
 def test_a_topic_s_own_codec_has_its_own_level(tmp_path: Path) -> None:
     """The level of a request is that of its own codec; of another one it is that of the topic."""
     log = opened(tmp_path, **{"compression.type": "gzip", "compression.gzip.level": "1"})

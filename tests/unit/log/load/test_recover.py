@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from logstore.columns.batch_table import scan
 from logstore.config.topic import parse_config, segment_size_max
 from logstore.disk.seam import Seam
 from logstore.errors import (
@@ -28,7 +29,7 @@ from logstore.errors import (
 from logstore.folds.producer_state import ProducerState
 from logstore.layout.offset_index import OffsetIndex
 from logstore.layout.producer_snapshot import ProducerSnapshot
-from logstore.log.load import loader
+from logstore.log.load import loader, split
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.producers import PartitionProducers
 from logstore.log.load.recover import recover_partition
@@ -236,6 +237,11 @@ def test_a_segment_whose_last_batch_fits_is_not_split(last_offset: int, tmp_path
         recover(directory)
     assert told.value.expected == "offsets 0 to 2147483647 in all batches"
     assert [path.name for path in directory.iterdir()] == [f"{0:020}.log"]
+
+
+def test_a_part_holds_no_batch_below_its_first_one() -> None:
+    batches = b"".join(Batch(offset, [Rec(b"", b"")]).to_bytes() for offset in (5_000_000_000, 4_999_999_999))
+    assert list(split._parts(scan(np.frombuffer(batches, np.uint8)))) == [(0, 1), (1, 2)]
 
 
 def test_nothing_of_an_index_stays_behind_a_split(rolled: Path) -> None:
