@@ -100,11 +100,12 @@ class Failure:
     def poison(self, failure_text: str, error: BaseException) -> KafkaStorageError:
         """Poison the log, and return the error that all later changes raise. The caller holds the lock."""
         first = "free space or see to the disk, then " if isinstance(error, OSError) else ""
+        advice = None if isinstance(error, OSError) or not isinstance(error, LogstoreError) else error.advice
         failure = KafkaStorageError(
             f"{failure_text} {self._name} in dir {parent(self._path)}",
             path=self._path,
             found=str(error) or type(error).__name__,
-            advice=f"{first}open the log anew: it recovers what was written",
+            advice=advice or f"{first}open the log anew: it recovers what was written",
         )
         self._fast.is_bound = 0
         self.error = self.error or failure

@@ -27,14 +27,10 @@ _LOGGER = logging.getLogger("logstore")
 
 
 class Housekeeping:
-    """The tasks of one data directory. A partition that fails does not hold up the others.
-
-    Attributes:
-        failures: last error by task and partition, until the task succeeds.
-    """
+    """The tasks of one data directory. A partition that fails does not hold up the others."""
 
     def __init__(self, partitions: Partitions, config: BrokerConfig, now_ms: Callable[[], int]) -> None:
-        self.failures: dict[str, Exception] = {}
+        self._failures: dict[tuple[str, TopicPartition], Exception] = {}  # the last one, until the task succeeds
         self._partitions, self._config, self._now_ms = partitions, config, now_ms
         self._checkpoints, self._timers = partitions.checkpoints, partitions.timers
 
@@ -66,6 +62,16 @@ class Housekeeping:
             self._timers.add(name, interval_ms, function, delay_ms=delay_ms)
         if config["log.cleaner.enable"]:
             self._timers.add("cleaning", config["log.cleaner.backoff.ms"], self.clean, is_long=True)
+
+    @property
+    def failures(self) -> dict[str, Exception]:
+        """The last error by task and partition, until the task succeeds, or has the partition no longer."""
+        failures = list(self._failures.items())  # in one step: the tasks run in threads of their own
+        return {_failure_name(*key): error for key, error in failures if self._has(*key)}
+
+    def _has(self, task: str, partition: TopicPartition) -> bool:
+        config = self._partitions.config(partition)
+        return config is not None and (task != "cleaning" or is_compacted(config))
 
     def flush(self) -> None:
         """Flush logs whose `flush.ms` has passed."""
@@ -146,8 +152,8 @@ class Housekeeping:
             except Exception as error:
                 self._failed(task, key, error)
             else:
-                if self.failures:
-                    self.failures.pop(_failure_name(task, key), None)
+                if self._failures:
+                    self._failures.pop((task, key), None)
 
     @contextmanager
     def _record_failure(self, task: str, partition: TopicPartition) -> Iterator[None]:
@@ -159,14 +165,13 @@ class Housekeeping:
         except Exception as error:
             self._failed(task, partition, error)
         else:
-            self.failures.pop(_failure_name(task, partition), None)
+            self._failures.pop((task, partition), None)
 
     def _failed(self, task: str, partition: TopicPartition, error: Exception) -> None:
         if self._partitions.config(partition) is None:
             return  # deleted meanwhile
-        name = _failure_name(task, partition)
-        self.failures[name] = error
-        _LOGGER.warning("%s failed and is tried again later: %s", name, error)
+        self._failures[task, partition] = error
+        _LOGGER.warning("%s failed and is tried again later: %s", _failure_name(task, partition), error)
 
 
 def _failure_name(task: str, partition: TopicPartition) -> str:

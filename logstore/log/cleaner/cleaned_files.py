@@ -9,7 +9,7 @@ import numpy as np
 from ...columns.batch_table import BatchTable, ByteArray, scan
 from ...config.topic import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
 from ...disk.reserved_space import ReservedSpace
-from ...errors import CorruptRecordError
+from ...errors import CorruptRecordError, LogstoreError
 from ...folds import segment_indexes
 from ...folds.aborted_transactions import AbortedTransactions
 from ...folds.segment_indexes import SegmentIndexes
@@ -64,7 +64,11 @@ class CleanedFiles:
         for data in pieces if len(pieces) <= _PIECES_MAX else [np.concatenate(pieces)]:
             table = _whole_batches(data)
             table.matrix[fields.POSITION, : len(table)] += self.size
-            segment_indexes.step(self._indexes, table, 0, len(table))
+            try:
+                segment_indexes.step(self._indexes, table, 0, len(table))
+            except LogstoreError as error:
+                error.position = None  # in the new file, which goes; the offset leads to the batch
+                raise
             self._space.extend(self.size, data.size)
             self._directory.seam.write(self._log, data.data)
             self.size += data.size

@@ -15,10 +15,12 @@ from ...columns.decoded_records import Records
 from ...columns.record_windows import whole_batch_windows
 from ...config.topic import DEDUPE_BUFFER_SIZE, KAFKA_VERSION, SEGMENT_INDEX_BYTES, segment_size_max
 from ...errors import LogCleaningAbortedError, OffsetOverflowError
+from ...errors.error import naming_path
 from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...layout import offset_index, time_index
 from ...layout.file_names import LOG_SUFFIX
 from ..load.split import split_overflowed_segment
+from ..maintain.flush import sync_closed
 from ..maintain.swap import delete_snapshots, replace_segments
 from ..segment.log_segment import LogSegment
 from ..state import LogState
@@ -79,6 +81,8 @@ def _clean(state: LogState, chosen: Cleanable, now_ms: int, buffer_size: int) ->
         producers=ActiveProducers(state),
     )
     end_offset = offset_map.latest_offset + 1
+    # a value goes because of a newer one: that must not be lost by a crash which the older one would have outlived
+    sync_closed(state, end_offset)
     with state.lock:
         require_going_on(state)
         groups = group_segments(
@@ -147,6 +151,14 @@ def build_offset_map(
     with state.lock:
         require_going_on(state)
         segments = segments_between(state, start_offset, end_offset)
+        if not segments:
+            raise LogCleaningAbortedError(
+                f"Log {state.topic_partition} lost the segments that were to be cleaned",
+                path=state.directory.path,
+                expected=f"segments with offsets {start_offset} to {end_offset}",
+                found=state.segments.base_offsets,
+                advice="choose anew what is to be cleaned",
+            )
         transactions.add_aborted(aborted_transactions(state, start_offset, end_offset))
     with reading(state, segments):
         return _read_into_map(state, segments, transactions, start_offset, end_offset, buffer_size=buffer_size)
@@ -172,10 +184,11 @@ def _read_into_map(
     for segment, segment_end_offset in zip(segments, ends, strict=True):
         # only the first segment begins below `start_offset`; the others are read whole
         _, position = segment.offset_index.lookup(start_offset)
-        for data, table in tables(segment, position=max(position, 0)):
-            require_going_on(state)
-            if not put_table(offset_map, transactions, data, table, start_offset, state.rules.record_size_max):
-                return offset_map, checked
+        with naming_path(segment.path(LOG_SUFFIX)):
+            for data, table in tables(segment, position=max(position, 0)):
+                require_going_on(state)
+                if not put_table(offset_map, transactions, data, table, start_offset, state.rules.record_size_max):
+                    return offset_map, checked
         # the segment is done, even if its last batches were cleaned away before
         offset_map.latest_offset = segment_end_offset - 1
         if position <= 0:
@@ -276,14 +289,17 @@ class SegmentCleaning:
             require_unchanged(self._state, [segment])
             transactions.add_aborted(aborted_transactions(self._state, segment.base_offset, end_offset))
         keeps_legacy_tombstones = segment.modified_ms > self._legacy_delete_horizon_ms
-        for data, table in tables(segment, is_checked=segment.base_offset in self._checked):
-            require_going_on(self._state)
-            is_discardable = transactions.discardable(data, table)
-            retained = retention(self._round, table, is_discardable, keeps_legacy_tombstones=keeps_legacy_tombstones)
-            is_read = ~retained.is_discarded
-            require_record_sizes(data, table, np.flatnonzero(is_read), self._state.rules.record_size_max)
-            cleaned.add(TableCleaning(self._round, data, table, retained).pieces())
-            cleaned.add_aborted(transactions.take_needed())
+        with naming_path(segment.path(LOG_SUFFIX)):
+            for data, table in tables(segment, is_checked=segment.base_offset in self._checked):
+                require_going_on(self._state)
+                is_discardable = transactions.discardable(data, table)
+                retained = retention(
+                    self._round, table, is_discardable, keeps_legacy_tombstones=keeps_legacy_tombstones
+                )
+                is_read = ~retained.is_discarded
+                require_record_sizes(data, table, np.flatnonzero(is_read), self._state.rules.record_size_max)
+                cleaned.add(TableCleaning(self._round, data, table, retained).pieces())
+                cleaned.add_aborted(transactions.take_needed())
 
     def _replace(self, cleaned: CleanedFiles, group: Sequence[LogSegment]) -> None:
         state = self._state

@@ -56,18 +56,19 @@ def flush_beside(state: LogState) -> None:
 
 
 def flush_closed(state: LogState, end_offset: int) -> None:
-    """Sync the closed segments below `end_offset` while appends go on; for another thread.
+    """Sync the closed segments below `end_offset` while appends go on, see `sync_closed`; for another thread."""
+    with alone(LOG):
+        sync_closed(state, end_offset)
+
+
+def sync_closed(state: LogState, end_offset: int) -> None:
+    """Sync the closed segments below `end_offset`. The caller is in a call of the log, and does not hold its lock.
 
     Does nothing if the log is closed or poisoned.
 
     Raises:
         KafkaStorageError: a sync failed; the log is poisoned.
     """
-    with alone(LOG):
-        _flush_closed(state, end_offset)
-
-
-def _flush_closed(state: LogState, end_offset: int) -> None:
     with state.lock:
         if not state.failure.is_writable:
             return

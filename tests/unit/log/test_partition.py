@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from logstore.config.topic import parse_config
 from logstore.errors import (
     CheckpointFormatError,
     DataDirectoryError,
@@ -336,6 +337,17 @@ def test_a_log_that_cannot_be_opened_again_takes_no_more_changes(open_log: Open)
     log.close()
     assert not log.is_closed_in_order
     assert open_log(was_clean=False).log_end_offset == 1
+
+
+def test_a_configuration_that_keeps_a_log_from_being_opened_again_is_what_is_to_be_changed(open_log: Open) -> None:
+    log = open_log({"segment.index.bytes": "100"})
+    for _ in range(40):
+        log.append_as_leader(batch())
+    log.update_config(parse_config({"segment.index.bytes": "100", "index.interval.bytes": "0"}))
+    log.state.failure.is_cut_off = True
+    with pytest.raises(KafkaStorageError, match="opening again") as told:
+        log.append_as_leader(batch())
+    assert "raise `segment.index.bytes`" in (told.value.advice or "")
 
 
 def test_a_wrong_call_does_not_end_the_writing(open_log: Open) -> None:

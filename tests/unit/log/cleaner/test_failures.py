@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from logstore.config.topic import parse_config
 from logstore.disk.seam import Writable
-from logstore.errors import DataDirectoryError, KafkaStorageError
+from logstore.errors import (
+    DataDirectoryError,
+    IndexFullError,
+    KafkaStorageError,
+    LogCleaningAbortedError,
+    LogstoreError,
+)
 from logstore.log.partition_log import PartitionLog
+from tests.crash.lossy_disk import LossyDisk, write_survivor
 from tests.kafka.cleaning_cases import NOW, example_case, lay_out, opened
+from tests.support.encoder import CONTROL, GZIP, SOME_TIME, Batch, Rec
+from tests.support.logs import open_partition_log, records_of
 from tests.support.seams import UnsyncedSeam
-from tests.unit.log.cleaner.short_logs import described
+from tests.unit.log.cleaner.short_logs import clean, described, keyed, opened_case, plain_case
 
 BEFORE_THE_SWAP = {"create": 6, "write": 6, "sync": 6, "set_modified_ms": 6}  # calls of the example's two groups
 
@@ -121,3 +132,66 @@ def test_failure_while_a_segment_is_replaced_ends_the_writing(call: str, number:
     again = opened(tmp_path / "t-0", log.config, NOW, was_clean=False)
     assert again.append_records([b"v"], [b"k"]).first_offset == 13
     again.close()
+
+
+def test_a_newer_value_is_on_the_disk_before_an_older_one_goes(tmp_path: Path) -> None:
+    """A roll leaves the sync of its segment to another thread, and a cleaning may come before it."""
+    directory, later = tmp_path / "t-0", list[Callable[[], None]]()
+    directory.mkdir()
+    config = {"cleanup.policy": "compact", "internal.segment.bytes": "1000", "file.delete.delay.ms": "0"}
+    disk = LossyDisk(tmp_path, "cleaning")
+    log = open_partition_log(directory, config, seam=disk, flush_later=later.append)
+    for value in (b"old", b"new"):
+        log.append_records([value, *[b"x" * 60] * 9], [b"account", *(value + b"%d" % number for number in range(9))])
+        log.roll()
+        if value == b"old":
+            later.pop()()
+            before_count = len(disk.left)
+    assert log.recovery_point == 10
+    assert clean(log, SOME_TIME) == 20
+    assert any(name.endswith(".cleaned") for left in disk.left for name, _ in left.survivor)
+    for number, left in enumerate(disk.left[before_count:]):
+        root = write_survivor(left.survivor, tmp_path / f"left-{number}")
+        again = open_partition_log(root / "t-0", config, was_clean=False)
+        assert {b"old", b"new"} & {record.value for record in records_of(again)}, left.when
+        again.close()
+
+
+UNREADABLE = {
+    "stream": Batch(1, [Rec(b"k", b"v")], codec=GZIP, stream=b"no gzip at all"),
+    "record count": Batch(1, [Rec(b"k", b"v")], stream=b"\x80\x80"),
+    "codec": Batch(1, [Rec(b"k", b"v")], codec=7),
+    "control record": Batch(1, [Rec(b"", b"v")], flags=CONTROL),
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_a_batch_that_cannot_be_read_is_told_with_its_file(what: str, tmp_path: Path) -> None:
+    log = opened_case(plain_case([keyed(0, b"k"), UNREADABLE[what]], [keyed(9, b"k")]), tmp_path)
+    with pytest.raises(LogstoreError) as told:
+        clean(log, NOW)
+    place = told.value.path, told.value.position, told.value.offset
+    assert place == (f"{log.path}/{0:020}.log", len(keyed(0, b"k").to_bytes()), 1)
+    log.close()
+
+
+def test_an_index_without_room_is_told_with_the_segment_and_the_offset(tmp_path: Path) -> None:
+    config = {"segment.index.bytes": "100", "index.interval.bytes": "4096"}
+    log = opened_case(plain_case([keyed(number, b"%d" % number) for number in range(20)], **config), tmp_path)
+    log.roll()
+    log.update_config(parse_config({**config, "cleanup.policy": "compact", "index.interval.bytes": "0"}))
+    with pytest.raises(IndexFullError) as told:
+        clean(log, NOW)
+    place = told.value.path, told.value.position, told.value.offset
+    assert place == (f"{log.path}/{0:020}.log", None, 13)
+    log.close()
+
+
+def test_segments_that_retention_took_before_the_round_end_it(tmp_path: Path) -> None:
+    log = opened_case(plain_case([keyed(0, b"k")], [keyed(1, b"k")], [keyed(2, b"k")]), tmp_path)
+    chosen = log.cleanable(None, NOW)
+    log.increment_log_start_offset(2)
+    assert len(log.delete_old_segments(NOW)) == 2
+    with pytest.raises(LogCleaningAbortedError, match="lost the segments that were to be cleaned"):
+        log.clean(chosen, NOW)
+    log.close()

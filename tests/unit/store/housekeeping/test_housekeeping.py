@@ -82,6 +82,20 @@ def test_the_store_can_go_without_a_cleaner(tmp_path: Path, clock: Clock) -> Non
         assert sum(len(chunk) for chunk in store.log("state", 0).records().chunks()) == 9
 
 
+def test_a_failure_is_forgotten_with_the_topic_and_with_its_policy(store: Store, clock: Clock) -> None:
+    for name in ("altered", "deleted"):
+        store.create_topic(name, 1, {"cleanup.policy": "compact"})
+        append_segments(store, name, 9)
+        with Path(store.log(name, 0).path, f"{0:020}.log").open("r+b") as file:
+            file.seek(80)
+            file.write(b"X")
+    run_later(store, clock, 30_000)
+    assert store.failures.keys() == {"cleaning of altered-0", "cleaning of deleted-0"}
+    store.alter_config("altered", {"cleanup.policy": "delete"})
+    store.delete_topic("deleted")
+    assert store.failures == {}
+
+
 def test_a_partition_that_fails_is_told_and_the_others_have_their_turn(
     store: Store, clock: Clock, seam: FailingRenames, caplog: pytest.LogCaptureFixture
 ) -> None:
