@@ -29,7 +29,7 @@ from logstore.layout.transaction_index import TransactionIndex
 from logstore.view.offset_for_timestamp import first_record_in
 from logstore.view.partition_reader import PartitionReader
 
-from .directories import ListedPartition, relist
+from .listed_partition import ListedPartition, relist
 from .options import EARLIEST, LATEST, READ_COMMITTED, Bound, Mode, Options
 from .segments import PlannedSegment, plan_segments
 
@@ -96,7 +96,9 @@ class PartitionBounds:
     def offset_at(self, timestamp: int) -> int | None:
         """Return the offset of the first record at or after `timestamp`, ms; None without one (`offsetsForTimes`)."""
         for segment in self.segments:
-            found = _offset_in_segment(segment, timestamp, self.start_offset)
+            following = segment.following
+            is_whole = following is not None and self.partition.is_durable_below(following)
+            found = _offset_in_segment(segment, timestamp, self.start_offset, is_index_whole=is_whole)
             if found is not None:
                 return found
         return None
@@ -108,6 +110,8 @@ class PartitionBounds:
         again. Transactions that are open from older segments stand in the producer snapshot at its start.
         """
         *before, last = self.partition.files.segments
+        if before and not self.partition.is_durable_below(last.base_offset):
+            return False
         snapshot = _read_snapshot(self.partition.files.producer_snapshots.get(last.base_offset)) if before else None
         if not tail.is_whole or (before and snapshot is None):
             return False
@@ -308,8 +312,10 @@ def _aborted_in(indexes: Iterable[TransactionIndex]) -> Int64Array:
     return np.concatenate(found)
 
 
-def _offset_in_segment(segment: PlannedSegment, timestamp: int, start_offset: int) -> int | None:
-    near = _offset_near(segment, timestamp)
+def _offset_in_segment(
+    segment: PlannedSegment, timestamp: int, start_offset: int, *, is_index_whole: bool
+) -> int | None:
+    near = _offset_near(segment, timestamp, is_index_whole=is_index_whole)
     if near is None:
         return None
     with LoadedFile(segment.files.log) as log:
@@ -319,7 +325,7 @@ def _offset_in_segment(segment: PlannedSegment, timestamp: int, start_offset: in
     return None if found is None else found.offset
 
 
-def _offset_near(segment: PlannedSegment, timestamp: int) -> int | None:
+def _offset_near(segment: PlannedSegment, timestamp: int, *, is_index_whole: bool) -> int | None:
     """Return an offset from which to search; None if the time index says that the whole segment is older."""
     if segment.files.time_index is None:
         return segment.files.base_offset
@@ -328,6 +334,6 @@ def _offset_near(segment: PlannedSegment, timestamp: int) -> int | None:
         index.sanity_check()
     except CorruptIndexError:
         return segment.files.base_offset  # the index is only a hint: search the whole segment
-    if segment.following is not None and index.entry_count and int(index.timestamps[-1]) < timestamp:
+    if is_index_whole and index.entry_count and int(index.timestamps[-1]) < timestamp:
         return None
     return index.lookup(timestamp)[1]

@@ -19,8 +19,8 @@ from logstore.rows.groups import CommittedOffsetRow
 from logstore.rows.transactions import TransactionalIdRow
 from logstore.topics import consumer_offsets, transaction_state
 
-from .directories import ListedPartition
 from .followed import follow_partition
+from .listed_partition import ListedPartition
 from .schemas import columns_of
 from .tables import Row, partition_table, row_of
 

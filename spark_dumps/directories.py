@@ -8,64 +8,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import NamedTuple
 
 from logstore.disk import paths
 from logstore.disk.directory import (
     DataDirectoryFiles,
-    PartitionFiles,
     list_data_directory,
     list_partition_directory,
 )
 from logstore.disk.names import file_name, is_url, parent
 from logstore.disk.recognition import is_partition, require_kafka
-from logstore.disk.side_files import log_start_offsets_of
 from logstore.disk.system_errors import is_missing, path_in
 from logstore.errors import DataDirectoryError, LogstoreError, UnknownTopicOrPartitionError, UsageError
 from logstore.layout.file_names import DirectoryKind, directory_name, parse_partition_directory
 
+from .listed_partition import ListedPartition, RootOffsets
 from .options import Mode, Options, TopicChoice
-from .seen import SeenFiles, properties_of
+from .seen import properties_of
 
 _NAME_COUNT_MAX = 10  # of names that an error lists
-
-
-class ListedPartition(NamedTuple):
-    """A partition that is read.
-
-    Attributes:
-        log_start_offset: by the checkpoint of the data directory, which DeleteRecords raises; 0 without an entry.
-        properties: the lines of the `meta.properties` beside it; None without the file.
-    """
-
-    files: PartitionFiles
-    log_start_offset: int
-    properties: frozenset[str] | None
-
-    @property
-    def seen(self) -> SeenFiles:
-        """Its files as they were listed, with the sizes of now, for the tasks that read it."""
-        return SeenFiles.of(self.files, self.properties)
-
-    @property
-    def topic(self) -> str:
-        """The topic, by the directory's name."""
-        return self.files.topic
-
-    @property
-    def partition(self) -> int:
-        """The partition's number, by the directory's name."""
-        return self.files.partition
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """(topic, partition)."""
-        return self.files.key
-
-    @property
-    def name(self) -> str:
-        """The name in Kafka's messages, such as `orders-0`."""
-        return directory_name(self.topic, self.partition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,23 +139,6 @@ def partitions_of_topic(options: Options, topic: str) -> FoundPartitions:
     return found
 
 
-def relist(partition: ListedPartition) -> ListedPartition:
-    """List the files of a partition again."""
-    return list_again(partition.files.path, partition.properties)
-
-
-def list_again(
-    path: str, properties: frozenset[str] | None, starts: dict[tuple[str, int], int] | None = None
-) -> ListedPartition:
-    """List the partition at `path`, whose data directory has `properties`.
-
-    `starts` are log start offsets, by default those of the checkpoint beside it.
-    """
-    starts = log_start_offsets_of(parent(path)) if starts is None else starts
-    files = list_partition_directory(path)
-    return ListedPartition(files, starts.get(files.key, 0), properties)
-
-
 def matches(pattern: str) -> list[str]:
     """Return the directories that a path names, or a glob pattern matches; raises DataDirectoryError for none.
 
@@ -246,12 +189,11 @@ def _partitions_in(directory: str, choice: TopicChoice, *, is_given: bool, may_l
             require_kafka(data_directory)
         listed, root, roots = list(data_directory.partitions), directory, [data_directory]
         refused = _unlisted(data_directory.errors, choice)
-    starts, properties = log_start_offsets_of(root), properties_of(root)
+    offsets, properties = RootOffsets.of(root), properties_of(root)
     chosen = [
         files for files in listed if files.kind is DirectoryKind.LIVE and choice.accepts(files.topic, files.partition)
     ]
-    found = [ListedPartition(files, starts.get(files.key, 0), properties) for files in chosen]
-    return FoundPartitions(found, refused, roots)
+    return FoundPartitions([offsets.listed(files, properties) for files in chosen], refused, roots)
 
 
 def _missing(choice: TopicChoice, found: Iterable[tuple[str, int]]) -> list[str]:

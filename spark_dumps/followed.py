@@ -11,7 +11,7 @@ from logstore.audit.partition import open_partition
 from logstore.errors import CorruptRecordError, LogstoreError
 from logstore.view.walk import Damage
 
-from .directories import ListedPartition
+from .listed_partition import ListedPartition
 
 
 def follow_partition(

@@ -30,7 +30,7 @@ from logstore.errors import DataDirectoryError, LogstoreError
 from logstore.rows.places import AbortedRow, IndexEntryRow, PartitionRow, ProducerRow
 
 from .bounds import find_bounds
-from .directories import ListedPartition
+from .listed_partition import ListedPartition
 from .options import READ_COMMITTED
 from .schemas import columns_of
 from .tables import Row, partition_table

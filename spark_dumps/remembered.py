@@ -13,11 +13,13 @@ from dataclasses import dataclass
 
 from logstore import clock
 from logstore.disk import paths
+from logstore.disk.directory import list_partition_directory
 from logstore.disk.names import is_url, parent
-from logstore.disk.side_files import log_start_offsets_of, topic_id_of
+from logstore.disk.side_files import topic_id_of
 
 from .bounds import PartitionBounds, Readers, find_bounds
-from .directories import ListedPartition, find_partitions, list_again, matches
+from .directories import find_partitions, matches
+from .listed_partition import ListedPartition, RootOffsets
 from .options import Options
 from .seen import properties_of
 
@@ -77,8 +79,8 @@ class RememberedPartitions:
             self._partitions, self._roots, self._known = found.listed, roots, {}
             return self._partitions
         parents = {parent(one.files.path) for one in self._partitions}
-        starts = {path: log_start_offsets_of(path) for path in parents}
-        return [_started(one, starts[parent(one.files.path)]) for one in self._partitions]
+        offsets = {path: RootOffsets.of(path) for path in parents}
+        return [offsets[parent(one.files.path)].listed(one.files, one.properties) for one in self._partitions]
 
     def _look(self, partition: ListedPartition, known: _Known | None) -> _Known:
         path, now_ns = partition.files.path, clock.now_ms() * 1_000_000
@@ -88,12 +90,12 @@ class RememberedPartitions:
             log = _log_stamp(before, now_ns)
             if log is not None and log == known.log and before.log_start_offset == partition.log_start_offset:
                 return known
-            listed, topic_id = before._replace(log_start_offset=partition.log_start_offset), known.topic_id
+            listed, topic_id = partition._replace(files=before.files), known.topic_id
         else:
             if known is None:
                 listed, directory = partition, None  # it was listed before the stamp was taken
             else:
-                listed = list_again(path, partition.properties, {partition.key: partition.log_start_offset})
+                listed = partition._replace(files=list_partition_directory(path))
                 for error in listed.files.errors:
                     raise error
             log, topic_id = _log_stamp(listed, now_ns), topic_id_of(path)
@@ -106,11 +108,6 @@ def _content(path: str) -> Content | None:
         return frozenset(entry.name for entry in paths.scan(path)), properties_of(path)
     except OSError:
         return None
-
-
-def _started(partition: ListedPartition, starts: dict[Key, int]) -> ListedPartition:
-    start = starts.get(partition.key, 0)
-    return partition if start == partition.log_start_offset else partition._replace(log_start_offset=start)
 
 
 def _log_stamp(partition: ListedPartition, now_ns: int) -> Stamp | None:

@@ -23,7 +23,7 @@ from logstore.layout.file_names import base_offset_of
 from logstore.layout.offset_index import ENTRY_SIZE, parse_offset_index
 from logstore.view.walk import batch_at, tables_around_damage
 
-from .directories import ListedPartition
+from .listed_partition import ListedPartition
 
 PIECE_SIZE = 16_384 * ENTRY_SIZE  # bytes of an index that are read at once, up to the last entry
 

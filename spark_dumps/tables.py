@@ -18,17 +18,15 @@ from pyspark.sql.types import DataType, StringType, StructType
 
 from logstore.audit.cluster import Cluster
 from logstore.disk.names import parent
-from logstore.disk.side_files import log_start_offsets_of
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 
 from .directories import (
     FoundPartitions,
-    ListedPartition,
     Unlisted,
     chosen_partitions,
-    list_again,
     partitions_of_topic,
 )
+from .listed_partition import ListedPartition, RootOffsets, list_again
 from .options import Mode, Options
 from .pyspark_parts import prepare_worker
 from .schemas import arrow_schema, check_schema, struct_of
@@ -116,11 +114,11 @@ def partition_table(
     def read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(task, PartitionsTask)
         # once a task: checkpoints and metadata log are as long as the directory has partitions
-        starts_of, cluster_of = cache(log_start_offsets_of), cache(Cluster)
+        offsets_of, cluster_of = cache(RootOffsets.of), cache(Cluster)
         for seen in task.partitions:
             seen.require()
             root = parent(seen.path)
-            now = list_again(seen.path, seen.properties, starts_of(root))
+            now = list_again(seen.path, seen.properties, offsets_of(root))
             yield from _batches(now, rows(now, cluster_of(root)), options, schema)
 
     return Table(columns, None, plan, read)

@@ -13,8 +13,8 @@ from logstore.audit.facts.transactions import PartitionTransaction, PartitionTra
 from logstore.errors import LogstoreError
 from logstore.rows.transactions import TransactionRow
 
-from .directories import ListedPartition
 from .followed import follow_partition
+from .listed_partition import ListedPartition
 from .schemas import columns_of
 from .tables import Row, partition_table, row_of
 

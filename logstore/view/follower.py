@@ -1,8 +1,9 @@
 """State of a directory that another process writes, brought up to date by reading what is new (see `partition_reader`).
 
 From the newest producer snapshot at or below the last segment on, all batches are read once: checksums are computed,
-producers and indexes stepped. Earlier segments are taken as they are. Bytes are copied before they are checked, so
-nothing can change after its check.
+producers and indexes stepped. In a data directory that was not closed in order the segment of the recovery point takes
+the place of the last one: from there on a power failure may have left any file beside a `.log` short. Earlier segments
+are taken as they are. Bytes are copied before they are checked, so nothing can change after its check.
 
 A `.swap` file is complete and replaces the files that it was made from, see `load.interrupted_swaps`. So it counts as
 the segment, and nothing is missed while old files go and new ones take their names. `.cleaned` files are not complete
@@ -63,8 +64,11 @@ class LogFollower:
         self.problem: LogstoreError | None = None
         self._names: Mapping[int, Mapping[str, str]] = {}
 
-    def update(self, log_start_offset: int) -> None:
+    def update(self, log_start_offset: int, recovery_point: int | None) -> None:
         """List the directory, and read what is new.
+
+        Args:
+            recovery_point: the offset up to which the files beside closed segments are relied on; None for all.
 
         Raises:
             DirectoryChangedError: it changed meanwhile; call again.
@@ -74,14 +78,15 @@ class LogFollower:
             names = settled_names(self._directory)
             self._take_segments(segment_names(names))
             if len(self.segments):
-                self._read_new(snapshot_names(names), log_start_offset)
+                self._read_new(snapshot_names(names), log_start_offset, recovery_point)
         except LogstoreError:
             self._forget()
             raise
 
-    def _read_new(self, snapshots: Mapping[int, str], log_start_offset: int) -> None:
+    def _read_new(self, snapshots: Mapping[int, str], log_start_offset: int, recovery_point: int | None) -> None:
         if self.producers is None:
-            self.producers = self._first_producers(snapshots, max(log_start_offset, self._start_offset()))
+            start_offset = max(log_start_offset, self._start_offset())
+            self.producers = self._first_producers(snapshots, start_offset, recovery_point)
             self.end_offset = self.producers.map_end_offset
         self.end_offset = max(self.end_offset, self._start_offset())
         last = self.segments.last
@@ -118,11 +123,13 @@ class LogFollower:
             raise DirectoryChangedError
         return identity == segment.identity
 
-    def _first_producers(self, snapshots: Mapping[int, str], log_start_offset: int) -> ProducerState:
-        """Load the newest snapshot that lets the last segment be followed from its start."""
+    def _first_producers(
+        self, snapshots: Mapping[int, str], log_start_offset: int, recovery_point: int | None
+    ) -> ProducerState:
+        """Load the newest snapshot that lets the first segment to be followed be read from its start."""
         state = ProducerState(self._topic_partition)
         state.start_at(log_start_offset)
-        last = self.segments.last
+        last = self.segments.last if recovery_point is None else self.segments.floor(recovery_point)
         limit = 0 if last is None else last.base_offset
         for offset in sorted(snapshots, reverse=True):
             if log_start_offset < offset <= limit:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from ..disk.directory import partition_name
 from ..disk.names import absolute_path, parent
-from ..disk.side_files import leader_epochs_of, log_start_offsets_of
+from ..disk.side_files import leader_epochs_of, log_start_offsets_of, recovery_points_of
 from ..errors import DataDirectoryError, LogstoreError
 from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerState
@@ -48,7 +48,7 @@ class PartitionReader(ReadableLog):
     """
 
     def __init__(self, path: str, *, holds_files: bool = True, log_start_offset: int | None = None) -> None:
-        """Read the directory for the first time, the last segment included; see `follower`.
+        """Read the directory for the first time, with what is not below the recovery point; see `follower`.
 
         Args:
             holds_files: keep segments open, so that deleted ones can be read until the next `refresh`; False for a
@@ -115,7 +115,7 @@ class PartitionReader(ReadableLog):
         for _ in range(_TRY_COUNT_MAX):
             try:
                 start = self._log_start_offset() if log_start_offset is None else log_start_offset
-                self._follower.update(start)
+                self._follower.update(start, self._recovery_point())
                 self._view = self._look(start)
                 return
             except DirectoryChangedError:
@@ -157,3 +157,8 @@ class PartitionReader(ReadableLog):
     def _log_start_offset(self) -> int:
         """Return the log start from the data directory's checkpoint; 0 without an entry."""
         return log_start_offsets_of(parent(self.path)).get(self._name, 0)
+
+    def _recovery_point(self) -> int | None:
+        """Return where files beside closed segments begin to be doubtful, see `recovery_points_of`; asked for once."""
+        points = None if self._follower.producers is not None else recovery_points_of(parent(self.path))
+        return None if points is None else points.get(self._name, 0)

@@ -14,7 +14,7 @@ from logstore.audit.partition import open_partition
 from logstore.audit.verify import verify_partition
 from logstore.errors import DataDirectoryError, UsageError
 from spark_dumps import bounds
-from spark_dumps.directories import ListedPartition
+from spark_dumps.listed_partition import ListedPartition
 from spark_dumps.tables import MODULES
 from tests.spark.planned import Planned
 from tests.spark.segment_files import batch, write_partition, write_segment

@@ -14,7 +14,7 @@ from logstore.folds.producer_state import ProducerState
 from spark_dumps import bounds
 from tests.spark.planned import Planned
 from tests.spark.segment_files import batch, data, marker, write_partition, write_segment
-from tests.support.encoder import Batch, Rec
+from tests.support.encoder import SOME_TIME, Batch, Rec
 
 COMMITTED = {"isolation_level": "read_committed"}
 OPENED = batch(0) + data(10, 7) + batch(2)
@@ -88,3 +88,20 @@ def test_a_segment_that_cannot_be_followed_names_its_file(tmp_path: Path) -> Non
     with pytest.raises(InvalidTxnStateError) as told:
         Planned(tmp_path, **COMMITTED)
     assert (told.value.path, told.value.position, told.value.offset) == (str(path), len(data(0, 9)), 1)
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_files_beside_a_log_are_relied_on_up_to_the_recovery_point_of_a_crash(is_closed: bool, tmp_path: Path) -> None:
+    """The `.txnindex` and the end of the `.timeindex` of the first segment were lost."""
+    aborted = data(10, 7) + marker(11, 7, is_commit=False)
+    path = write_segment(tmp_path / "orders-0", 0, batch(0) + aborted + batch(2) + batch(3))
+    write_segment(tmp_path / "orders-0", 40, batch(4))
+    (tmp_path / "orders-0" / f"{40:020d}.snapshot").write_bytes(ProducerState("orders-0").to_snapshot_bytes())
+    path.with_suffix(".timeindex").write_bytes(path.with_suffix(".timeindex").read_bytes()[:12])
+    (tmp_path / "meta.properties").write_text("")
+    if is_closed:
+        (tmp_path / ".kafka_cleanshutdown").touch()
+    offsets = Planned(tmp_path, **COMMITTED).offsets()
+    assert offsets == [*range(10), *([10] if is_closed else []), *range(20, 50)]
+    from_time = Planned(tmp_path, startingTimestamp=SOME_TIME + 35).offsets()
+    assert from_time == list(range(40 if is_closed else 35, 50))

@@ -27,6 +27,7 @@ def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     listing = directories.list_partition_directory
     monkeypatch.setattr(directories, "list_partition_directory", count)
+    monkeypatch.setattr(remembered, "list_partition_directory", count)
     monkeypatch.setattr("logstore.disk.directory.list_partition_directory", count)
     monkeypatch.setattr(remembered, "REST_NS", 0)
     return found

@@ -258,6 +258,50 @@ def test_a_last_segment_that_was_cut_and_is_longer_now_is_begun_anew(directory: 
     assert offsets(reader, UNCOMMITTED, last) == list(range(last, last + 90))
 
 
+CHECKPOINT = "recovery-point-offset-checkpoint"
+
+
+def in_time(reader: PartitionReader, log: TransactionalLog) -> list[tuple[int, int] | None]:
+    """Where a search by the time of each record leads."""
+    found = [reader.offset_for_timestamp(time) for time in sorted({record.timestamp for record in log.records})]
+    return [one if one is None else (one.timestamp, one.offset) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("meta.properties", ""),  # killed before the first checkpoint
+        (CHECKPOINT, "0\n0\n"),
+        (CHECKPOINT, "0\n1\nmade 0 {second}\n"),
+        (CHECKPOINT, "no checkpoint"),
+    ],
+)
+def test_what_may_not_be_on_the_disk_is_not_relied_on_without_a_clean_shutdown(
+    name: str, content: str, directory: Path, log: TransactionalLog
+) -> None:
+    recover(directory)
+    second = sorted(log.segments)[1]
+    right = in_time(PartitionReader(str(directory)), log)
+    for path in directory.glob("*.t*index"):
+        if int(path.stem) >= second:
+            path.write_bytes(path.read_bytes()[:12] if path.suffix == ".timeindex" else b"")
+    (directory.parent / name).write_text(content.format(second=second))
+    reader = PartitionReader(str(directory))
+    assert (offsets(reader), in_time(reader, log)) == (visible(log, COMMITTED), right)
+    (directory.parent / ".kafka_cleanshutdown").touch()
+    assert offsets(PartitionReader(str(directory))) != visible(log, COMMITTED)
+
+
+def test_segments_below_the_recovery_point_are_taken_as_they_are(directory: Path, log: TransactionalLog) -> None:
+    recover(directory)
+    last = max(log.segments)
+    (directory.parent / CHECKPOINT).write_text(f"0\n1\nmade 0 {last}\n")
+    for path in directory.glob("*.txnindex"):
+        if int(path.stem) < last:
+            path.write_bytes(b"")
+    assert offsets(PartitionReader(str(directory))) != visible(log, COMMITTED)
+
+
 def test_a_refusal_of_the_log_is_told_and_the_next_look_begins_anew(directory: Path, log: TransactionalLog) -> None:
     reader = PartitionReader(str(directory))
     bounds = reader.bounds
