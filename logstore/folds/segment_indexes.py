@@ -141,12 +141,12 @@ class SegmentIndexes:
         """Start the next index interval at byte `position`, where writing begins."""
         self.struct.indexed_position = position
 
-    def raise_timestamp(self, table: BatchTable, first_row: int, row_end: int) -> None:
-        """Note timestamps of rows that are in the segment already (`readLargestTimestamp`)."""
-        timestamps = table.max_timestamp[first_row:row_end]
+    def raise_timestamp(self, table: BatchTable) -> None:
+        """Note timestamps of batches that are in the segment already (`readLargestTimestamp`)."""
+        timestamps = table.max_timestamp
         if timestamps.size and int(timestamps.max()) > self.largest_timestamp:
-            row = first_row + int(timestamps.argmax())
-            self._set_largest_timestamp(int(table.max_timestamp[row]), int(table.last_offset[row]))
+            row = int(timestamps.argmax())
+            self._set_largest_timestamp(int(timestamps[row]), int(table.last_offset[row]))
 
     def to_offset_index(self, path: str) -> offset_index.OffsetIndex:
         """Return the entries as an index of the file at `path`, which need not exist.

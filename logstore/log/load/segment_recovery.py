@@ -110,7 +110,7 @@ def empty_segment(segment: LogSegment) -> int:
     segment.size -= truncated_size
     kept = SegmentIndexes(segment.base_offset)
     for _, table in segment.mapped_batches(0):
-        kept.raise_timestamp(table, 0, len(table))
+        kept.raise_timestamp(table)
     kept.finish()
     segment.set_indexes(SegmentIndexes(segment.base_offset))
     contents = {OFFSET_INDEX_SUFFIX: b"", TIME_INDEX_SUFFIX: kept.time_index_bytes(), TRANSACTION_INDEX_SUFFIX: b""}

@@ -176,6 +176,21 @@ def test_a_callback_that_fails_is_told_and_nothing_else_fails(store: Store, capl
     assert future.get().offset == 0
 
 
+def test_a_flush_that_may_not_wait_returns_while_a_callback_runs(store: Store) -> None:
+    begun, released = threading.Event(), threading.Event()
+
+    def wait(_: RecordMetadata) -> None:
+        begun.set()
+        released.wait(60)
+
+    with patient_producer(store, linger_ms=0) as sending:
+        sending.send("one", b"x").add_callback(wait)
+        assert begun.wait(60)
+        assert [sending.flush(0), sending.flush(0.001)] == [False, False]
+        released.set()
+        assert sending.flush()
+
+
 class Failing:
     """Stands before a log's `append_records`: raises one error after the other, then lets the appends through."""
 

@@ -19,6 +19,7 @@ MARKER = TRANSACTIONAL_FLAG | CONTROL_FLAG
         (False, MARKER, 5, False),
         (True, TRANSACTIONAL_FLAG, 5, False),
         (True, 0, 5, True),
+        (True, 4, 5, True),  # compressed
     ],
 )
 def test_a_batch_of_the_transaction_uses_up_its_guard(
