@@ -78,6 +78,7 @@ class Membership:
         self._store, self._config, self._positions = store, config, positions
         self._group_id: str = config["group.id"]
         self._member_id = ""
+        self._joined_id = ""  # the member id under which it last joined
         self._generation = NO_GENERATION
         self._partitions: tuple[TopicPartition, ...] | None = None  # assignment of its generation
         self._is_joining = False  # waits until the others have joined
@@ -268,14 +269,16 @@ class Membership:
                 session_timeout_ms=config["session.timeout.ms"],
                 rebalance_timeout_ms=config["max.poll.interval.ms"],
                 held=tuple(self._positions) if self._is_cooperative else (),
+                is_rejoin=self._member_id == self._joined_id,
             ),
         )
+        self._joined_id = self._member_id  # not before: after an interrupt a new member would be fenced as an old one
         self._topics, self._is_joining, self._must_rejoin = topics, True, False
 
     def _has_synced(self) -> bool:
         """Take the assignment if all have joined; a member that missed the rebalance has to join again."""
         try:
-            member = self._store.groups.sync(self._group_id, self._member_id)
+            member = self._store.groups.sync(self._group_id, self._member_id, self._config["group.instance.id"])
         except RebalanceInProgressError:
             self._is_joining = False
             return False

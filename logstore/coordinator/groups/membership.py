@@ -65,6 +65,8 @@ class GroupState(Enum):
 class Joining:
     """A member's request to join: `assignors` by preference, and the partitions that it goes on reading (`held`).
 
+    `is_rejoin`: the member has joined under this id before, so it takes the place of no other member.
+
     `session_timeout_ms` is for a broker that takes the group over: here no connection can be lost, so a member is alive
     as long as it polls within `rebalance_timeout_ms`, which is its `max.poll.interval.ms`.
     """
@@ -77,6 +79,7 @@ class Joining:
     session_timeout_ms: int = 45_000
     rebalance_timeout_ms: int = 300_000
     held: tuple[TopicPartition, ...] = ()
+    is_rejoin: bool = False
 
 
 class ConsumerGroupMetadata(NamedTuple):
@@ -145,10 +148,13 @@ class GroupMembership:
 
         Raises:
             InvalidGroupIdError: the group id is empty.
+            FencedInstanceIdError: another member has taken the place of one that joins again.
             InconsistentGroupProtocolError: no assignor is common to all members.
         """
         if not self.group_id:
             raise InvalidGroupIdError
+        if joining.is_rejoin and self._other_id(joining) is not None:
+            raise FencedInstanceIdError
         self._check_assignors(joining)  # before any change: a refused member leaves the group as it was
         self.protocol_type = CONSUMER_PROTOCOL_TYPE
         known = self._replaced(joining) or self.members.get(joining.member_id)
@@ -174,7 +180,7 @@ class GroupMembership:
             UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: join as a new member.
             RebalanceInProgressError: join again.
         """
-        self._check_member(member.member_id, member.group_instance_id)
+        self.check_member(member.member_id, member.group_instance_id)
         if member.generation_id != self.generation:
             raise IllegalGenerationError
         self.keep_alive(member.member_id, ticks_ms=ticks_ms)
@@ -183,7 +189,7 @@ class GroupMembership:
 
     def leave(self, member_id: str, *, ticks_ms: int) -> None:
         """Remove a member that leaves; raises UnknownMemberIdError."""
-        self._check_member(member_id, None)
+        self.check_member(member_id, None)
         self._remove([member_id], ticks_ms)
 
     def remove_silent(self, *, ticks_ms: int) -> list[str]:
@@ -242,6 +248,21 @@ class GroupMembership:
             for member_id, member in self.members.items()
         }
 
+    def check_member(self, member_id: str, group_instance_id: str | None) -> None:
+        """Refuse an id that is not in the group, or whose place another member has taken (`validateMember`).
+
+        Raises:
+            UnknownMemberIdError, FencedInstanceIdError.
+        """
+        if group_instance_id is not None:
+            known = self._static_member_id(group_instance_id)
+            if known is None:
+                raise UnknownMemberIdError
+            if known != member_id:
+                raise FencedInstanceIdError
+        if member_id not in self.members:
+            raise UnknownMemberIdError
+
     def check_commit(self, member: ConsumerGroupMetadata, *, is_transactional: bool) -> None:
         """Refuse a commit from outside the group's generation (`ClassicGroup.validateOffsetCommit`).
 
@@ -253,7 +274,7 @@ class GroupMembership:
         if member.generation_id < 0 and self.state is GroupState.EMPTY:
             return
         if member.generation_id >= 0 or member.member_id or member.group_instance_id is not None:
-            self._check_member(member.member_id, member.group_instance_id)
+            self.check_member(member.member_id, member.group_instance_id)
             if member.generation_id != self.generation:
                 raise IllegalGenerationError
         elif not is_transactional and self.state is not GroupState.EMPTY:
@@ -284,14 +305,19 @@ class GroupMembership:
 
     def _replaced(self, joining: Joining) -> Member | None:
         """Remove and return the static member that comes back under another member id; None if there is none."""
-        if joining.group_instance_id is None:
-            return None
-        old_id = self._static_member_id(joining.group_instance_id)
-        if old_id is None or old_id == joining.member_id:
+        old_id = self._other_id(joining)
+        if old_id is None:
             return None
         if self.leader == old_id:
             self.leader = joining.member_id
         return self.members.pop(old_id)
+
+    def _other_id(self, joining: Joining) -> str | None:
+        """Return the other member id that has the instance id; None if there is none."""
+        if joining.group_instance_id is None:
+            return None
+        known = self._static_member_id(joining.group_instance_id)
+        return None if known == joining.member_id else known
 
     def _static_member_id(self, group_instance_id: str) -> str | None:
         ids = (
@@ -300,16 +326,6 @@ class GroupMembership:
             if member.joining.group_instance_id == group_instance_id
         )
         return next(ids, None)
-
-    def _check_member(self, member_id: str, group_instance_id: str | None) -> None:
-        if group_instance_id is not None:
-            known = self._static_member_id(group_instance_id)
-            if known is None:
-                raise UnknownMemberIdError
-            if known != member_id:
-                raise FencedInstanceIdError
-        if member_id not in self.members:
-            raise UnknownMemberIdError
 
     def _begin_rebalance(self, ticks_ms: int) -> None:
         if self.state is GroupState.PREPARING_REBALANCE:
@@ -340,7 +356,7 @@ def _common(joinings: Iterable[Joining]) -> set[str]:
 
 
 def _without_ids(joining: Joining) -> Joining:
-    return replace(joining, member_id="", client_id="")
+    return replace(joining, member_id="", client_id="", is_rejoin=False)
 
 
 def check_offset_commit(

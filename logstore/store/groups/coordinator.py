@@ -185,7 +185,7 @@ class GroupCoordinator:
         """Let a member join, or join again; `sync` then returns its partitions.
 
         Raises:
-            InvalidGroupIdError, InconsistentGroupProtocolError: as `GroupMembership.join`.
+            InvalidGroupIdError, FencedInstanceIdError, InconsistentGroupProtocolError: as `GroupMembership.join`.
             GroupIdNotFoundError: the group is of a protocol that this coordinator does not speak.
         """
         self._remove_abandoned()
@@ -196,21 +196,21 @@ class GroupCoordinator:
             group.join(joining, ticks_ms=self._host.ticks_ms())
             partition.table.groups[group_id] = group
 
-    def sync(self, group_id: str, member_id: str) -> Member | None:
+    def sync(self, group_id: str, member_id: str, group_instance_id: str | None = None) -> Member | None:
         """Return a joined member with its partitions, None while others have yet to join; a sign of life.
 
         The first call after all have joined begins the next generation, which is logged before any member learns of it.
 
         Raises:
             UnknownMemberIdError: it was silent too long, or did not join in time.
+            FencedInstanceIdError: another member has joined with its instance id.
             RebalanceInProgressError: it has to join again.
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
         partition = self._partition_of(group_id)
         with alone(GROUPS), partition.lock:
             group = partition.table.group(group_id)
-            if member_id not in group.members:
-                raise UnknownMemberIdError
+            group.check_member(member_id, group_instance_id)
             group.keep_alive(member_id, ticks_ms=self._host.ticks_ms())
             group = self._rebalanced(partition, group)
             member = group.members.get(member_id)

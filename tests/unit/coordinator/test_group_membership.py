@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
@@ -154,6 +155,18 @@ def test_an_assignor_that_not_all_members_have_is_not_taken() -> None:
         GroupMembership("h").join(Joining("m1", ("t",), assignors={}), ticks_ms=1)
     with pytest.raises(InvalidGroupIdError):
         GroupMembership("").join(member("m1"), ticks_ms=1)
+
+
+def test_a_rejoin_is_fenced_when_another_member_has_the_instance_id() -> None:
+    group = group_of(member("m1", "i"), member("m2"))
+    group.join(member("m3", "i"), ticks_ms=1)
+    with pytest.raises(FencedInstanceIdError):
+        group.join(replace(member("m1", "i"), is_rejoin=True), ticks_ms=2)
+    assert list(group.members) == ["m2", "m3"]
+    group.join(replace(member("m3", "i"), is_rejoin=True), ticks_ms=3)
+    assert group.state is GroupState.STABLE  # as a rejoin that changes nothing
+    group.join(member("m1", "i"), ticks_ms=4)
+    assert list(group.members) == ["m2", "m1"]
 
 
 def test_commits_without_a_member() -> None:

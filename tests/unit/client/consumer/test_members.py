@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from logstore.client.store import Store
-from logstore.errors import CommitFailedError
+from logstore.errors import CommitFailedError, FencedInstanceIdError
 from logstore.model import TopicPartition
 from tests.support.clock import Clock
 from tests.support.group_members import member, settle
@@ -112,3 +112,54 @@ def test_a_static_member_keeps_its_partitions_when_it_is_closed_or_dropped(store
     clock.now_ms += 1
     store.groups.remove_silent()
     assert settle(second) == [[0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize("topics", [("t",), ("t", "u")])
+def test_the_older_of_two_with_one_instance_id_is_fenced_while_both_wait_for_others(
+    store: Store, topics: tuple[str, ...]
+) -> None:
+    store.create_topic("u", 4)
+    other = member(store)
+    other.poll()
+    older, newer = member(store, group_instance_id="a"), member(store, *topics, group_instance_id="a")
+    older.poll()
+    newer.poll()
+    for _ in range(2):
+        with pytest.raises(FencedInstanceIdError):
+            older.poll()
+    settle(other, newer)
+    assert len(other.assignment()) == 2
+    assert len(newer.assignment()) == 2 + 4 * ("u" in topics)
+    assert store.groups.describe("g").generation == 2
+    with pytest.raises(FencedInstanceIdError):
+        older.poll()
+
+
+def test_one_that_joins_again_does_not_take_its_instance_id_back(store: Store) -> None:
+    other = member(store)
+    other.poll()
+    older, newer = member(store, group_instance_id="a"), member(store, group_instance_id="a")
+    older.poll()
+    newer.poll()
+    older.subscribe(["t", "u"])  # so that its next poll joins before it asks for its partitions
+    with pytest.raises(FencedInstanceIdError):
+        older.poll()
+    assert sorted(settle(other, newer)) == [[0, 1], [2, 3]]
+
+
+def test_a_new_consumer_whose_join_was_interrupted_still_takes_the_instance_id(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older, newer = member(store, group_instance_id="a"), member(store, group_instance_id="a")
+    settle(older)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store.groups, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        newer.poll()
+    monkeypatch.undo()
+    assert settle(newer) == [[0, 1, 2, 3]]
+    with pytest.raises(FencedInstanceIdError):
+        older.poll()
