@@ -205,5 +205,6 @@ class DataDirectory(Host):
         self._checkpoints.write(HIGH_WATERMARK_FILE_NAME, lambda: (logs, waiting))
         if errors:
             raise errors[0]
-        if is_whole and self.is_reconciled and len(written) == len(logs) and self._metadata.log.is_closed_in_order:
+        is_reconciled = self.is_reconciled and not self.transactions.has_orphans
+        if is_whole and is_reconciled and len(written) == len(logs) and self._metadata.log.is_closed_in_order:
             write_clean_shutdown(self._seam, self.path, self._metadata.image.brokers[self.node_id].broker_epoch)

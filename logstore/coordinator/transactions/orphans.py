@@ -16,9 +16,11 @@ from .transitions import COMPLETE_COMMIT, ONGOING, supports_epoch_bump
 
 def is_ongoing(transaction: Transaction | None, entry: ProducerEntry, partition: TopicPartition) -> bool:
     """Return whether the coordinator will end the transaction that the producer has open in the partition."""
-    if transaction is None or transaction.state not in PREPARED | {ONGOING}:
+    if transaction is None or partition not in transaction.partitions:
         return False
-    return entry.producer_epoch == transaction.producer_epoch and partition in transaction.partitions
+    if transaction.state in PREPARED:  # its marker has failed and is tried again; decided, it may have a new epoch
+        return entry.producer_epoch <= transaction.producer_epoch
+    return transaction.state is ONGOING and entry.producer_epoch == transaction.producer_epoch
 
 
 def orphan_marker(transaction: Transaction | None, entry: ProducerEntry) -> MarkerEntry:

@@ -50,7 +50,7 @@ from ..host import Host
 from ..internal_topic import CoordinatorTopic, for_each_then_raise
 from .markers import MarkerWriter
 from .partition import TransactionStatePartition
-from .recovery import reconcile
+from .recovery import Orphans, reconcile
 
 
 class TransactionCoordinator:
@@ -70,6 +70,7 @@ class TransactionCoordinator:
         self._groups = groups
         self._topic = CoordinatorTopic(host, TOPIC)
         self._markers = MarkerWriter(host, self._topic, groups.write_marker)
+        self._orphans = Orphans(host, self._markers)
         self._rules = TransactionRules(
             transaction_version=host.feature(TRANSACTION_VERSION),
             timeout_max_ms=config["transaction.max.timeout.ms"],
@@ -92,15 +93,14 @@ class TransactionCoordinator:
         for state in self._states:
             state.finish_decided()
         if not was_clean:
-            reconcile(self._host, self._states, self._markers)
+            reconcile(self._host, self._states, self._orphans)
         with suppress(LogstoreError):  # the schedule tries again, and reports it
             self.abort_timed_out()
         config, schedule = self._host.config, self._host.schedule
-        schedule(
-            "transaction-abort",
-            config["transaction.abort.timed.out.transaction.cleanup.interval.ms"],
-            self.abort_timed_out,
-        )
+        abort_interval_ms = config["transaction.abort.timed.out.transaction.cleanup.interval.ms"]
+        schedule("transaction-abort", abort_interval_ms, self.abort_timed_out)
+        if self.has_orphans:
+            schedule("transaction-orphans", abort_interval_ms, self.end_orphans)
         schedule(
             "transactionalId-expiration",
             config["transaction.remove.expired.transaction.cleanup.interval.ms"],
@@ -175,9 +175,11 @@ class TransactionCoordinator:
             UnknownTopicOrPartitionError: there is no such partition.
             InvalidProducerEpochError: a newer producer has the transactional id.
             TransactionAbortableError: the partition was not added (version 0).
-            LogstoreError: as `add_partitions`.
+            LogstoreError: as `add_partitions`; or an orphan in the partition still cannot be ended.
         """
         log = self._host.log(*partition)
+        if partition in self._orphans.refused:
+            self._orphans.end_refused(partition)
         if log.has_ongoing_transaction(*identity):
             return None
         has_bump = supports_epoch_bump(self._version(transaction_version))
@@ -248,6 +250,19 @@ class TransactionCoordinator:
         """
         for_each_then_raise(self._states, TransactionStatePartition.finish_decided)
         for_each_then_raise(self._states, TransactionStatePartition.abort_timed_out)
+
+    @property
+    def has_orphans(self) -> bool:
+        """Return whether the next opening must reconcile: some orphans of this one could not be ended (`recovery`)."""
+        return bool(self._orphans.refused)
+
+    def end_orphans(self) -> None:
+        """Try again to end the orphans of which a marker failed; to be called periodically.
+
+        Raises:
+            LogstoreError: of the first one that failed again; all were tried.
+        """
+        for_each_then_raise(list(self._orphans.refused), self._orphans.end_refused)
 
     def timeout_of(self, transactional_id: str, identity: ProducerIdentity) -> int | None:
         """Return the timeout in ms that ended the last transaction of this producer; None if nothing of it timed out.

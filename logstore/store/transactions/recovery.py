@@ -13,25 +13,75 @@ Kafka has no such step: other replicas have what one lost, and the rest is left 
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Iterable, Iterator
 
-from ...coordinator.transactions.orphans import is_ongoing, orphan_marker
+from ...calls import TRANSACTIONS, alone
+from ...coordinator.transactions.orphans import has_marker, is_ongoing, orphan_marker
+from ...coordinator.transactions.outcomes import MarkerEntry
 from ...coordinator.transactions.transaction import Transaction
 from ...coordinator.transactions.transitions import COMPLETE_COMMIT
+from ...errors import LogstoreError
 from ...layout.batch import NO_PRODUCER_ID
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
 from ..host import Host
+from ..internal_topic import log_or_none
 from .markers import MarkerWriter
 from .partition import TransactionStatePartition
 
 _Known = dict[int, tuple[TransactionStatePartition, Transaction]]
 
+_LOGGER = logging.getLogger("logstore")
 
-def reconcile(host: Host, states: Iterable[TransactionStatePartition], markers: MarkerWriter) -> None:
+
+class Orphans:
+    """Open transactions that the coordinator does not know, and markers of theirs that could not be written yet.
+
+    A topic's configuration may refuse a marker, so the store opens all the same, for it to be changed. While such a
+    marker is missing its producer must write nothing newer there: the next marker would decide both transactions.
+
+    Attributes:
+        refused: by partition the markers to be tried again.
+    """
+
+    def __init__(self, host: Host, markers: MarkerWriter) -> None:
+        self.refused: dict[TopicPartition, list[MarkerEntry]] = {}
+        self._host, self._markers = host, markers
+        self._lock = threading.Lock()
+
+    def end(self, partition: TopicPartition, marker: MarkerEntry) -> None:
+        """End a transaction; a marker that cannot be written is logged, and tried again."""
+        try:
+            self._write(partition, marker)
+        except LogstoreError as error:
+            self.refused.setdefault(partition, []).append(marker)
+            _LOGGER.warning(
+                "No coordinator knows the transaction of producer id %d in %s-%d, and it cannot be ended, so "
+                "read_committed waits for it; it is tried again: %s",
+                *(marker.producer_id, *partition, error),
+            )
+
+    def end_refused(self, partition: TopicPartition) -> None:
+        """Write the markers that are missing in a partition; raises the LogstoreError of one that still fails."""
+        with alone(TRANSACTIONS), self._lock:
+            for marker in self.refused.get(partition, ()):
+                self._write(partition, marker)
+            self.refused.pop(partition, None)
+
+    def _write(self, partition: TopicPartition, marker: MarkerEntry) -> None:
+        log = log_or_none(self._host, *partition)
+        entry = None if log is None else log.producer(marker.producer_id)
+        if entry is None or not has_marker(entry, marker):  # else an interrupt or a failed sync came after the write
+            self._markers.write(partition, marker)
+        self._markers.sync([partition])
+
+
+def reconcile(host: Host, states: Iterable[TransactionStatePartition], orphans: Orphans) -> None:
     """End open transactions that nothing else would end, and raise epochs that were used already.
 
-    Prepared transactions must be finished before. Nothing else may use the coordinator meanwhile.
+    Prepared transactions must be tried before. Nothing else may use the coordinator meanwhile.
     """
     known = _known(states)
     epochs: dict[int, int] = {}
@@ -41,8 +91,7 @@ def reconcile(host: Host, states: Iterable[TransactionStatePartition], markers: 
             if transaction is not None and transaction.producer_id == entry.producer_id:
                 epochs[entry.producer_id] = max(entry.producer_epoch, epochs.get(entry.producer_id, -1))
             if entry.current_txn_first_offset is not None and not is_ongoing(transaction, entry, partition):
-                markers.write(partition, orphan_marker(transaction, entry))
-                markers.sync([partition])
+                orphans.end(partition, orphan_marker(transaction, entry))
     for producer_id, epoch in epochs.items():
         state, transaction = known[producer_id]
         if epoch > transaction.producer_epoch:
