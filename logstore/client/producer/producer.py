@@ -31,13 +31,7 @@ from typing import Any
 from ...calls import SENDING, alone
 from ...clock import now_ms, time_ns
 from ...coordinator.groups.membership import ConsumerGroupMetadata
-from ...errors import (
-    IllegalStateError,
-    LogstoreError,
-    RecordTooLargeError,
-    RequestTimedOutError,
-    UnknownTopicOrPartitionError,
-)
+from ...errors import IllegalStateError, LogstoreError, RequestTimedOutError
 from ...layout.batch import HEADER_SIZE
 from ...layout.record import NO_HEADERS, RECORD_OVERHEAD_SIZE, Headers, encode_headers
 from ...store.closing import ClosedInWith
@@ -147,7 +141,7 @@ class Producer(ClosedInWith):
                     return future
         try:
             return self._send(topic, value, key, headers, partition, timestamp_ms)
-        except (RecordTooLargeError, RequestTimedOutError, UnknownTopicOrPartitionError) as error:
+        except LogstoreError as error:
             self._fail_transaction(error)
             raise
 
@@ -180,7 +174,7 @@ class Producer(ClosedInWith):
         columns = record_columns(values=values, keys=keys, timestamps=timestamps, headers=headers)
         try:
             return send_columns(self._buffer, self.config, topic, columns.stamped(self._now_ms()), partition)
-        except (RecordTooLargeError, RequestTimedOutError, UnknownTopicOrPartitionError) as error:
+        except LogstoreError as error:
             self._fail_transaction(error)
             raise
 
@@ -340,8 +334,12 @@ class Producer(ClosedInWith):
         return self._buffer.append(topic, partition, (key, value, timestamp, encoded), size)
 
     def _fail_transaction(self, error: LogstoreError) -> None:
-        """Fail the transaction: it must not be committed without the refused record."""
-        if self._transactions is not None and self._transactions.state is IN_TRANSACTION:
+        """Fail the transaction: it must not be committed without the refused record (`KafkaProducer.doSend`).
+
+        Only an error of Kafka's protocol fails it (`ApiException`): no wrong argument, and nothing that is not bytes.
+        """
+        is_of_protocol = error.kafka_code is not None
+        if is_of_protocol and self._transactions is not None and self._transactions.state is IN_TRANSACTION:
             self._transactions.batch_failed(error)
 
     def _transactional(self) -> TransactionManager:

@@ -25,6 +25,7 @@ from logstore.errors import (
     IllegalStateError,
     InvalidPidMappingError,
     InvalidProducerEpochError,
+    InvalidTopicError,
     InvalidTxnStateError,
     InvalidTxnTimeoutError,
     KafkaStorageError,
@@ -34,8 +35,10 @@ from logstore.errors import (
     RecordTooLargeError,
     Recovery,
     RequestTimedOutError,
+    SerializationError,
     TransactionAbortableError,
     TransactionAbortedError,
+    UnknownTopicOrPartitionError,
     UsageError,
 )
 from logstore.model import FetchIsolation
@@ -244,6 +247,57 @@ def test_a_zombie_may_not_commit_offsets(store: SmallStore) -> None:
         zombie.send_offsets_to_transaction({("in", 0): 1}, "g")
     assert zombie.state is S.FATAL_ERROR
     assert offset(store) is None
+
+
+Send = Callable[[Producer, str, object], object]
+
+
+@pytest.mark.parametrize("send", [
+    lambda producer, topic, value: producer.send(topic, value),
+    lambda producer, topic, value: producer.send_columns(topic, [value]),
+], ids=["send", "send_columns"])  # fmt: skip
+@pytest.mark.parametrize(("topic", "value", "error"), [
+    ("__consumer_offsets", b"x", InvalidTopicError),
+    ("nowhere", b"x", UnknownTopicOrPartitionError),
+    ("t", bytes(1000), RecordTooLargeError),
+])  # fmt: skip
+def test_a_refusal_of_the_protocol_fails_the_transaction(
+    store: SmallStore, send: Send, topic: str, value: bytes, error: type[Exception]
+) -> None:
+    writing = begun(store, max_request_size=500)
+    writing.send("t", b"with the refused one or not at all", partition=0)
+    with pytest.raises(error):
+        send(writing, topic, value)
+    assert writing.state is S.ABORTABLE_ERROR
+    with pytest.raises(AbortRequiredError):
+        writing.commit_transaction()
+    writing.abort_transaction()
+    assert store.values("t") == []
+
+
+def test_a_log_that_cannot_be_opened_fails_the_transaction(store: SmallStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    writing = begun(store)
+
+    def fail(*_: object) -> None:
+        raise KafkaStorageError("the disk is full")
+
+    monkeypatch.setattr(store, "log", fail)
+    with pytest.raises(KafkaStorageError):
+        writing.send("t", b"x", partition=0)
+    assert writing.state is S.ABORTABLE_ERROR
+
+
+def test_a_wrong_argument_does_not_fail_the_transaction(store: SmallStore) -> None:
+    writing = begun(store)
+    writing.send("t", b"x", partition=0)
+    with pytest.raises(SerializationError):
+        writing.send("t", "no bytes")
+    with pytest.raises(UsageError, match="timestamp"):
+        writing.send("t", b"y", timestamp_ms=-1)
+    with pytest.raises(UsageError, match="partition"):
+        writing.send("t", b"y", partition=-1)
+    writing.commit_transaction()
+    assert store.values("t") == [b"x"]
 
 
 def test_after_a_failed_record_the_transaction_has_to_be_aborted(store: SmallStore) -> None:
