@@ -175,9 +175,12 @@ class Store(ClosedInWith):
     def schedule(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
         """Call a short function every `interval_ms` from the store's timer thread.
 
-        An error that it raises is kept in `failures`, and it is called again.
+        An error that it raises is kept in `failures`, and it is called again. It replaces a function of the same name.
+
+        Raises:
+            UsageError: the store has a task of this name, such as `retention`.
         """
-        self.directory.schedule(name, interval_ms, function)
+        self.directory.schedule_for_program(name, interval_ms, function)
 
     def run_due(self) -> list[str]:
         """Call what is due in this thread; return the names."""

@@ -137,6 +137,11 @@ class DataDirectory(Host):
         self.require_same_process()
         self._timers.start()
 
+    def schedule_for_program(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
+        """See `Store.schedule`; `schedule` is for the store's own functions."""
+        self.require_same_process()
+        self._timers.add_of_program(name, interval_ms, function)
+
     def run_due(self) -> list[str]:
         """Call what is due in this thread; return the names."""
         self.require_same_process()

@@ -98,7 +98,7 @@ class Host:
             return ids.take()
 
     def schedule(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
-        """Call a short function every `interval_ms` from the store's timer thread.
+        """Call a short function of the store every `interval_ms` from the timer thread.
 
         An error that it raises is kept in `failures`, and it is called again.
         """

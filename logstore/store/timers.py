@@ -18,6 +18,7 @@ from heapq import heappop, heappush
 from queue import Empty, SimpleQueue
 
 from ..calls import SHORT, alone
+from ..errors import UsageError
 
 IDLE_WAIT_MS = 60_000
 CLOCK_WAIT_MS = 1000
@@ -84,7 +85,9 @@ class Timers:
         # (due time, number, timer); a signal handler may add one at any moment, so that takes no lock
         self._added: deque[tuple[int, int, _Timer]] = deque()
         self._heap: list[tuple[int, int, _Timer]] = []
-        self._current: dict[str, int] = {}  # name to the number of its entry; any other entry is dead
+        # number of the entry by name, or by itself for what is called once; any other entry is dead
+        self._current: dict[str | int, int] = {}
+        self._own_names = {_CLOCK}  # of the store, which no program may replace
         # plain locks and a queue: an interrupt may leave a `Condition`, which is Python, locked
         self._lock = threading.Lock()  # of the heap
         self._wakes: SimpleQueue[None] = SimpleQueue()
@@ -100,11 +103,27 @@ class Timers:
         delay_ms: int | None = None,
         is_long: bool = False,
     ) -> None:
-        """Call the function every `interval_ms`, first in `delay_ms`; replaces a function of the same name.
+        """Call a function of the store every `interval_ms`, first in `delay_ms`; replaces one of the same name.
 
         A long function that is still running when it is due is not called again.
         """
+        self._own_names.add(name)
         self._put(_Timer(name, max(interval_ms, 1), function, is_long), interval_ms if delay_ms is None else delay_ms)
+
+    def add_of_program(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
+        """Call a function of the program every `interval_ms`; replaces one of the same name, but none of the store.
+
+        Raises:
+            UsageError: the store has a function of this name.
+        """
+        if name in self._own_names:
+            raise UsageError(
+                "The store has a task of this name, which would not be called any more",
+                expected=f"another name than {', '.join(sorted(self._own_names))}",
+                found=name,
+                advice="choose a name of the program's own",
+            )
+        self._put(_Timer(name, max(interval_ms, 1), function, is_long=False), interval_ms)
 
     def run_soon(self, function: Callable[[], object]) -> None:
         """Call the function once, as soon as the thread is free."""
@@ -148,17 +167,17 @@ class Timers:
             while self._added:
                 _, number, timer = entry = self._added[0]
                 heappush(self._heap, entry)
-                self._current[timer.name] = number
+                self._current[_key(timer, number)] = number
                 self._added.popleft()  # last: an interrupt leaves a second entry, which dies with the first
             while self._heap and not self.is_stopped:
                 due_ms, number, timer = self._heap[0]
-                if self._current.get(timer.name) != number:
+                if self._current.get(_key(timer, number)) != number:
                     heappop(self._heap)
                     continue
                 if due_ms > now_ms:
                     return None
                 if timer.interval_ms is None:
-                    del self._current[timer.name]
+                    del self._current[number]
                 else:  # before the present entry goes: an interrupt must not end a periodic timer
                     self._added.append((now_ms + timer.interval_ms, next(self._numbers), timer))
                 heappop(self._heap)
@@ -216,3 +235,7 @@ class Timers:
     def _wake_after(self, wait_ms: int) -> None:
         with suppress(Empty):
             self._wakes.get(timeout=wait_ms / 1000)
+
+
+def _key(timer: _Timer, number: int) -> str | int:
+    return number if timer.interval_ms is None else timer.name

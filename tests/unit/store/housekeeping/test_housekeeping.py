@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
@@ -16,7 +17,7 @@ import logstore
 from logstore.client.store import Store
 from logstore.clock import monotonic_ms
 from logstore.disk.directory import PartitionFiles, list_partition_directory
-from logstore.errors import DataDirectoryError, LogstoreError
+from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 from logstore.log.cleaner import rounds
 from logstore.log.maintain.retain import DeletedSegment
 from logstore.log.partition_log import PartitionLog
@@ -141,6 +142,33 @@ def test_a_scheduled_function_is_called_again_after_it_failed(store: Store, cloc
     assert isinstance(store.failures["mine"], ValueError)
     run_later(store, clock, 100)
     assert ([at - Clock().now_ms for at in calls], dict(store.failures)) == ([100, 200], {})
+
+
+def test_a_program_cannot_replace_a_task_of_the_store(store: Store, clock: Clock) -> None:
+    own = {*run_later(store, clock, DAY_MS), "clock"}
+    assert {"flush", "retention", "cleaning", "transaction-abort", "group-rebalance"} <= own
+    for name in sorted(own):
+        with pytest.raises(UsageError, match=f"another name than .*found {name}; choose a name"):
+            store.schedule(name, 100, lambda: None)
+    assert own - {"clock"} <= set(run_later(store, clock, DAY_MS))
+
+
+def test_a_program_replaces_its_own_task_of_the_same_name(store: Store, clock: Clock) -> None:
+    called: list[str] = []
+    for name in ("first", "second"):
+        store.schedule("mine", 100, partial(called.append, name))
+    run_later(store, clock, 100)
+    assert called == ["second"]
+
+
+def test_what_is_called_once_is_not_replaced_by_a_program() -> None:
+    called: list[str] = []
+    timers = Timers(lambda: 1000)
+    timers.run_soon(lambda: called.append("of the store"))
+    for number in range(3):
+        timers.add_of_program(f"once {number}", 0, lambda: None)
+    timers.run_due()
+    assert called == ["of the store"]
 
 
 def test_the_thread_calls_what_is_due_and_stops() -> None:
