@@ -106,6 +106,10 @@ class GroupOffsets(ReplayedOffsets):
         """Iterate over the groups with committed or undecided offsets."""
         return iter(self.committed.keys() | set(chain.from_iterable(self.undecided.values())))
 
+    def has_any(self, group_id: str) -> bool:
+        """Return whether the group has a committed or an undecided offset."""
+        return any(self.partitions(group_id)) or self.has_undecided(group_id)
+
     def has_undecided(self, group_id: str, partition: TopicPartition | None = None) -> bool:
         """Return whether an undecided transaction commits an offset of `partition`, or of any partition for None."""
         return any(partition is None or partition in in_group for in_group in self._undecided_of(group_id))

@@ -39,6 +39,12 @@ class GroupTable:
         """Return the ids of all groups that have offsets, members or a record."""
         return {*self.offsets.groups(), *self.groups, *self.other_groups.protocols}
 
+    def require_known(self, group_id: str) -> None:
+        """Raise GroupIdNotFoundError for a group without offsets, members and record, or of another protocol."""
+        self.require_classic(group_id)
+        if group_id not in self.groups and not self.offsets.has_any(group_id):
+            raise GroupIdNotFoundError(f"Group {group_id} not found.")
+
     def require_classic(self, group_id: str) -> None:
         """Raise GroupIdNotFoundError for a group of another protocol."""
         if group_id in self.other_groups.protocols:
@@ -53,7 +59,7 @@ class GroupTable:
             self.other_groups.check_commit(member, is_transactional=is_transactional, ticks_ms=ticks_ms)
             return
         group = self.groups.get(member.group_id)
-        has_offsets = self.offsets.has_undecided(member.group_id) or any(self.offsets.partitions(member.group_id))
+        has_offsets = self.offsets.has_any(member.group_id)
         check_offset_commit(group, member, has_offsets=has_offsets, is_transactional=is_transactional)
         if group is not None and not is_transactional:
             group.keep_alive(member.member_id, ticks_ms=ticks_ms)

@@ -288,7 +288,7 @@ class GroupCoordinator:
         """Return a copy of a group with its members; a group that only commits offsets is empty.
 
         Raises:
-            GroupIdNotFoundError: there is no such group.
+            GroupIdNotFoundError: there is no such group, or it is of a protocol that this coordinator does not speak.
         """
         partition = self._known(group_id)
         with alone(GROUPS), partition.lock:
@@ -304,7 +304,6 @@ class GroupCoordinator:
         """
         partition = self._known(group_id)
         with alone(GROUPS), partition.lock:
-            partition.table.require_classic(group_id)
             if partition.table.group(group_id).members:
                 raise NonEmptyGroupError
             partition.remove(partition.table.offsets.tombstones(group_id), [group_id])
@@ -323,13 +322,13 @@ class GroupCoordinator:
         return partition
 
     def _known(self, group_id: str) -> OffsetsPartition:
-        """Return the partition of a group that has offsets, members or a record; raises GroupIdNotFoundError."""
-        if self._topic.partition_count:
-            partition = self._partition_of(group_id)
-            with alone(GROUPS), partition.lock:
-                if group_id in partition.table.groups or any(partition.table.offsets.partitions(group_id)):
-                    return partition
-        raise GroupIdNotFoundError(f"Group {group_id} not found.")
+        """Return the partition of a group; raises GroupIdNotFoundError as `GroupTable.require_known`."""
+        if not self._topic.partition_count:
+            raise GroupIdNotFoundError(f"Group {group_id} not found.")
+        partition = self._partition_of(group_id)
+        with alone(GROUPS), partition.lock:
+            partition.table.require_known(group_id)
+        return partition
 
     def _records(
         self,

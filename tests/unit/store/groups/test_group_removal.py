@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from logstore.client.consumer.assignors import ASSIGNORS
-from logstore.coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, Joining
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, GroupState, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata, commit_records, encode_records
-from logstore.errors import KafkaStorageError
+from logstore.errors import GroupIdNotFoundError, KafkaStorageError
 from logstore.store.groups.partition import OffsetsPartition
 from logstore.topics.consumer_offsets import OffsetKey
-from tests.support.small_store import SmallStore, offline, started, topic_id_of
+from tests.support.small_store import SmallStore, TransactionalClient, offline, started, topic_id_of
 
 opened = partial(started, topics={"in": 1}, internal_partitions=2)
 DAY_MS = 86_400_000
@@ -75,6 +75,22 @@ def test_a_deleted_topic_may_have_more_offsets_than_fit_a_batch(tmp_path: Path) 
     store.groups.commit(ConsumerGroupMetadata(LARGE), {("other", 0): OffsetAndMetadata(1)})
     store.groups.topic_deleted("in", topic_id_of("in"))
     assert set(store.groups.fetch(LARGE)) == {("other", 0)}
+
+
+def test_a_group_that_only_an_open_transaction_commits_for_is_described_and_deleted(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    client = TransactionalClient(store, "x")
+    store.transactions.commit_offsets(
+        "x", client.identity, ConsumerGroupMetadata("g"), {("in", 0): OffsetAndMetadata(7)}
+    )
+    assert list(store.groups.group_ids()) == ["g"]
+    assert store.groups.describe("g").state is GroupState.EMPTY
+    store.groups.delete("g")
+    with pytest.raises(GroupIdNotFoundError):
+        store.groups.describe("g")
+    client.end(is_commit=True)
+    assert store.groups.fetch("g") == {}
+    assert reopened_groups(store) == []
 
 
 def test_offsets_whose_tombstones_were_logged_before_a_failure_are_gone(

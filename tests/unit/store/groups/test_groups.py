@@ -278,6 +278,16 @@ def test_nobody_joins_a_group_of_another_protocol(store: SmallStore) -> None:
     assert list(store.groups.group_ids()) == ["k"]
 
 
+@pytest.mark.parametrize("has_offsets", [True, False])
+def test_nobody_describes_or_deletes_a_group_of_another_protocol(store: SmallStore, has_offsets: bool) -> None:
+    store = of_another_protocol(store, 3, "k")
+    if has_offsets:
+        store.groups.commit(ConsumerGroupMetadata("k"), {PLACE: OffsetAndMetadata(7)})
+    for act in (store.groups.describe, store.groups.delete):
+        with pytest.raises(GroupIdNotFoundError, match="Group k is not a classic group"):
+            act("k")
+
+
 def of_another_protocol(store: SmallStore, record_type: int, group: str, **member: str) -> SmallStore:
     """The store again, with a record of a group, or of its member, as a broker wrote it."""
     number = store.groups.partition_of(group)
