@@ -34,6 +34,20 @@ def topic_name(given: Any) -> str:
     raise UsageError("A topic is given by its name", expected="a str", found=repr(given))
 
 
+def partition_count(given: Any) -> int:
+    """Return a number of partitions as an int; raise UsageError if it is not a whole number."""
+    if isinstance(given, Integral):
+        return int(given)
+    raise UsageError("The number of partitions is a whole number", expected="partitions as an int", found=repr(given))
+
+
+def topic_configs(given: Any) -> Mapping[str, Any]:
+    """Return a topic's configurations; raise UsageError unless they are given by name."""
+    if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
+        return given
+    raise UsageError("Configurations are given by name", expected="a dict with names as keys", found=repr(given))
+
+
 def topic_partition(given: Any) -> TopicPartition:
     """Return a partition as `TopicPartition`; raise UsageError unless it is a topic name and a number."""
     if isinstance(given, tuple | list) and len(given) == 2:

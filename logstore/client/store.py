@@ -24,6 +24,7 @@ from ..store.closing import ClosedInWith
 from ..store.data_directory import DataDirectory
 from ..store.metadata.topics import TopicDescription
 from ..store.opening.start import open_directory
+from .arguments import partition_count, topic_configs, topic_name
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
 from .consumer.consumer_records import ConsumerRecord
@@ -130,9 +131,12 @@ class Store(ClosedInWith):
         Raises:
             TopicExistsError, InvalidTopicError, InvalidPartitionsError, InvalidConfigurationError,
             PolicyViolationError: what Kafka refuses, in its words.
+            UsageError: the number of partitions is not whole, or another argument is not what it should be.
             KafkaStorageError, DataDirectoryError: a write failed, and the topic does not exist.
         """
-        return self.directory.create_topic(name, partitions, config)
+        count = None if partitions is None else partition_count(partitions)
+        configs = None if config is None else topic_configs(config)
+        return self.directory.create_topic(name if name is None else topic_name(name), count, configs)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; its files are removed after `file.delete.delay.ms`.
@@ -143,30 +147,32 @@ class Store(ClosedInWith):
             KafkaStorageError: the deletion could not be written.
             DataDirectoryError: the topic is deleted, but some files remain; the next opening removes them.
         """
-        self.directory.delete_topic(name)
+        self.directory.delete_topic(topic_name(name))
 
     def add_partitions(self, name: str, partitions: int) -> TopicDescription:
         """Raise the number of a topic's partitions to `partitions`.
 
         Raises:
             UnknownTopicOrPartitionError, InvalidPartitionsError, PolicyViolationError: what Kafka refuses.
+            UsageError: the number of partitions is not whole.
             KafkaStorageError: the change could not be written.
             DataDirectoryError: the directories could not be made; each is made when it is first asked for.
         """
-        return self.directory.add_partitions(name, partitions)
+        return self.directory.add_partitions(topic_name(name), partition_count(partitions))
 
     def alter_config(self, name: str, changes: Mapping[str, Any]) -> TopicDescription:
         """Set configurations of a topic, effective at once; None unsets one.
 
         Raises:
             UnknownTopicOrPartitionError, InvalidConfigurationError: what Kafka refuses.
+            UsageError: the changes are not given by name.
             KafkaStorageError: the change could not be written.
         """
-        return self.directory.alter_config(name, changes)
+        return self.directory.alter_config(topic_name(name), topic_configs(changes))
 
     def describe_topic(self, name: str) -> TopicDescription:
         """Return a topic; raises UnknownTopicOrPartitionError."""
-        return self.directory.describe_topic(name)
+        return self.directory.describe_topic(topic_name(name))
 
     def next_producer_id(self) -> int:
         """Return a new producer id; raises KafkaStorageError if the next block of them cannot be logged."""
