@@ -75,9 +75,10 @@ def salvage(source: str, destination: str | None, now: int, dry_run: bool) -> Ve
     """
     from .salvage.salvage import plan_salvage
 
+    settings = _settings(source, now)
     with Progress("salvage", lambda: log_size(source, is_partition=True)) as progress:
-        pieces = plan_salvage(source, progress.advance)
-        copy = _copy(source, destination, now, pieces, _why_not(destination, dry_run))
+        pieces = plan_salvage(source, progress.advance, config=settings.config)
+        copy = _copy(source, destination, settings, pieces, _why_not(destination, dry_run))
     return _answer(source, copy, pieces, any(piece.problem is not None for piece in pieces))
 
 
@@ -95,11 +96,12 @@ def repair(source: str, destination: str | None, now: int, dry_run: bool) -> Ver
     """
     from .salvage.salvage import losses, plan_salvage
 
+    settings = _settings(source, now)
     with Progress("repair", lambda: log_size(source, is_partition=True)) as progress:
-        pieces = plan_salvage(source, progress.advance)
+        pieces = plan_salvage(source, progress.advance, config=settings.config)
         lost = losses(pieces)
         damaged = "the log is damaged in the middle" if lost else None
-        copy = _copy(source, destination, now, pieces, damaged or _why_not(destination, dry_run))
+        copy = _copy(source, destination, settings, pieces, damaged or _why_not(destination, dry_run))
     told = f"the log of {source} is damaged in the middle; `logstore salvage` keeps the rest"
     return _answer(source, copy, pieces, bool(lost), [told] if lost else [])
 
@@ -118,17 +120,16 @@ def _why_not(destination: str | None, dry_run: bool) -> str | None:
     return "name a destination" if destination is None else "this is a dry run" if dry_run else None
 
 
-def _copy(source: str, destination: str | None, now: int, pieces: list[Piece], why_not: str | None) -> _Copy:
+def _copy(
+    source: str, destination: str | None, settings: LoadSettings, pieces: list[Piece], why_not: str | None
+) -> _Copy:
     """Copy the good pieces, unless there is a reason not to."""
-    from logstore.audit.partition import open_partition
-
     from .salvage.salvage import salvage as copy_pieces
 
     if destination is None or why_not is not None:
         kept = [piece for piece in pieces if piece.problem is None]
         batch_count, size = sum(piece.batch_count for piece in kept), sum(piece.end - piece.start for piece in kept)
         return _Copy(None, batch_count, size, why_not)
-    settings = _settings(now, log_start_offset=open_partition(source).first_offset)
     with _new_directory(source, destination) as directory:
         copied = copy_pieces(source, directory, settings, pieces=pieces)
     return _Copy(directory, copied.batch_count, copied.size)
@@ -163,12 +164,14 @@ def _broken_metadata(source: str) -> list[LogstoreError]:
     return broken_metadata(list_partition_directory(source))
 
 
-def _settings(now: int, *, log_start_offset: int) -> LoadSettings:
-    """Return the settings for loading a copy by its log alone."""
-    from logstore.config.topic import parse_config
+def _settings(source: str, now: int) -> LoadSettings:
+    """Return the settings for loading a copy by its log alone, with the configuration of its topic."""
+    from logstore.audit.partition import open_partition
     from logstore.log.load.loader import LoadSettings
 
-    return LoadSettings(False, 0, log_start_offset, now, parse_config({}))
+    from .topic_config import topic_config
+
+    return LoadSettings(False, 0, open_partition(source).first_offset, now, topic_config(source))
 
 
 def _answer(source: str, copy: _Copy, pieces: list[Piece], is_bad: bool, notes: Sequence[str] = ()) -> VerbAnswer:
@@ -223,8 +226,6 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
     They are of one segment, and keep their offsets, times, producers and sequences. Redacted keys and values have their
     length, and are equal where they were; each sample has a secret of its own, which is not kept.
     """
-    from logstore.audit.partition import open_partition
-
     from .salvage.sample import Redaction
     from .salvage.sample import sample as copy_sample
 
@@ -232,7 +233,7 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
         found = copy_sample(
             source,
             directory,
-            _settings(now, log_start_offset=open_partition(source).first_offset),
+            _settings(source, now),
             first_offset=offset,
             batch_count=batches,
             redaction=Redaction(secrets.token_bytes(32)) if redact else None,

@@ -15,25 +15,21 @@ from logstore.rows.schema import iso_text
 from .paths import partition_directory
 from .progress import Progress
 from .rows import PARTITION, PATH, TOPIC, JsonField, Row, RowType, VerbAnswer, members, one_row
-from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, told_errors, yes_option
+from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, yes_option
 
 if TYPE_CHECKING:
-    from logstore.config.topic import LogConfig
     from logstore.folds.producer_state import ProducerEntry
     from logstore.log.load.removals import RecoveryPlan
     from logstore.log.segment.log_segment import LogSegment
     from logstore.log.state import LogState
 
 
-def _topic_config(context: click.Context, _: click.Parameter, texts: Sequence[str]) -> LogConfig:
-    """Return the configuration that NAME=VALUE, each, give a topic."""
-    from logstore.config.topic import parse_config
-
+def _assignments(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dict[str, str]:
+    """Return the configurations that NAME=VALUE, each, give a topic."""
     for text in texts:
         if "=" not in text:
             raise click.UsageError(f"--config {text}: expected NAME=VALUE")
-    with told_errors(context):
-        return parse_config(dict(text.split("=", 1) for text in texts))
+    return dict(text.split("=", 1) for text in texts)
 
 
 REMOVALS = JsonField(
@@ -111,8 +107,8 @@ RECOVERED = RowType(
     "--config",
     multiple=True,
     metavar="NAME=VALUE",
-    callback=_topic_config,
-    help="A configuration of the topic; may be repeated.",
+    callback=_assignments,
+    help="A configuration of the topic, in place of what the metadata has; may be repeated.",
 )
 @yes_option
 @dry_run_option
@@ -122,32 +118,36 @@ def command(
     recovery_point: int | None,
     log_start: int | None,
     now: int,
-    config: LogConfig,
+    config: dict[str, str],
     yes: bool,
     dry_run: bool,
 ) -> VerbAnswer:
     """Repair a partition in place, as a broker does that starts, and print what it holds.
 
-    The directory must not be in use. What is not told by options is taken from the data directory around it: its
-    marker of a clean shutdown and its checkpoints, which stay as they are. A broker removes batches that can be read
-    too, those behind damage for one: that needs --yes, and `logstore salvage` keeps them. The dry run is the recovery
-    itself, up to the first change.
+    The directory must not be in use. What is not told by options is taken from the data directory around it: the
+    topic's configuration in its metadata, its marker of a clean shutdown and its checkpoints, which stay as they are.
+    A broker removes batches that can be read too, those behind damage for one: that needs --yes, and `logstore
+    salvage` keeps them. The dry run is the recovery itself, up to the first change.
     """
     from logstore.audit.partition import open_partition
+    from logstore.config.topic import is_compacted
     from logstore.disk.lock import data_directory_lock
     from logstore.log.load.loader import LoadSettings
     from logstore.log.load.recover import plan_recovery, recover_partition
 
+    from .topic_config import topic_config
+
     path = absolute_path(directory)
-    around = open_partition(path).surroundings
-    if around.cleaner_offset is not None:  # it was compacted, so that a swap of cleaned segments may be left
-        config = {**config, "cleanup.policy": [*config["cleanup.policy"], "compact"]}
+    around, log_config = open_partition(path).surroundings, topic_config(path, config)
+    # it was compacted once, so that a swap of cleaned segments may be left
+    if around.cleaner_offset is not None and not is_compacted(log_config):
+        log_config["cleanup.policy"] = [*log_config["cleanup.policy"], "compact"]
     settings = LoadSettings(
         was_clean=around.was_closed if was_clean is None else was_clean,
         recovery_point=(around.recovery_point or 0) if recovery_point is None else recovery_point,
         log_start_offset=(around.log_start_offset or 0) if log_start is None else log_start,
         now_ms=now,
-        config=config,
+        config=log_config,
         accepts_loss=yes,
     )
     if dry_run:

@@ -45,14 +45,16 @@ def store_version(image: MetadataImage, static: Mapping[str, Any]) -> KafkaVersi
     return max(configured, needed, key=lambda version: version.number)
 
 
-def effective_config(image: MetadataImage, node_id: int, static: Mapping[str, Any], name: str) -> LogConfig:
-    """Return every configuration of a topic: its own, then `broker_defaults`, then Kafka's defaults.
+def effective_config(
+    image: MetadataImage, node_id: int, static: Mapping[str, Any], name: str, given: Mapping[str, str] | None = None
+) -> LogConfig:
+    """Return every configuration of a topic: `given`, then its own, then `broker_defaults`, then Kafka's defaults.
 
-    Names unknown to this version are ignored, as by a broker that loads a topic.
+    Names unknown to this version are ignored, as by a broker that loads a topic; among `given` they are a UsageError.
     """
     known = known_names(store_version(image, static)) - _NOT_OF_A_TOPIC
     own = {key: value for key, value in image.topic_config(name).items() if key in known}
-    return parse_config({**broker_defaults(image, node_id, static), **own})
+    return parse_config({**broker_defaults(image, node_id, static), **own, **(given or {})})
 
 
 def config_text(config: Mapping[str, Any]) -> dict[str, str]:
