@@ -14,9 +14,10 @@ from .paths import readable_partition
 from .progress import Progress, log_size
 from .rows import PATH, Cells, JsonField, RowType, TypedRows, VerbAnswer, members, one_row
 from .tables import count_of
-from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument
+from .verbs import FINDINGS, Verb, code_of_problems, dry_run_option, now_option, path_argument
 
 if TYPE_CHECKING:
+    from logstore.audit.finding import Finding
     from logstore.errors import LogstoreError
     from logstore.log.load.loader import LoadSettings
 
@@ -75,11 +76,11 @@ def salvage(source: str, destination: str | None, now: int, dry_run: bool) -> Ve
     """
     from .salvage.salvage import plan_salvage
 
-    settings = _settings(source, now)
+    settings, problems = _settings(source, now)
     with Progress("salvage", lambda: log_size(source, is_partition=True)) as progress:
         pieces = plan_salvage(source, progress.advance, config=settings.config)
         copy = _copy(source, destination, settings, pieces, _why_not(destination, dry_run))
-    return _answer(source, copy, pieces, any(piece.problem is not None for piece in pieces))
+    return _answer(source, copy, pieces, any(piece.problem is not None for piece in pieces), problems)
 
 
 @click.command("repair", cls=Verb, prints=[COPY], example="logstore repair /var/lib/kafka/data/orders-0 /mnt/repaired")
@@ -96,14 +97,14 @@ def repair(source: str, destination: str | None, now: int, dry_run: bool) -> Ver
     """
     from .salvage.salvage import losses, plan_salvage
 
-    settings = _settings(source, now)
+    settings, problems = _settings(source, now)
     with Progress("repair", lambda: log_size(source, is_partition=True)) as progress:
         pieces = plan_salvage(source, progress.advance, config=settings.config)
         lost = losses(pieces)
         damaged = "the log is damaged in the middle" if lost else None
         copy = _copy(source, destination, settings, pieces, damaged or _why_not(destination, dry_run))
     told = f"the log of {source} is damaged in the middle; `logstore salvage` keeps the rest"
-    return _answer(source, copy, pieces, bool(lost), [told] if lost else [])
+    return _answer(source, copy, pieces, bool(lost), problems, [told] if lost else [])
 
 
 class _Copy(NamedTuple):
@@ -164,18 +165,31 @@ def _broken_metadata(source: str) -> list[LogstoreError]:
     return broken_metadata(list_partition_directory(source))
 
 
-def _settings(source: str, now: int) -> LoadSettings:
-    """Return the settings for loading a copy by its log alone, with the configuration of its topic."""
+def _settings(source: str, now: int) -> tuple[LoadSettings, list[Finding]]:
+    """Return the settings for loading a copy by its log alone, and why its topic's configuration may lack some."""
     from logstore.audit.partition import open_partition
     from logstore.log.load.loader import LoadSettings
 
     from .topic_config import topic_config
 
-    return LoadSettings(False, 0, open_partition(source).first_offset, now, topic_config(source))
+    config, problems = topic_config(source)
+    return LoadSettings(False, 0, open_partition(source).first_offset, now, config), problems
 
 
-def _answer(source: str, copy: _Copy, pieces: list[Piece], is_bad: bool, notes: Sequence[str] = ()) -> VerbAnswer:
-    """Return the pieces of the log, and the directory of the copy if there is one; `is_bad` is a finding."""
+def _answer(
+    source: str,
+    copy: _Copy,
+    pieces: list[Piece],
+    is_bad: bool,
+    problems: Sequence[Finding],
+    notes: Sequence[str] = (),
+) -> VerbAnswer:
+    """Return the pieces of the log, and the directory of the copy if there is one.
+
+    Args:
+        is_bad: what is left out is a finding.
+        problems: of the metadata.
+    """
     from logstore.audit.partition import open_partition
 
     start = open_partition(source).surroundings.log_start_offset
@@ -201,7 +215,8 @@ def _answer(source: str, copy: _Copy, pieces: list[Piece], is_bad: bool, notes: 
     if copy.why_not is not None:
         lines.append(f"Nothing was written: {copy.why_not}.")
     broken = _broken_metadata(source)
-    return VerbAnswer([one_row(COPY, row)], FINDINGS if broken or is_bad else 0, lines, [*notes, *broken])
+    code = max(code_of_problems(problems), FINDINGS if broken or is_bad else 0)
+    return VerbAnswer([one_row(COPY, row)], code, lines, [*notes, *broken, *problems])
 
 
 @click.command(
@@ -229,11 +244,12 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
     from .salvage.sample import Redaction
     from .salvage.sample import sample as copy_sample
 
+    settings, problems = _settings(source, now)
     with _new_directory(source, destination) as directory:
         found = copy_sample(
             source,
             directory,
-            _settings(source, now),
+            settings,
             first_offset=offset,
             batch_count=batches,
             redaction=Redaction(secrets.token_bytes(32)) if redact else None,
@@ -251,4 +267,5 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
     lines = [f"{kept} up to offset {found.log.log_end_offset}, {what}, in {directory}"]
     if found.skipped_count:
         lines.append(f"{count_of(found.skipped_count, 'batch')} left out, which could not be read")
-    return VerbAnswer([one_row(SAMPLE, row)], 0, lines, _broken_metadata(source))
+    notes: list[LogstoreError | Finding] = [*_broken_metadata(source), *problems]
+    return VerbAnswer([one_row(SAMPLE, row)], code_of_problems(problems), lines, notes)

@@ -15,7 +15,7 @@ from logstore.rows.schema import iso_text
 from .paths import partition_directory
 from .progress import Progress
 from .rows import PARTITION, PATH, TOPIC, JsonField, Row, RowType, VerbAnswer, members, one_row
-from .verbs import FINDINGS, Verb, dry_run_option, now_option, path_argument, yes_option
+from .verbs import FINDINGS, Verb, code_of_problems, dry_run_option, now_option, path_argument, yes_option
 
 if TYPE_CHECKING:
     from logstore.folds.producer_state import ProducerEntry
@@ -138,7 +138,7 @@ def command(
     from .topic_config import topic_config
 
     path = absolute_path(directory)
-    around, log_config = open_partition(path).surroundings, topic_config(path, config)
+    around, (log_config, problems) = open_partition(path).surroundings, topic_config(path, config)
     # it was compacted once, so that a swap of cleaned segments may be left
     if around.cleaner_offset is not None and not is_compacted(log_config):
         log_config["cleanup.policy"] = [*log_config["cleanup.policy"], "compact"]
@@ -154,10 +154,11 @@ def command(
         with Progress("recover"):
             plan = plan_recovery(path, settings)
         row = one_row(PLAN, _planned(plan, was_clean=settings.was_clean))
-        return VerbAnswer([row], FINDINGS if plan.readable else 0)
+        code = max(code_of_problems(problems), FINDINGS if plan.readable else 0)
+        return VerbAnswer([row], code, notes=problems)
     with data_directory_lock(parent(path)), Progress("recover"):
         recovered = _recovered(*recover_partition(path, settings))
-    return VerbAnswer([one_row(RECOVERED, recovered)])
+    return VerbAnswer([one_row(RECOVERED, recovered)], code_of_problems(problems), notes=problems)
 
 
 def _planned(plan: RecoveryPlan, *, was_clean: bool) -> Row:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from logstore.audit.checks.internal_records import unread_metadata
 from logstore.audit.cluster import Cluster
+from logstore.audit.finding import Finding, findings_of
 from logstore.audit.partition import directory_around
 from logstore.config.broker import parse_broker_config
 from logstore.config.topic import LogConfig, parse_config
@@ -15,8 +17,8 @@ from logstore.store.metadata.topic_configs import effective_config
 from logstore.store.opening.formatting import NODE_ID
 
 
-def topic_config(path: str, given: Mapping[str, str] | None = None) -> LogConfig:
-    """Return the configuration with which a broker loads the partition directory at `path`.
+def topic_config(path: str, given: Mapping[str, str] | None = None) -> tuple[LogConfig, list[Finding]]:
+    """Return the configuration with which a broker loads the partition directory at `path`, and why it may lack some.
 
     Without metadata around it, it is Kafka's default; the configuration of a broker (`server.properties`) is not known.
 
@@ -29,7 +31,8 @@ def topic_config(path: str, given: Mapping[str, str] | None = None) -> LogConfig
     given, topic = given or {}, list_partition_directory(path).topic
     cluster = Cluster(directory_around(path))
     if topic == METADATA_TOPIC or not cluster.has_metadata:
-        return parse_config(given)
+        return parse_config(given), []
     node_id = cluster.identity.node_id if isinstance(cluster.identity, MetaProperties) else None
     static = parse_broker_config({})
-    return effective_config(cluster.image, NODE_ID if node_id is None else node_id, static, topic, given)
+    config = effective_config(cluster.image, NODE_ID if node_id is None else node_id, static, topic, given)
+    return config, findings_of(unread_metadata(cluster))

@@ -32,6 +32,7 @@ NEVER = 2**63 - 1  # ms
 MINUTE_MS = 60_000  # within which a broker writes its checkpoints
 _AHEAD_MS_MAX = 3_600_000  # of a file's time, by another host's clock
 BadRecord = tuple[LogstoreError, Where, str]  # with what was expected there
+Gap = tuple[Partition, str, Damage | DataDirectoryError]  # what cannot be read of the metadata, and in which file
 
 
 class Known(Enum):
@@ -49,6 +50,7 @@ class Cluster:
         self.root = root
         self._begun_ms = now_ms()
         self._bad: list[BadRecord] = []
+        self._gaps: list[Gap] = []
 
     @cached_property
     def _partition(self) -> Partition | None:
@@ -99,13 +101,18 @@ class Cluster:
         """Yield the records of one file of batches; none if it is gone. Behind damage the image is partial."""
         try:
             log = unless_gone(LoadedFile, path)
-        except DataDirectoryError:
-            image.is_partial = True  # `verify_partition` tells of it
+        except DataDirectoryError as error:
+            image.is_partial = True
+            self._gaps.append((partition, path, error))
             return
         with log or nullcontext():
             for piece in walk(log, base_offset) if log else ():
-                image.is_partial = image.is_partial or isinstance(piece, Damage)
-                yield from self._replayed(partition, path, piece) if isinstance(piece, Run) else ()
+                if isinstance(piece, Run):
+                    yield from self._replayed(partition, path, piece)
+                    continue
+                image.is_partial = True
+                if piece.may_hide_batches or not _is_being_written(partition, path):
+                    self._gaps.append((partition, path, piece))
 
     def _replayed(self, partition: Partition, path: str, run: Run) -> Iterator[ReplayedRecord]:
         for item in replayed_rows(*run):
@@ -125,6 +132,12 @@ class Cluster:
         """Metadata records that do not parse."""
         _ = self.image
         return self._bad
+
+    @property
+    def gaps(self) -> list[Gap]:
+        """Damage in the files of the metadata log, but for an end that is being written, and files that are refused."""
+        _ = self.image
+        return self._gaps
 
     @cached_property
     def identity(self) -> MetaProperties | LogstoreError:
@@ -237,3 +250,9 @@ class Cluster:
             return Known.UNKNOWN
         may_lead = {*replica.isr, *replica.elr} or set(replica.replicas)
         return Known.YES if replica.leader == self._node_id or may_lead == {self._node_id} else Known.NO
+
+
+def _is_being_written(partition: Partition, path: str) -> bool:
+    """Return whether a file of batches may end in one that is cut off."""
+    last = partition.last_segment
+    return last is not None and last.log == path and partition.is_active(last)

@@ -17,7 +17,7 @@ from ..topics import INTERNAL_TOPICS, consumer_offsets, transaction_state
 from ..view.walk import Advance
 from .checks.batches import timestamp_future
 from .checks.groups import group_offsets
-from .checks.internal_records import metadata_records, newer_metadata
+from .checks.internal_records import metadata_problems, metadata_records
 from .checks.transactions import crossing_transactions
 from .cluster import Cluster, Known
 from .directory_verify import Follow, Looks, VerifiedDirectory, found_in, in_reading_order, places_of
@@ -172,8 +172,8 @@ def read_transactions(
 
 def _told(partitions: Sequence[PartitionFacts], cluster: Cluster) -> list[Finding]:
     """Return what could not be read of partitions, and of the metadata log: damage, and records that do not parse."""
-    bad = findings_of(chain(newer_metadata(cluster), metadata_records(cluster)))
-    return bad + [finding for one in partitions for finding in one.findings]
+    found = [*findings_of(metadata_problems(cluster)), *(finding for one in partitions for finding in one.findings)]
+    return list(dict.fromkeys(found))  # the metadata log may be among the partitions
 
 
 def _with_recent(transactions: Transactions, unconfirmed: Collection[tuple[str | None, Where]]) -> Transactions:

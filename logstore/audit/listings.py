@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from os import PathLike, fspath
 from typing import Any
 
@@ -19,16 +18,17 @@ from ..rows.listing import Rows
 from ..rows.places import ProducerRow, SegmentRow, TopicRow
 from ..rows.schema import row_of, unless_missing
 from ..view.walk import Advance
-from .checks.internal_records import metadata_records, newer_metadata
+from .checks.internal_records import metadata_problems
 from .cluster import Cluster
 from .directory_audit import read_coordinators, read_groups
 from .evidence import Evidence
 from .facts.coordinators import CoordinatorLog
-from .finding import findings_of
+from .finding import Finding, findings_of
 from .groups import GroupLag, group_lags
 from .log_pass import follow
 from .partition import Partition, open_partition, open_partitions, unless_gone
 from .segment_table import SegmentFigures, SegmentTable, end_figures
+from .stable_reading import read_until_stable
 from .tails import follow_tail
 
 Path = str | PathLike[str]
@@ -91,13 +91,20 @@ def topics(path: Path) -> Rows[TopicRow]:
         DataDirectoryError: it cannot be read.
     """
     root = data_directory_at(path)
-    partitions, cluster = open_partitions(root), Cluster(root)
+
+    def read() -> tuple[list[TopicRow], list[Finding]]:
+        cluster = Cluster(root)
+        return _topics(open_partitions(root), cluster), findings_of(metadata_problems(cluster))
+
+    (rows, _), told = read_until_stable(root, read, lambda found: found[1])
+    return Rows(TopicRow, rows, [*told, *unlisted(root)])
+
+
+def _topics(partitions: Sequence[Partition], cluster: Cluster) -> list[TopicRow]:
     by_topic: dict[str, list[Partition]] = {name: [] for name in cluster.image.topics}
     for partition in partitions:
         by_topic.setdefault(partition.files.topic, []).append(partition)
-    rows = [_topic(name, found, cluster) for name, found in sorted(by_topic.items())]
-    bad = findings_of(chain(newer_metadata(cluster), metadata_records(cluster)))
-    return Rows(TopicRow, rows, [*bad, *unlisted(root)])
+    return [_topic(name, found, cluster) for name, found in sorted(by_topic.items())]
 
 
 def _topic(name: str, partitions: Sequence[Partition], cluster: Cluster) -> TopicRow:

@@ -7,8 +7,12 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
+from ..disk.names import child
+from ..disk.paths import is_directory
 from ..errors import UsageError
+from ..replay.metadata_state import metadata_damage
 from ..store.data_directory import DataDirectory
+from ..store.metadata.log import DIRECTORY_NAME
 from ..store.read_only import ReadOnlyDirectory
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
@@ -23,10 +27,17 @@ class ReadOnlyStore(ReadOnlyDirectory):
     """A data directory as of the last `refresh`, with its consumers; all methods may be called from any thread."""
 
     def __init__(self, path: str, now_ms: Callable[[], int]) -> None:
-        """Read the directory for the first time; raises as `refresh`. Log a warning if a newer Kafka wrote it."""
+        """Read the directory for the first time; raises as `refresh`.
+
+        Log a warning if a newer Kafka wrote it, or if its metadata log is damaged.
+        """
         super().__init__(path, now_ms)
         if self._image.newer_kafka is not None:
             _LOGGER.warning("%s was %s; the rest of it is read", self.path, self._image.newer_kafka)
+        directory = child(self.path, DIRECTORY_NAME)
+        damage = metadata_damage(directory) if is_directory(directory) else None
+        if damage is not None:
+            _LOGGER.warning("%s", damage)
         self._numbers = itertools.count(1)
 
     def consumer(

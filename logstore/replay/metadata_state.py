@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ..config.kafka_version import RAFT_VERSION
 from ..disk.directory import PartitionFiles, list_partition_directory
-from ..disk.loaded import open_log
+from ..disk.loaded import LoadedFile, open_log
 from ..errors import CorruptRecordError, OffsetOutOfRangeError
 from ..folds.transaction_marker import control_record_type
 from ..messages.schema import Value
@@ -20,6 +20,7 @@ from ..model import ControlRecordType
 from ..topics.control_records import read_kraft_record
 from ..view.log_view import LogView
 from ..view.partition_reader import PartitionReader
+from ..view.walk import Damage, walk
 from .internal_topic import ReplayedRecord, replayed, replayed_file
 from .metadata_image import MetadataImage
 
@@ -117,8 +118,35 @@ class MetadataState:
 
 
 def read_metadata(directory: str) -> MetadataState:
-    """Read the metadata log in a directory, maybe beside its writer; raises LogstoreError if it cannot be read."""
+    """Read the metadata log in a directory, maybe beside its writer, up to damage in its last segment.
+
+    Raises:
+        LogstoreError: it cannot be read, or is damaged before its last segment.
+    """
     state = MetadataState()
     state.read_snapshots(list_partition_directory(directory))
     state.read_log(PartitionReader(directory).view())
     return state
+
+
+def metadata_damage(directory: str) -> CorruptRecordError | None:
+    """Return the first damage in a metadata log of which `read_metadata` says nothing; None without any.
+
+    A batch that is cut off at the end of the log is none: its writer may be about to finish it.
+    """
+    files = list_partition_directory(directory)
+    newest = [(path, 0) for _, path in sorted(files.kraft_snapshots.items())[-1:]]
+    for path, base_offset in [*newest, *((segment.log, segment.base_offset) for segment in files.segments[-1:])]:
+        with LoadedFile(path) as log:
+            for piece in walk(log, base_offset):
+                if isinstance(piece, Damage) and piece.may_hide_batches:
+                    return CorruptRecordError(
+                        "The metadata log is damaged, and what is behind the damage is not known",
+                        path=path,
+                        position=piece.start,
+                        offset=piece.offset,
+                        expected=piece.expected,
+                        found=piece.found,
+                        advice="`logstore verify` names all damage: put back the file from a copy of the directory",
+                    )
+    return None

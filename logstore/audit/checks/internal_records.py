@@ -18,8 +18,8 @@ from ..cluster import Cluster, Known
 from ..evidence import AuditedBatches, Evidence, Follower
 from ..facts.coordinators import Commit, GroupLog
 from ..facts.states import StateRecords
-from ..finding import Broken, Rule, Silence, Where
-from .batches import ERROR, WARNING
+from ..finding import Broken, Rule, Silence, Where, unreadable
+from .batches import ERROR, WARNING, damage
 
 internal_partition = Rule(
     "internal-partition",
@@ -132,6 +132,22 @@ class InternalRecords(ReplayedOffsets, Follower):
         """Forget the offset and all commits before."""
         super().remove(group_id, partition)
         self.commits.pop((group_id, *partition), None)
+
+
+def metadata_problems(cluster: Cluster) -> Iterator[Broken]:
+    """Yield why the cluster's image may lack something, for an answer that does not verify the metadata log."""
+    yield from newer_metadata(cluster)
+    yield from unread_metadata(cluster)
+
+
+def unread_metadata(cluster: Cluster) -> Iterator[Broken]:
+    """Yield what cannot be read of the metadata: records, damaged bytes and files."""
+    yield from metadata_records(cluster)
+    for partition, path, gap in cluster.gaps:
+        if isinstance(gap, LogstoreError):
+            yield unreadable(gap, partition.where())
+        else:
+            yield damage(partition, path, gap)
 
 
 def metadata_records(cluster: Cluster) -> Iterator[Broken]:

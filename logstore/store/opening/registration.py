@@ -16,7 +16,7 @@ from ...errors import DataDirectoryError
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
 from ...replay.internal_topic import ReplayedRecord, replayed_file
 from ...replay.metadata_image import MetadataImage
-from ...replay.metadata_state import MetadataState, read_metadata
+from ...replay.metadata_state import MetadataState, metadata_damage, read_metadata
 from ...topics.cluster_metadata import encode_value
 from ..metadata.features import elr_default, new_cluster_records, registration
 from ..metadata.log import DIRECTORY_NAME, MetadataLog
@@ -73,7 +73,7 @@ def present_levels(path: str) -> dict[str, int]:
 
     Raises:
         DataDirectoryError: there is no metadata log.
-        LogstoreError: it cannot be read.
+        LogstoreError: it cannot be read, or not to its end.
     """
     directory = child(path, DIRECTORY_NAME)
     if not os.path.isdir(directory):
@@ -82,7 +82,9 @@ def present_levels(path: str) -> dict[str, int]:
             path=directory,
             advice="name the directory of metadata.log.dir, which for one of several log.dirs is the first",
         )
-    state = read_metadata(directory)
+    state, damage = read_metadata(directory), metadata_damage(directory)
+    if damage is not None:
+        raise damage
     if METADATA_VERSION not in state.image.features and state.next_offset == 0:
         state.image = _image_after(bootstrap_records(path, state.bootstrap))
     return dict(state.levels)

@@ -1,0 +1,131 @@
+"""Damage in `__cluster_metadata-0` is told by every verb whose answer comes from the metadata."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import logstore
+from logstore_tools.commands import logstore as command
+from tests.naive.batch import scan
+from tests.support.formatted import formatted
+from tests.support.golden import Golden
+
+METADATA = "__cluster_metadata-0"
+LOG = f"{0:020d}.log"
+OF_PAYMENTS = 1741  # a byte of the batch with the partition and the configuration of `payments`, at byte 1603
+OF_LEVELS = 200  # a byte of the first records, which have the levels of features, in the batch at byte 174
+VERBS = (
+    "topics {data}",
+    "groups {data}",
+    "producers {data}",
+    "txns list {data}",
+    "txns explain {data}/payments-0",
+    "recover {data}/orders-0 --dry-run",
+    "recover {data}/orders-0",
+    "salvage {data}/orders-0",
+    "repair {data}/orders-0",
+    "sample {data}/orders-0 {data}/../copy",
+)
+Damaged = Callable[[int], Path]
+
+
+@pytest.fixture
+def damaged(golden: Golden, tmp_path: Path) -> Damaged:
+    """A data directory with one flipped bit in its metadata log."""
+
+    def flip(position: int) -> Path:
+        data = shutil.copytree(golden("demo"), tmp_path / "data")
+        change(data / METADATA / LOG, position)
+        return data
+
+    return flip
+
+
+def change(path: Path, position: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1
+    path.write_bytes(content)
+
+
+def run(*words: object) -> tuple[int, str, str]:
+    done = CliRunner().invoke(command, [*map(str, words)])
+    assert isinstance(done.exception, SystemExit | None), done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("words", VERBS)
+def test_damage_is_told_once_with_its_place(damaged: Damaged, words: str) -> None:
+    data = damaged(OF_PAYMENTS)
+    code, out, err = run(*words.format(data=data).split())
+    assert err.count(f"error log-crc {data}/{METADATA}/{LOG} byte 1603 offset 21: expected the checksum") == 1
+    assert code == (3 if words.startswith("producers") else 1)  # of the metadata log itself it lists none
+    assert out
+
+
+def test_a_metadata_log_that_the_system_refuses_is_told(
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, opened = shutil.copytree(golden("demo"), tmp_path / "data"), os.open
+
+    def refuse(path: Any, *rest: Any, **others: Any) -> int:
+        if str(path).endswith(f"{METADATA}/{LOG}"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, *rest, **others)
+
+    monkeypatch.setattr(os, "open", refuse)
+    for words in ("topics {data}", "producers {data}", "recover {data}/orders-0 --dry-run"):
+        code, _, err = run(*words.format(data=data).split())
+        assert err.count(f"error log-unreadable {data}/{METADATA}/{LOG}: ") == 1, err
+        assert code == 3, words
+
+
+def test_an_end_that_is_being_written_is_no_damage(golden: Golden, tmp_path: Path) -> None:
+    data = shutil.copytree(golden("demo"), tmp_path / "data")
+    (data / ".kafka_cleanshutdown").unlink()
+    with (data / METADATA / LOG).open("ab") as log:
+        log.write(bytes(7))
+    for words in ("topics {data}", "groups {data}", "features {data}", "recover {data}/orders-0 --dry-run"):
+        code, _, err = run(*words.format(data=data).split())
+        assert (code, err) == (0, ""), words
+
+
+def test_features_behind_damage_are_not_taken_for_off(damaged: Damaged) -> None:
+    data = damaged(OF_LEVELS)
+    code, out, err = run("features", data)
+    assert (code, out) == (1, "")
+    assert f"{data}/{METADATA}/{LOG}, byte 174, offset 3; expected the checksum of the bytes" in err
+    assert "`logstore verify`" in err
+
+
+def test_features_behind_a_wrong_length_are_not_taken_for_off(golden: Golden, tmp_path: Path) -> None:
+    data = shutil.copytree(golden("demo"), tmp_path / "data")
+    log = data / METADATA / LOG
+    second = scan(log.read_bytes(), 0, log.stat().st_size).rows[1].position
+    change(log, second + 9)  # of the batch's length, which then reaches behind the end of the file
+    code, out, err = run("features", data)
+    assert (code, out) == (1, "")
+    assert f"{log}, byte {second}" in err
+
+
+def test_features_of_a_damaged_snapshot_are_refused(tmp_path: Path) -> None:
+    data = formatted(tmp_path / "data")
+    (snapshot,) = (data / METADATA).glob("*.checkpoint")
+    change(snapshot, snapshot.stat().st_size // 2)
+    code, out, err = run("features", data)
+    assert (code, out) == (1, "")
+    assert str(snapshot) in err
+
+
+def test_a_store_that_is_opened_to_read_warns_of_damage(damaged: Damaged, caplog: pytest.LogCaptureFixture) -> None:
+    data = damaged(OF_PAYMENTS)
+    with logstore.open(data, read_only=True) as store:
+        assert "orders" in store.topics
+    assert f"{data}/{METADATA}/{LOG}, byte 1603" in caplog.text
