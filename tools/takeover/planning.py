@@ -38,9 +38,11 @@ def plan_opening(found: Inspection, now_ms: int) -> dict[TopicPartition, Recover
     plans = {}
     metadata_path = child(found.path, metadata_log.DIRECTORY_NAME)
     if os.path.isdir(metadata_path):
-        metadata_log.quorum_of(metadata_path, read_metadata(metadata_path).kraft_version)
+        state = read_metadata(metadata_path)
+        metadata_log.quorum_of(metadata_path, state.kraft_version)
         settings = metadata_log.load_settings(now_ms, accepts_loss=True)
-        plans[metadata_log.KEY] = PlannedLog(metadata_path, settings, topic_id=METADATA_TOPIC_ID).summary
+        plan = plans[metadata_log.KEY] = PlannedLog(metadata_path, settings, topic_id=METADATA_TOPIC_ID).summary
+        metadata_log.require_kept_levels(state, plan.removals, metadata_path)
     checkpoints = Checkpoints(found.path, SEAM)
     for wanted, path in _wanted(found):
         settings = LoadSettings(

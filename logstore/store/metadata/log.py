@@ -23,7 +23,7 @@ from ...disk.files import file_size
 from ...disk.names import child
 from ...disk.seam import Seam
 from ...disk.side_files import read_quorum_state
-from ...errors import LogstoreError
+from ...errors import LogstoreError, RecoveryLossError
 from ...folds.producer_update import AppendOrigin
 from ...layout import quorum_state
 from ...layout.checkpoint_writing import quorum_state_bytes
@@ -32,12 +32,13 @@ from ...layout.partition_metadata import METADATA_TOPIC_ID
 from ...layout.quorum_state import QuorumState
 from ...log.load.loader import LoadSettings
 from ...log.load.opening import PlannedLog
+from ...log.load.removals import Removal, readable_text
 from ...log.state import LogHost
 from ...messages.schema import Value
 from ...model import TopicPartition
 from ...replay.metadata_image import MetadataImage
 from ...replay.metadata_records import MetadataRecords
-from ...replay.metadata_state import NO_OFFSET, MetadataState, read_metadata
+from ...replay.metadata_state import NO_OFFSET, MetadataState, metadata_damage, read_metadata
 from ...topics.cluster_metadata import encode_value
 from .batches import control_batch, data_batch, dynamic_quorum, leader_change, snapshot_bytes
 from .suitability import require_known_kafka, require_suitable
@@ -66,6 +67,29 @@ def quorum_of(directory: str, kraft_version: int) -> QuorumState:
     return QuorumState(min(kraft_version, 1), -1, 0, -1, None, ())
 
 
+def require_kept_levels(state: MetadataState, removals: Sequence[Removal], directory: str) -> None:
+    """Raise RecoveryLossError if a recovery of a metadata log would remove the first levels, with all behind them.
+
+    Nothing opens what would be left, so that this loss cannot be accepted.
+
+    Args:
+        state: before the recovery.
+        removals: by the recovery.
+    """
+    readable = [removal for removal in removals if removal.batch_count]
+    damage = metadata_damage(directory) if readable and not state.image.features else None
+    if damage is not None:
+        raise RecoveryLossError(
+            f"Recovery of {DIRECTORY_NAME} would remove {readable_text(readable)}, and leave no metadata",
+            path=damage.path,
+            position=damage.position,
+            offset=damage.offset,
+            expected=damage.expected,
+            found=damage.found,
+            advice=damage.advice,
+        )
+
+
 class MetadataLog:
     """The log, open for writing, and its image. Not thread-safe.
 
@@ -89,6 +113,8 @@ class MetadataLog:
         settings = load_settings(now_ms(), accepts_loss=accepts_loss)
         planned = PlannedLog(self.path, settings, seam=seam, topic_id=METADATA_TOPIC_ID)
         known = self._planned()
+        if known is not None:
+            require_kept_levels(known, planned.removals, self.path)
         self.log, self.removals = planned.open(LogHost(now_ms)), planned.removals
         is_known = known is not None and known.next_offset == self.log.log_end_offset
         self._state = known if known is not None and is_known else self._read()

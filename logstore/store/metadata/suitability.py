@@ -6,23 +6,26 @@ from collections.abc import Mapping
 
 from ...config.kafka_version import METADATA_VERSION, NEWEST, level_name, unknown_levels
 from ...errors import DataDirectoryError
-from ...replay.metadata_state import MetadataState
+from ...replay.metadata_state import MetadataState, metadata_damage
 from .topics import NodeDirectory
 
 _NEWER_ADVICE = "open the directory with a logstore that knows that Kafka, or read_only"
 
 
 def require_suitable(state: MetadataState, path: str, node: NodeDirectory, *, has_partitions: bool) -> None:
-    """Raise DataDirectoryError unless the directory belongs to this node alone.
+    """Raise DataDirectoryError unless the directory belongs to this node alone, CorruptRecordError for lost metadata.
 
     Args:
-        path: of the metadata log, for messages.
+        path: of the metadata log.
         has_partitions: it contains directories of partitions.
     """
     _require_only_voter(state, path, node)
     require_known_kafka(state, path)
     _require_one_directory(state, path, node)
     if has_partitions and not state.image.features:
+        damage = metadata_damage(path)
+        if damage is not None:  # the log is not empty: its first records cannot be read
+            raise damage
         raise DataDirectoryError(
             "There are partitions, but the metadata of their topics is not here",
             path=path,
