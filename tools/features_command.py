@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
+from logstore import clock
 from logstore.config.kafka_version import (
     METADATA_VERSION,
     NEWEST,
@@ -14,11 +17,14 @@ from logstore.config.kafka_version import (
     level_name,
     level_of_release,
 )
-from logstore.errors import UsageError
+from logstore.errors import RecoveryLossError, UsageError
 
 from .paths import data_directory, require_accessible
 from .rows import JsonField, Row, RowType, TypedRows, VerbAnswer
 from .verbs import FINDINGS, Verb, dry_run_option, path_argument
+
+if TYPE_CHECKING:
+    from .takeover.inspection import Inspection
 
 FEATURE = RowType(
     "feature",
@@ -87,7 +93,6 @@ def command(
 
 
 def _upgrade(directory: str, wanted: Mapping[str, int], *, dry_run: bool) -> VerbAnswer:
-    from logstore import open as open_store
     from logstore.store.metadata.features import raised_levels
 
     from .takeover.inspection import inspect
@@ -96,9 +101,12 @@ def _upgrade(directory: str, wanted: Mapping[str, int], *, dry_run: bool) -> Ver
     found, present = inspect(directory), _present(directory)
     node_id = None if found.properties is None else found.properties.node_id
     raised = raised_levels(present, wanted, 1 if node_id is None else node_id)
-    if not dry_run and raised:
-        with open_store(directory) as store:
-            raised = store.update_features(wanted)
+    if raised:
+        with _advising_import():
+            if dry_run:
+                _require_no_loss(found)
+            else:
+                raised = _raise_levels(directory, wanted)
     rows = [
         {
             "feature": name,
@@ -114,6 +122,32 @@ def _upgrade(directory: str, wanted: Mapping[str, int], *, dry_run: bool) -> Ver
     would = "would not start" if dry_run else "do not start"
     note = f"there is no way down: {names} {would} on this directory any more"
     return VerbAnswer([TypedRows(RAISED, rows)], notes=[note] if raised else [])
+
+
+def _require_no_loss(found: Inspection) -> None:
+    """Raise RecoveryLossError, as an opening would, if it would remove readable batches."""
+    from logstore.log.load.removals import require_accepted
+
+    from .takeover.planning import plan_opening
+
+    require_accepted({plan.path: plan.removals for plan in plan_opening(found, clock.now_ms()).values()})
+
+
+def _raise_levels(directory: str, wanted: Mapping[str, int]) -> dict[str, int]:
+    from logstore import open as open_store
+
+    with open_store(directory) as store:
+        return store.update_features(wanted)
+
+
+@contextmanager
+def _advising_import() -> Iterator[None]:
+    """Advise what to do about a loss that this verb has no option to accept."""
+    try:
+        yield
+    except RecoveryLossError as error:
+        error.advice = "copy them with `logstore salvage`; then `logstore import --yes` removes them, as a broker does"
+        raise
 
 
 def _wanted(release: str | None, metadata: str | None, features: Sequence[str]) -> dict[str, int]:

@@ -84,6 +84,8 @@ def present_levels(path: str) -> dict[str, int]:
         )
     state, damage = read_metadata(directory), metadata_damage(directory)
     if damage is not None:
+        if METADATA_VERSION in state.image.features:
+            damage.advice = f"{damage.advice}; or `logstore import --yes` goes on without what is behind it"
         raise damage
     if METADATA_VERSION not in state.image.features and state.next_offset == 0:
         state.image = _image_after(bootstrap_records(path, state.bootstrap))

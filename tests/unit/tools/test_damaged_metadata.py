@@ -105,6 +105,16 @@ def test_features_behind_damage_are_not_taken_for_off(damaged: Damaged) -> None:
     assert "`logstore verify`" in err
 
 
+@pytest.mark.parametrize("how", [["--dry-run"], []], ids=["dry run", "upgrade"])
+def test_an_upgrade_behind_damage_is_refused_till_import_has_removed_the_rest(damaged: Damaged, how: list[str]) -> None:
+    data = damaged(OF_PAYMENTS)
+    code, out, err = run("features", data, "upgrade", "--release-version", "4.4", *how)
+    assert (code, out) == (1, "")
+    assert "`logstore import --yes`" in err
+    assert run("import", data, "--yes")[0] == 0
+    assert run("features", data, "upgrade", "--release-version", "4.4", *how)[0] == 0
+
+
 def test_features_behind_a_wrong_length_are_not_taken_for_off(golden: Golden, tmp_path: Path) -> None:
     data = shutil.copytree(golden("demo"), tmp_path / "data")
     log = data / METADATA / LOG

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import logstore
 from logstore.replay.metadata_state import read_metadata
 from logstore_tools.features_command import command
 from tests.support.formatted import formatted, level
+from tests.support.golden import Golden
 
 
 def run(*words: object) -> tuple[int, str, str]:
@@ -89,3 +91,21 @@ def test_a_directory_without_metadata_log_has_no_levels(tmp_path: Path) -> None:
     (tmp_path / "orders-0" / f"{0:020d}.log").touch()
     code, _, err = run(tmp_path)
     assert (code, "There is no metadata log" in err) == (1, True)
+
+
+@pytest.mark.parametrize("how", [["--dry-run"], []], ids=["dry run", "upgrade"])
+def test_levels_do_not_rise_where_the_opening_would_remove_readable_batches(
+    golden: Golden, tmp_path: Path, how: list[str]
+) -> None:
+    root = shutil.copytree(golden("demo"), tmp_path / "data")
+    (root / ".kafka_cleanshutdown").unlink()
+    log = root / "orders-0" / f"{0:020d}.log"
+    content = bytearray(log.read_bytes())
+    content[600] ^= 1  # in a batch that others follow
+    log.write_bytes(content)
+    code, out, err = run(root, "upgrade", "--release-version", "4.4", *how)
+    assert (code, out) == (1, "")
+    assert "Recovery of orders-0 would remove" in err
+    assert "`logstore import --yes`" in err
+    assert "accept_loss" not in err
+    assert levels(root)["metadata.version"] == 30
