@@ -44,7 +44,7 @@ from logstore.model import Codec
 from logstore.topics import cluster_metadata, consumer_offsets, transaction_state
 from logstore.view.walk import walk
 from logstore_tools.dump.decoders import parsers as record_parsers
-from logstore_tools.dump.findings import Gaps
+from logstore_tools.dump.findings import Findings, Gaps
 from logstore_tools.dump.log_dump import LogDump
 from logstore_tools.dump.options import DumpOptions
 from logstore_tools.dump.output import Output
@@ -150,7 +150,8 @@ def dump(data: ByteArray) -> None:
     """Print batches and records."""
     options = DumpOptions(["--files", PATH, "--deep-iteration", "--print-data-log"])
     out = Output(lambda buffer, _: buffer)
-    LogDump(PATH, data, options, None, out, Gaps(PATH, None)).write([scan(data, check_crc=True)], 0, data.size)
+    dump = LogDump(PATH, data, options, None, out, Gaps(PATH, None), Findings(print))
+    dump.write([scan(data, check_crc=True)], 0, data.size)
 
 
 def streams(data: ByteArray) -> None:

@@ -26,7 +26,7 @@ _ABOUT = (
     "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly "
     "corrupt log segment."
 )
-# Exit codes: Kafka's tool fails, an option beyond Kafka's has a wrong value, a file of a word cannot be read.
+# Exit codes: Kafka's tool fails, an option beyond Kafka's has a wrong value, a file or records cannot be read.
 FAILED, USAGE, UNREADABLE = 1, 2, 3
 PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes of input; for less, threads cost more than they save
 LINE_COUNT = 1024  # lines of findings in one write
@@ -118,7 +118,7 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     for level in sorted(options.newer):
         findings.immediate(f"logstore: written by a newer Kafka ({level}); what is not known of it is not decoded")
     is_missing = not options.has("files") and not all(map(exists, paths))
-    return UNREADABLE if is_missing or noted else 0
+    return UNREADABLE if is_missing or noted or findings.is_any_left_out else 0
 
 
 def _table(options: DumpOptions, stdout: BinaryIO, out: Output) -> AbstractContextManager[object]:

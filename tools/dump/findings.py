@@ -19,8 +19,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from logstore.disk.names import absolute_path
+from logstore.errors import CorruptRecordError
 
 if TYPE_CHECKING:
+    from logstore.columns.batch_table import BatchTable
+
     from .offset_pairs import OffsetArray
 
 T = TypeVar("T")
@@ -49,10 +52,14 @@ class Findings:
 
     Args:
         immediate: prints a line, given without its end, to stderr at once.
+
+    Attributes:
+        is_any_left_out: records that were asked for are not in the output, because their batch is corrupt.
     """
 
     def __init__(self, immediate: Callable[[str], None]) -> None:
         self.immediate = immediate
+        self.is_any_left_out = False
         self._sections: dict[Section, _HashMap[Any]] = {section: _HashMap() for section in Section}
 
     def print(self) -> None:
@@ -83,8 +90,24 @@ class Findings:
         if len(previous):
             found.append(path, OffsetPairs(previous[start:], following[start:]))
 
+    def left_out(self, path: str, table: BatchTable, row: int) -> None:
+        """Tell at once that the records of a batch are left out, because its checksum is wrong."""
+        from shlex import quote  # here, because a small dump starts sooner without it
+
+        self.is_any_left_out = True
+        error = CorruptRecordError(
+            "Records are left out: the checksum of their batch is wrong",
+            path=path,
+            position=int(table.position[row]),
+            offset=int(table.base_offset[row]),
+            found=f"stored {table.row(row)['crc']:#010x}",
+            advice=f"see them with `logstore dump {quote(path)} --print-data-log`",
+        )
+        self.immediate(f"logstore: {error}")
+
     def merge(self, other: Findings) -> None:
         """Add the findings of `other` behind all findings here."""
+        self.is_any_left_out |= other.is_any_left_out
         for section, found in other._sections.items():
             self._sections[section].merge(found)
 

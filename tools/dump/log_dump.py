@@ -64,6 +64,7 @@ class LogDump:
         record_filter: RecordFilter | None,
         out: Output,
         gaps: Gaps,
+        findings: Findings,
     ) -> None:
         self._path = path
         self._data = data
@@ -71,6 +72,7 @@ class LogDump:
         self._filter = record_filter
         self._out = out
         self._gaps = gaps
+        self._findings = findings
 
     def write(self, tables: Iterable[SmallTable | BatchTable], position: int, end: int) -> int:
         """Write the batches of all tables of a scan up to `end`, and return the position behind the last batch.
@@ -108,7 +110,8 @@ class LogDump:
 
         is_text = self._options.format == "text"
         writer = self._text if is_text else new_writer(self._path, self._options, self._out)
-        return LogWalk(np.frombuffer(self._data, np.uint8), self._options, self._filter, writer, self._gaps)
+        data = np.frombuffer(self._data, np.uint8)
+        return LogWalk(self._path, data, self._options, self._filter, writer, self._gaps, self._findings)
 
 
 def new_writer(path: str, options: DumpOptions, out: Output) -> Writer:
@@ -143,9 +146,10 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
     if options.prints_by_kernel and not start.position and _is_small(path):
         content = read_file(path)
         end, is_held = options.end_of(len(content), path), False
-        position = LogDump(path, content, options, None, out, gaps).write(_small_tables(content, end), 0, end)
+        dump = LogDump(path, content, options, None, out, gaps, findings)
+        position = dump.write(_small_tables(content, end), 0, end)
     else:
-        position, end, is_held = _dump_opened(path, options, out, gaps, start.position)
+        position, end, is_held = _dump_opened(path, options, out, gaps, findings, start.position)
     size = end - position
     if size > 0 and options.max_bytes == MAX_BYTES_DEFAULT and not options.has("follow"):
         if options.is_record_table:
@@ -155,7 +159,9 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
     return Place(position, gaps.previous_offset, is_held)
 
 
-def _dump_opened(path: str, options: DumpOptions, out: Output, gaps: Gaps, start: int) -> tuple[int, int, bool]:
+def _dump_opened(
+    path: str, options: DumpOptions, out: Output, gaps: Gaps, findings: Findings, start: int
+) -> tuple[int, int, bool]:
     """Dump a log from byte `start` on; return where it stopped, the end to dump, and `Place.is_held`."""
     from logstore.disk.loaded import open_log
 
@@ -170,7 +176,8 @@ def _dump_opened(path: str, options: DumpOptions, out: Output, gaps: Gaps, start
         tables: Iterator[BatchTable] = _mapped_tables(file, start, end_wanted)
         if record_filter is not None and options.has("follow"):
             tables = record_filter.decided(tables)
-        position = LogDump(path, file.data, options, record_filter, out, gaps).write(tables, start, end_wanted)
+        dump = LogDump(path, file.data, options, record_filter, out, gaps, findings)
+        position = dump.write(tables, start, end_wanted)
         position = end if end_wanted < end and position == end_wanted else position
         return position, end, record_filter is not None and record_filter.holds(position, end)
 

@@ -18,7 +18,7 @@ from logstore.layout.batch import CODEC_MASK, MAGIC_V2
 from logstore.layout.legacy import MAGIC
 from logstore.model import Codec, TimestampType
 
-from .findings import Gaps
+from .findings import Findings, Gaps
 from .options import DumpOptions
 from .output import Row, Writer
 
@@ -32,20 +32,34 @@ _LEGACY = -1  # kind of a v0/v1 entry; that of a v2 batch is whether its codec i
 class LogWalk:
     """The walk through one log.
 
+    Where no line of a batch says that its checksum is wrong, its records are left out, and a finding tells so.
+
     Args:
         data: the whole file.
         record_filter: None for everything.
     """
 
     def __init__(
-        self, data: ByteArray, options: DumpOptions, record_filter: RecordFilter | None, writer: Writer, gaps: Gaps
+        self,
+        path: str,
+        data: ByteArray,
+        options: DumpOptions,
+        record_filter: RecordFilter | None,
+        writer: Writer,
+        gaps: Gaps,
+        findings: Findings,
     ) -> None:
+        self._path = path
         self._data = data
         self._options = options
         self._is_deep = options.is_deep
         self._filter = record_filter
         self._writer = writer
         self._gaps = gaps
+        self._findings = findings
+        # a consumer gets no batch with a wrong checksum, with or without its line
+        is_of_consumer = record_filter is not None and record_filter.consumed is not None
+        self._leaves_out_corrupt = is_of_consumer or not options.shows_batches
         self._is_whole = record_filter is None and options.shows_batches  # each batch is written, whatever is in it
 
     def write(self, table: BatchTable) -> None:
@@ -65,6 +79,11 @@ class LogWalk:
 
     def _write_rows(self, table: BatchTable, rows: Int64Array) -> None:
         """Write the batches of rows that pass by their headers."""
+        if self._leaves_out_corrupt:
+            is_corrupt = table.is_valid[rows] == 0  # of v2 batches alone
+            for row in rows[is_corrupt].tolist():
+                self._findings.left_out(self._path, table, row)
+            rows = rows[~is_corrupt]
         is_unknown = table.attributes[rows] & CODEC_MASK > max(Codec)
         kinds = np.where(table.magic[rows] < MAGIC_V2, _LEGACY, is_unknown)
         for run in np.split(np.arange(rows.size), np.flatnonzero(np.diff(kinds)) + 1) if rows.size else ():
@@ -119,6 +138,9 @@ class LogWalk:
             for record in read_legacy_records(entry):
                 if self._filter is not None and not self._filter.passes(record):
                     continue
+                if self._leaves_out_corrupt and not entry.is_valid:
+                    self._findings.left_out(self._path, table, row)
+                    return
                 self._note_match()
                 if is_due:
                     self._write_header(entry, position, size)

@@ -356,3 +356,48 @@ def test_damage_before_the_offsets_that_are_asked_for_hides_nothing(text: str) -
     rc, stdout, stderr = answer(["orders-0", "--records", "--print-data-log", "--offset", text])
     assert (rc, re.findall(r"^\| offset: (\d+)", stdout, re.MULTILINE), stderr) == (0, ["97", "98", "99"], "")
     assert "offset: 97" not in answer(["orders-0", "--print-data-log"])[1]
+
+
+CONSUMED = ["--isolation-level", "read_uncommitted"]
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+@pytest.mark.parametrize("options", [["--records"], ["--key", "k"], ["--time", f"{SOME_TIME}"], CONSUMED])
+def test_records_are_left_out_and_told_where_the_checksum_of_their_batch_is_wrong(
+    options: list[str], output_format: str
+) -> None:
+    batches = [Batch(offset, [Rec(b"k", b"value")]).to_bytes() for offset in range(3)]
+    size = len(batches[0])
+    Path(LOG).write_bytes(batches[0] + batches[1][:-2] + b"?" + batches[1][-1:] + batches[2])
+    argv = ["--files", LOG, "--print-data-log", "--format", output_format]
+    rc, stdout, stderr = answer([*argv, *options])
+    kept = re.findall(r"^(?:\| |\{.*\"record\".*\")offset\"?: ?(\d+)", stdout, re.MULTILINE)
+    assert (rc, kept) == (3, ["0", "2"])
+    stored = int.from_bytes(batches[1][17:21], "big")
+    assert stderr.partition("Non-consecutive")[0] == (
+        f"logstore: Records are left out: the checksum of their batch is wrong; at {LOG}, byte {size}, offset 1; "
+        f"found stored {stored:#010x}; see them with `logstore dump {LOG} --print-data-log`\n"
+    )
+    assert answer([*argv, *options, "--offset", "2"])[0] == 0
+    assert answer([*argv, "--offset", "1"])[::2] == (0, "")  # the line of the batch says it
+
+
+@pytest.mark.parametrize("options", [["--records"], ["--key", "k", "--offset", "1"]])
+def test_old_messages_are_left_out_where_their_checksum_is_wrong(options: list[str]) -> None:
+    messages = [bytearray(message_set(1, [Message(offset, SOME_TIME, b"k", b"value")])) for offset in range(3)]
+    messages[1][-1] ^= 1
+    Path(LOG).write_bytes(b"".join(messages))
+    rc, stdout, stderr = answer(["--files", LOG, "--format", "json", *options])
+    assert [json.loads(line)["offset"] for line in stdout.splitlines()] == ([0, 2] if options == ["--records"] else [])
+    assert rc == 3
+    assert f"at {LOG}, byte {len(messages[0])}, offset 1;" in stderr
+    assert answer(["--files", LOG, "--records", "--offset", "0"])[0] == 0
+
+
+def test_records_that_are_left_out_are_told_by_a_parallel_dump_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("logstore_tools.dump.command.PARALLEL_SIZE_MIN", 0)
+    content = bytearray(Batch(0, [Rec(b"k", b"value")]).to_bytes())
+    content[-2] ^= 1
+    Path(LOG).write_bytes(content)
+    rc, stdout, stderr = answer(["--files", LOG, "--records"])
+    assert (rc, stdout.count("\n"), stderr.count("\n")) == (3, 2, 1)

@@ -64,7 +64,7 @@ def printed(entry: bytes, options: Options) -> tuple[list[int], bytes, LogstoreE
     stream, offsets, error = io.BytesIO(), Offsets(), None
     out, table = Output.to_stream(stream), SimpleNamespace(position=[3], size=[len(entry)])
     writer = TextWriter("0.log", options, out)  # type: ignore[arg-type]
-    walk = LogWalk(np.frombuffer(b"pad" + entry, np.uint8), options, None, writer, offsets)  # type: ignore[arg-type]
+    walk = LogWalk("0.log", np.frombuffer(b"pad" + entry, np.uint8), options, None, writer, offsets, Findings(print))  # type: ignore[arg-type]
     try:
         walk.write_entry(table, 0)  # type: ignore[arg-type]
     except LogstoreError as raised:
