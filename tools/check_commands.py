@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from logstore.disk.names import absolute_path
+from logstore.errors import UsageError
 from logstore.rows.findings import AuditedRow, FindingRow, VerifiedRow
 
 from .paths import data_directory
@@ -178,7 +181,7 @@ def _summary(directory: str, audited: AuditedDirectory, row: AuditedRow) -> list
     "report", cls=Verb, prints=[REPORTED], example="logstore report /var/lib/kafka/data --output report.html"
 )
 @path_argument("directory", data_directory)
-@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The HTML file to write.")
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The HTML file, outside PATH.")
 @now_option
 def report(directory: str, output: str, now: int) -> VerbAnswer:
     """Write one HTML page about a data directory: findings with advice, offsets, transactions, segments, in pictures.
@@ -192,6 +195,7 @@ def report(directory: str, output: str, now: int) -> VerbAnswer:
     from .report import page
 
     path = absolute_path(directory)
+    _require_page(output, path)
     with Progress("report", lambda: log_size(path)) as progress:
         audited = audit_directory(path, now, partial(follow_all, advance=progress.advance))
         write_output(SEAM, output, page(path, audited, now).encode())
@@ -200,6 +204,39 @@ def report(directory: str, output: str, now: int) -> VerbAnswer:
     return VerbAnswer(
         [TypedRows(REPORTED, [row])], code_of(audited.findings), [f"{output}: {count_of(count, 'finding')}"]
     )
+
+
+def _require_page(output: str, directory: str) -> None:
+    """Raise UsageError if the page would lie in the data directory, or replace a file that is no page.
+
+    Raises:
+        DataDirectoryError: the file that is there cannot be read.
+    """
+    from logstore.disk.file_range import FileRange
+    from logstore.disk.paths import real_path
+
+    from .report.page import PAGE_START
+
+    advice = "name another file with --output"
+    if Path(real_path(directory)) in Path(output).resolve().parents:
+        raise UsageError(
+            "The page would lie among the files that it is about",
+            path=output,
+            expected="a file outside the data directory",
+            found=f"one in {directory}",
+            advice=advice,
+        )
+    start = b""
+    if os.path.isfile(output) and not os.path.islink(output):  # a device is only written to, a link refused
+        start = FileRange(output).read(0, len(PAGE_START)).tobytes()
+    if start not in (b"", PAGE_START):
+        raise UsageError(
+            "There is another file, which stays as it is",
+            path=output,
+            expected=f"no file, an empty one, or a page, which begins with {PAGE_START.decode()}",
+            found=repr(start),
+            advice=advice,
+        )
 
 
 def _answer(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from logstore.audit.directory_audit import AuditedDirectory
     from logstore.audit.open_transactions import OpenTransaction
 
+PAGE_START = b"<!DOCTYPE html>"
 OPEN_COUNT_MAX = 12  # open transactions in their table, before the rest is folded
 FOLDED_COUNT_MAX = 500  # open transactions on the page at all
 _MINOR = (2, 3, 4, 5)  # their columns that a narrow window leaves out
@@ -41,7 +42,7 @@ def page(path: str, audited: AuditedDirectory, now_ms: int) -> str:
     ]
     return "".join(
         [
-            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
+            f'{PAGE_START.decode()}\n<html lang="en"><head><meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>logstore report: {text(whose)}, {text(path)}, {time}</title>",

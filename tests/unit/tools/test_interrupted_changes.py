@@ -102,7 +102,7 @@ class Rehearsal:
         self._start, self.root = place / "start", place / "work" / "all"
         shutil.copytree(golden("transactions"), self._start / "data")
         (self._start / "copies").mkdir()
-        (self._start / PAGE).write_text("an old page")
+        (self._start / PAGE).write_text("<!DOCTYPE html>an old page")
         case.lay_out(self._start / "data")
         self.before = contents(self._start)
         self.whole = self.run()

@@ -383,3 +383,30 @@ def test_a_partition_that_the_cluster_lacks_is_told_and_not_drawn(golden: Golden
     result = CliRunner().invoke(command, [str(root), "-o", str(tmp_path / "page.html")], catch_exceptions=False)
     assert result.exit_code == 1
     assert "partition-unknown" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("output", ["data/orders-0/00000000000000000000.log", "data/new.html", "data/../link/new.html"])
+def test_no_page_is_written_into_the_directory_that_it_is_about(
+    output: str, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(golden("demo"), "data")
+    Path("link").symlink_to("data/orders-0")
+    before = {path: path.read_bytes() for path in Path("data").rglob("*") if path.is_file()}
+    result = CliRunner().invoke(logstore, ["report", "data", "-o", output])
+    assert (result.exit_code, f"at {output}; expected a file outside the data directory" in result.stderr) == (2, True)
+    assert {path: path.read_bytes() for path in Path("data").rglob("*") if path.is_file()} == before
+
+
+def test_a_page_replaces_only_a_page_or_an_empty_file(golden: Golden, tmp_path: Path) -> None:
+    output = tmp_path / "page.html"
+    words = ["report", str(golden("demo")), "-o", str(output), "--now", str(AFTER_GOLDEN_MS)]
+    for content in ("", "<!DOCTYPE html>an old page"):
+        output.write_text(content)
+        assert CliRunner().invoke(logstore, words, catch_exceptions=False).exit_code in (0, 1)
+        assert outline_of(output.read_text()).seen[0] == "html"
+    for content in ("notes", "<!DOCTYPE", "<html>"):
+        output.write_text(content)
+        result = CliRunner().invoke(logstore, words)
+        assert (result.exit_code, output.read_text()) == (2, content)
+        assert f"There is another file, which stays as it is; at {output}; expected no file" in result.stderr
