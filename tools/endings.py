@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+_STDOUT_DESCRIPTOR, _STDERR_DESCRIPTOR = 1, 2
 _STDOUT = "cannot write to standard output"  # in place of a file's name
 
 
@@ -48,9 +49,23 @@ class _StandardOutput(io.FileIO):
             raise
 
 
+def open_closed_streams() -> None:
+    """Lead standard streams that the caller has closed nowhere: a file opened later would become one of them."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR_DESCRIPTOR:  # each is the lowest one that is free
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    if sys.stdout is None:
+        sys.stdout = _text_stream(_STDOUT_DESCRIPTOR)
+    if sys.stderr is None:
+        sys.stderr = _text_stream(_STDERR_DESCRIPTOR)
+
+
+def _text_stream(descriptor: int) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False)))
+
+
 def name_stdout() -> None:
-    if (old := sys.stdout) is None:  # closed by the caller
-        return
+    old = sys.stdout
     buffer = io.BufferedWriter(_StandardOutput(old.fileno(), "w", closefd=False))
     sys.stdout = io.TextIOWrapper(buffer, old.encoding, old.errors, line_buffering=old.isatty())
 

@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from .endings import dump_program, name_stdout, tell
+from .endings import dump_program, name_stdout, open_closed_streams, tell
 
 # numpy would start a thread for each processor, for linear algebra that nothing here does: a fifth of a small dump
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -16,6 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 def main() -> None:
     """Entry point of the console script."""
+    open_closed_streams()
     signal.signal(signal.SIGTERM, _end)
     _end_when_cut()
     name_stdout()

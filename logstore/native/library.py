@@ -187,7 +187,7 @@ def _build() -> str:
             f"no library of compiled kernels for {level.name} can be loaded ({reasons}), and none can be built without "
             f"{' and '.join(missing)}: install a wheel, or pip install 'logstore-kafka[compile]'"
         )
-    if sys.stderr.isatty():
+    if sys.stderr is not None and sys.stderr.isatty():  # None in a process without standard error
         sys.stderr.write(f"logstore: building its kernels for {level.name}, once (half a minute)\n")
     return _built(level, directories())
 

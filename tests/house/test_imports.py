@@ -58,7 +58,7 @@ EXCEPTIONS = {
         [("logstore/native/build.py", name) for name in ("open", "os.open", "os.fdopen", "os.makedirs", "os.replace")],
         "keeps the compiled kernels",
     ),
-    ("tools/endings.py", "os.open"): "puts /dev/null in the place of a standard output that nobody reads any more",
+    ("tools/endings.py", "os.open"): "puts /dev/null in the place of standard streams that nobody reads or gives",
     ("tools/dump/command.py", "read_text"): "reads a text of its own package",
     ("logstore/audit/checks/__init__.py", "read_text"): "reads a text of its own package",
 }

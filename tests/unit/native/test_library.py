@@ -152,6 +152,15 @@ def test_a_build_that_fails_says_why_in_one_line(cache: Path, monkeypatch: pytes
         library.library_path()
 
 
+def test_a_build_in_a_process_without_standard_error_is_not_announced(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "run", _fails)
+    monkeypatch.setattr(sys, "stderr", None)
+    with pytest.raises(KernelBuildError, match="no folder"):
+        library.library_path()
+
+
 def _fails(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(command, 1, stdout="", stderr="a trace\nno folder can be written: /x\n")
 

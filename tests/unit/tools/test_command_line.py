@@ -114,3 +114,19 @@ def test_only_an_error_of_standard_output_is_told_as_one() -> None:
     full = (1, "logstore: cannot write to standard output: No space left on device\n")
     assert refused("print('x' * 1000); sys.stdout.flush()", "/dev/full") == full
     assert refused("sys.stdout.buffer.write(bytes(10**6))", "/dev/full") == full
+
+
+@pytest.mark.parametrize("words", ["verify demo", "topics demo", "txns list demo --now 0", "dump demo/orders-0"])
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_standard_stream_that_is_closed_changes_no_answer(words: str, closed: str, golden: Golden) -> None:
+    """And no file that is read takes its number, so that what is written goes into no file of Kafka's."""
+    argv = [LOGSTORE, *words.split()]
+    cwd = golden("demo").parent
+    whole, cut = (
+        subprocess.run(["sh", "-c", f'"$@" {streams}', "sh", *argv], cwd=cwd, capture_output=True, check=False)
+        for streams in ("", closed)
+    )
+    assert cut.returncode == whole.returncode
+    assert cut.stdout == (b"" if " >" in f" {closed}" else whole.stdout)
+    assert cut.stderr == (b"" if "2>" in closed else whole.stderr)
+    assert whole.stdout != b""
