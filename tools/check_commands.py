@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -173,7 +174,7 @@ def _summary(directory: str, audited: AuditedDirectory, row: AuditedRow) -> list
     ]
     if row.open_count:
         held, overdue = held_back(audited.transactions.open), row.overdue_count or "none"
-        lines.append(f"{held}: `logstore txns list {directory}`; {overdue} of them overdue")
+        lines.append(f"{held}: `logstore txns list {quote(directory)}`; {overdue} of them overdue")
     return lines + [f"not asked: {line}" for line in unasked_lines(audited)]
 
 

@@ -125,9 +125,15 @@ def _copy(
     source: str, destination: str | None, settings: LoadSettings, pieces: list[Piece], why_not: str | None
 ) -> _Copy:
     """Copy the good pieces, unless there is a reason not to."""
+    from logstore.disk.directory import list_partition_directory
+
+    from .salvage.copying import require_possible
     from .salvage.salvage import salvage as copy_pieces
 
     if destination is None or why_not is not None:
+        if destination is not None:
+            place = os.path.abspath(_place_of_copy(source, destination))
+            require_possible(list_partition_directory(source), place)
         kept = [piece for piece in pieces if piece.problem is None]
         batch_count, size = sum(piece.batch_count for piece in kept), sum(piece.end - piece.start for piece in kept)
         return _Copy(None, batch_count, size, why_not)
@@ -142,18 +148,23 @@ def _new_directory(source: str, destination: str) -> Iterator[str]:
 
     A `destination` that is not there is made, and removed again if the block fails.
     """
-    from logstore.disk.names import file_name, normal_path
     from logstore.disk.seam import SEAM
 
     from .salvage.copying import new_directory
 
-    place, name = os.path.abspath(destination), file_name(normal_path(source))
-    if os.path.basename(place) == name:
-        yield destination
-        return
-    is_there = os.path.lexists(place) or not os.path.isdir(os.path.dirname(place))
+    place, directory = os.path.abspath(destination), _place_of_copy(source, destination)
+    is_there = directory == destination or os.path.lexists(place) or not os.path.isdir(os.path.dirname(place))
     with nullcontext() if is_there else new_directory(place, SEAM):
-        yield os.path.join(destination, name)
+        yield directory
+
+
+def _place_of_copy(source: str, destination: str) -> str:
+    """Return the directory of the copy; a partition that a broker has set aside gets its live name again."""
+    from logstore.disk.directory import list_partition_directory
+    from logstore.layout.file_names import directory_name
+
+    name = directory_name(*list_partition_directory(source).key)
+    return destination if os.path.basename(os.path.abspath(destination)) == name else os.path.join(destination, name)
 
 
 def _broken_metadata(source: str) -> list[LogstoreError]:
@@ -233,7 +244,11 @@ def _answer(
     help="Where to begin; by default where the log starts, or with its first batch if there is none behind.",
 )
 @click.option("--batches", type=click.IntRange(min=1), default=100, show_default=True, help="How many to take at most.")
-@click.option("--redact", is_flag=True, help="Put letters in the place of keys, values and values of headers.")
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Put letters in the place of keys, values and values of headers; batches of magic 0 and 1 are left out.",
+)
 @now_option
 def sample(source: str, destination: str, offset: int | None, batches: int, redact: bool, now: int) -> VerbAnswer:
     """Copy some batches of a partition into the directory DESTINATION, to show them; it is made if it is not there.
@@ -266,6 +281,7 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
     kept = count_of(found.batch_count, "batch")
     lines = [f"{kept} up to offset {found.log.log_end_offset}, {what}, in {directory}"]
     if found.skipped_count:
-        lines.append(f"{count_of(found.skipped_count, 'batch')} left out, which could not be read")
+        why = "cannot be read or redacted" if redact else "cannot be read"
+        lines.append(f"{count_of(found.skipped_count, 'batch')} left out, which {why}")
     notes: list[LogstoreError | Finding] = [*_broken_metadata(source), *problems]
     return VerbAnswer([one_row(SAMPLE, row)], code_of_problems(problems), lines, notes)

@@ -9,7 +9,6 @@ import click
 
 from logstore.audit.durations import duration
 from logstore.disk.names import child
-from logstore.errors import DataDirectoryError
 from logstore.rows.schema import iso_text
 from logstore.rows.transactions import ExplanationRow, OpenTransactionRow
 
@@ -110,13 +109,13 @@ def explain(path: tuple[str, str], now: int) -> VerbAnswer:
 def _read(root: str, only: str | None, now: int) -> tuple[Transactions, list[LogstoreError | Finding]]:
     """Return the transactions of a data directory, or of one of its partitions, and what could not be read."""
     from logstore.audit.directory_audit import read_transactions
-    from logstore.audit.listings import unlisted
+    from logstore.audit.listings import not_looked_at, unlisted
 
     size = partial(log_size, root if only is None else child(root, only), is_partition=only is not None)
     with Progress("txns", size, has_rate=False) as progress:
         transactions, findings = read_transactions(root, now, only, progress.advance)
     if only is not None and not transactions.histories:
-        raise DataDirectoryError("The partition cannot be looked at", path=child(root, only))
+        raise not_looked_at(child(root, only))
     return transactions, [*findings, *unlisted(root)]
 
 

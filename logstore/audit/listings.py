@@ -8,11 +8,12 @@ from typing import Any
 
 from ..disk.directory import PartitionFiles, list_data_directory
 from ..disk.mapped import segment_size
-from ..disk.names import file_name, normal_path, parent
+from ..disk.names import child, file_name, normal_path, parent
 from ..disk.recognition import names_partition, require_data_directory
 from ..disk.side_files import topic_id_of
 from ..errors import DataDirectoryError, LogstoreError
 from ..folds.producer_state import ProducerEntry
+from ..layout.file_names import DirectoryKind, parse_partition_directory
 from ..rows.groups import GroupRow
 from ..rows.listing import Rows
 from ..rows.places import ProducerRow, SegmentRow, TopicRow
@@ -51,6 +52,21 @@ def place_at(path: Path) -> tuple[str, str | None]:
     """Return a data directory with None, or the one around a partition with the partition's name; both absolute."""
     absolute = normal_path(fspath(path))
     return (parent(absolute), file_name(absolute)) if names_partition(fspath(path)) else (absolute, None)
+
+
+def not_looked_at(path: str) -> DataDirectoryError:
+    """Return the error of a partition's directory of which nothing is known: a broker has set it aside, say."""
+    named = parse_partition_directory(file_name(path))
+    kind = DirectoryKind.LIVE if named is None else named.kind
+    if kind is DirectoryKind.LIVE:
+        return DataDirectoryError("The partition cannot be looked at", path=path, advice="see `logstore verify`")
+    return DataDirectoryError(
+        "The partition cannot be looked at: a broker has set its directory aside",
+        path=path,
+        expected="a directory that is named topic-partition",
+        found=f"one whose name ends in {kind.value}",
+        advice="`logstore salvage` gives a copy of it the live name",
+    )
 
 
 def groups(path: Path, *, advance: Advance = lambda size: None) -> Rows[GroupRow]:
@@ -139,12 +155,14 @@ def producers(path: Path, *, advance: Advance = lambda size: None) -> Rows[Produ
     root, only = place_at(path)
     log, cluster, findings = read_coordinators(root, advance)
     rows, problems = list[ProducerRow](), list[LogstoreError]()
-    for partition in open_partitions(root):
-        if only in (None, file_name(partition.files.path)):
-            try:
-                rows += _producers(partition, cluster, log, problems, advance)
-            except LogstoreError as error:
-                problems.append(error)
+    chosen = [partition for partition in open_partitions(root) if only in (None, file_name(partition.files.path))]
+    if only is not None and not chosen:
+        raise not_looked_at(child(root, only))
+    for partition in chosen:
+        try:
+            rows += _producers(partition, cluster, log, problems, advance)
+        except LogstoreError as error:
+            problems.append(error)
     return Rows(ProducerRow, rows, [*problems, *findings, *unlisted(root)])
 
 

@@ -16,6 +16,7 @@ import logstore
 from logstore.errors import CorruptRecordError, DataDirectoryError
 from logstore.model import FetchIsolation
 from logstore_tools.dump import follower, run
+from logstore_tools.dump.command import error_line
 from logstore_tools.dump.findings import Findings
 from logstore_tools.dump.follower import DumpFollower
 from logstore_tools.dump.options import DumpOptions
@@ -96,8 +97,9 @@ def test_a_log_that_is_cut_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     stdout = io.BytesIO()
     options = DumpOptions(["--follow", "--deep-iteration"])
-    with pytest.raises(DataDirectoryError, match="was cut while it was followed"):
+    with pytest.raises(DataDirectoryError, match="was cut while it was followed") as told:
         DumpFollower(options, Output.to_stream(stdout), stdout, Findings(print)).run(list_paths)
+    assert error_line(told.value).startswith(f"logstore: The log was cut while it was followed; at {path}; expected at")
     assert stdout.getvalue().count(b"| offset") == 2
 
 

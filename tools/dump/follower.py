@@ -71,7 +71,11 @@ class DumpFollower:
             return
         if size < place.position:
             raise DataDirectoryError(
-                "The log was cut while it was followed", path=path, expected=place.position, found=size
+                "The log was cut while it was followed",
+                path=path,
+                expected=f"at least {place.position} bytes, which were dumped",
+                found=f"{size} bytes",
+                advice="a recovery or a new leader cuts a log: follow it anew",
             )
         out = self._out
         is_titled = self._options.format == "text" and path != self._last_path

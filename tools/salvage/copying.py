@@ -19,11 +19,11 @@ from logstore.layout.file_names import LOG_SUFFIX
 from logstore.view.walk import Damage, walk
 
 
-def require_new_directory(files: PartitionFiles, destination: str) -> None:
-    """Check that a copy of the partition can be made at `destination`, an absolute path.
+def require_possible(files: PartitionFiles, destination: str) -> None:
+    """Check that a copy of the partition may be made at `destination`, an absolute path.
 
     Raises:
-        UsageError: it exists, its name is not the partition's, or its parent is missing.
+        UsageError: it exists, its name is not the partition's, or it lies in what is copied.
     """
     name = f"{files.topic}-{files.partition}"
     if file_name(destination) != name:
@@ -37,12 +37,21 @@ def require_new_directory(files: PartitionFiles, destination: str) -> None:
         )
     if os.path.lexists(destination):
         raise UsageError("There is such a directory already", path=destination, advice="name one that is not there")
+
+
+def require_new_directory(files: PartitionFiles, destination: str) -> None:
+    """Check that a copy of the partition can be made at `destination`, an absolute path.
+
+    Raises:
+        UsageError: as `require_possible`, or its parent is missing, or the directory of a partition.
+    """
+    require_possible(files, destination)
     directory = parent(destination)
     if not os.path.isdir(directory):
         raise UsageError(
             "The directory that the copy is to be in is missing",
             path=directory,
-            expected=f"a directory, to make {name} in",
+            expected=f"a directory, to make {file_name(destination)} in",
             found="something else" if os.path.lexists(directory) else "nothing",
             advice="make it first, or name another destination",
         )

@@ -127,12 +127,15 @@ class _Taken(NamedTuple):
 
 def _taken(files: PartitionFiles, first_offset: int, count: int, redaction: Redaction | None) -> _Taken:
     """Take batches from the one that holds the offset on, as many as one segment can hold."""
-    batches, skipped_count, base_offset, first, end = list[bytes](), 0, 0, 0, 0
+    batches, skipped_count, damaged_count, base_offset, first, end = list[bytes](), 0, 0, 0, 0, 0
     for segment in _from_floor(files, first_offset):
         if batches or skipped_count:
             break
         with open_log(segment.log) as log:
             for table, row in _rows(log, segment, first_offset, count):
+                if table.is_valid[row] != 1:
+                    damaged_count += 1
+                    continue
                 base, last = int(table.base_offset[row]), int(table.last_offset[row])
                 if not batches:
                     base_offset, first = min(base, last), base
@@ -145,7 +148,8 @@ def _taken(files: PartitionFiles, first_offset: int, count: int, redaction: Reda
                 else:
                     end = last + 1
     size = sum(map(len, batches))
-    return _Taken(batches, base_offset, Expected(base_offset, size, len(batches), first, end), skipped_count)
+    expected = Expected(base_offset, size, len(batches), first, end)
+    return _Taken(batches, base_offset, expected, skipped_count + damaged_count)
 
 
 def _require(files: PartitionFiles, destination: str, redaction: Redaction | None) -> None:
@@ -169,16 +173,16 @@ def _from_floor(files: PartitionFiles, offset: int) -> list[SegmentFiles]:
 def _rows(
     log: MappedFile | LoadedFile, segment: SegmentFiles, first_offset: int, count: int
 ) -> Iterator[tuple[BatchTable, int]]:
-    """Yield good batches from the one that holds the offset on."""
+    """Yield so many good batches from the one that holds the offset on, and damaged ones among them."""
     position = 0
     if segment.offset_index is not None:
         position = max(read_offset_index(segment.offset_index).lookup(first_offset)[1], 0)
     for table in headers(log.data, position, load=log.load):
         check_all(log.data, table)
         for row in range(len(table)):
-            if count > 0 and table.is_valid[row] == 1 and int(table.last_offset[row]) >= first_offset:
+            if count > 0 and int(table.last_offset[row]) >= first_offset:
                 yield table, row
-                count -= 1
+                count -= int(table.is_valid[row] == 1)
         if count <= 0:
             return
 

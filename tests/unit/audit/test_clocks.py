@@ -232,11 +232,11 @@ def test_audit_report_and_txns_count_the_same_that_hold_partitions_back(tmp_path
     begin(story)
     story.data(A, PAY, 0)
     story.data("orders-1", PAY, 0)
-    root, now = story.write(tmp_path), ["--now", str(story.now_ms + 10 * TIMEOUT_MS)]
+    root, now = story.write(tmp_path / "a name"), ["--now", str(story.now_ms + 10 * TIMEOUT_MS)]
     (root / ".kafka_cleanshutdown").write_text("")
     called = CliRunner().invoke(audit_command, [str(root), *now])
     assert (
-        f"2 open transactions hold back 2 partitions: `logstore txns list {root}`; 2 of them overdue" in called.output
+        f"2 open transactions hold back 2 partitions: `logstore txns list '{root}'`; 2 of them overdue" in called.output
     )
     row = json.loads(CliRunner().invoke(audit_command, [str(root), *now, "--format", "jsonl"]).output.splitlines()[0])
     assert (row["openCount"], row["overdueCount"], row["heldBackCount"]) == (2, 2, 2)

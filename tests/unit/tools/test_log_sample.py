@@ -21,7 +21,7 @@ from logstore_tools.copy_commands import sample as command
 from logstore_tools.salvage.sample import Redaction, sample
 from tests.support.encoder import SOME_TIME
 from tests.support.golden import Golden
-from tests.support.odd_logs import batch, lay_out
+from tests.support.odd_logs import batch, hurt, lay_out
 from tests.support.odd_logs import message as message_of
 
 SETTINGS = LoadSettings(False, 0, 0, SOME_TIME, parse_config({}))
@@ -131,3 +131,12 @@ def test_a_sample_begins_where_something_is(tmp_path: Path) -> None:
     with pytest.raises(DataDirectoryError, match="no batch"):
         sample(str(source), str(tmp_path / "none" / "orders-0"), SETTINGS, first_offset=2**40, batch_count=9)
     assert list((tmp_path / "none").iterdir()) == []
+
+
+@pytest.mark.parametrize("first_offset", [0, 1])
+def test_a_damaged_batch_among_the_sampled_ones_is_counted(first_offset: int, tmp_path: Path) -> None:
+    source = lay_out({0: batch(0) + hurt(batch(1)) + batch(2) + batch(3)}, tmp_path / "orders-0")
+    copy = tmp_path / "copies" / source.name
+    copy.parent.mkdir()
+    taken = sample(str(source), str(copy), SETTINGS, first_offset=first_offset, batch_count=2)
+    assert (taken.batch_count, taken.skipped_count) == (2, 1)

@@ -433,3 +433,25 @@ def test_replicas_are_compared_below_a_log_start_that_hides_all(tmp_path: Path) 
     other = lay_out({0: b"".join(map(large, (0, 1, 2))) + batch(3)}, tmp_path / "other" / "orders-0")
     difference = compare(str(source), str(other))
     assert (difference.start_offset, difference.batch_count, difference.is_same) == (0, 3, False)
+
+
+@pytest.mark.parametrize("end", ["-delete", "-stray", "-future"])
+@pytest.mark.parametrize("command", ["salvage", "repair", "sample"])
+def test_a_copy_of_a_directory_that_was_set_aside_has_the_live_name(
+    command: str, end: str, golden: Golden, tmp_path: Path
+) -> None:
+    source = tmp_path / f"orders-0.{'0' * 32}{end}"
+    shutil.copytree(golden("demo") / "orders-0", source)
+    done = CliRunner().invoke(logstore, [command, str(source), str(tmp_path / "new")])
+    assert done.exit_code == 0, done.output
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["orders-0"]
+
+
+@pytest.mark.parametrize("command", ["salvage", "repair"])
+def test_a_dry_run_refuses_a_destination_that_the_copy_refuses(command: str, golden: Golden, tmp_path: Path) -> None:
+    (tmp_path / "orders-0").mkdir()
+    words = [command, str(golden("demo") / "orders-0"), str(tmp_path / "orders-0")]
+    for more in ([], ["--dry-run"]):
+        done = CliRunner().invoke(logstore, [*words, *more])
+        assert done.exit_code == 2
+        assert "There is such a directory already" in done.stderr
