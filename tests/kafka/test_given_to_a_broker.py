@@ -73,6 +73,24 @@ def test_a_broker_starts_from_a_snapshot_of_the_metadata(
     assert not [line for line in warnings(broker) if " ERROR " in line or "napshot" in line]
 
 
+@pytest.mark.slow
+def test_a_topic_made_anew_has_nothing_of_the_configuration_before(oracle: Oracle, tmp_path: Path) -> None:
+    """A broker that replays both took the old one's, and deleted the new one's records by its retention."""
+    with logstore.open(tmp_path / "data") as store:
+        for config in ({"retention.ms": 1000, "min.insync.replicas": 1, "max.message.bytes": 3000}, {}):
+            store.create_topic("orders", 1, config)
+            if config:
+                store.delete_topic("orders")
+        store.producer().send("orders", b"paid").result()
+    checks = {"log.initial.task.delay.ms": "1", "log.retention.check.interval.ms": "1"}
+    broker = Broker(oracle, tmp_path / "data", checks, [], is_formatted=True)
+    with broker.running(signal.SIGTERM) as address:
+        [state] = ask(oracle, address, tmp_path, "state")
+    assert state["topics"]["orders"]["config"] == {}
+    with logstore.open(tmp_path / "data", read_only=True) as store:
+        assert [record.value for record in store.read("orders")] == [b"paid"]
+
+
 def of_4_4() -> None:
     if not judged().knows_levels({"metadata.version": 33}):
         pytest.skip(f"Kafka {judged()} does not know the levels of 4.4")

@@ -120,8 +120,21 @@ def _require_no_remote_storage(config: LogConfig, *, was_remote: bool) -> None:
 
 def config_records(image: MetadataImage, name: str, config: Mapping[str, str | None]) -> list[bytes]:
     """Return records of checked configurations; `min.insync.replicas` also clears the eligible leader replicas."""
-    fields: Value = {"resourceType": TOPIC_RESOURCE, "resourceName": name}
-    values = [encode_value("ConfigRecord", {**fields, "name": key, "value": value}) for key, value in config.items()]
+    values = _config_values(name, config)
     if _MIN_ISR in config and image.features.get(ELR_VERSION):
         values.append(encode_value("ClearElrRecord", {"topicName": name}))
     return values
+
+
+def no_config_records(image: MetadataImage, name: str) -> list[bytes]:
+    """Return the records that take a topic's configurations away, to stand before the one that removes it.
+
+    A broker of 4.3.1 or 4.4.0 that replays a removal and the creation of a topic of the same name in one go gives the
+    new one the configurations of the old one, and may delete records by their retention.
+    """
+    return _config_values(name, dict.fromkeys(image.topic_config(name)))
+
+
+def _config_values(name: str, config: Mapping[str, str | None]) -> list[bytes]:
+    fields: Value = {"resourceType": TOPIC_RESOURCE, "resourceName": name}
+    return [encode_value("ConfigRecord", {**fields, "name": key, "value": value}) for key, value in config.items()]

@@ -30,7 +30,7 @@ from ...messages.schema import Value
 from ...replay.metadata_image import MetadataImage, TopicImage
 from ...topics import consumer_offsets, transaction_state
 from ...topics.cluster_metadata import encode_value
-from .topic_configs import config_records, config_text, require_valid_config
+from .topic_configs import config_records, config_text, no_config_records, require_valid_config
 
 NAME_LENGTH_MAX = 249
 PARTITION_COUNT_MAX = 10_000  # in one request
@@ -98,7 +98,7 @@ def create_topic_records(
 
 
 def delete_topic_records(image: MetadataImage, name: str) -> list[bytes]:
-    """Return the record that removes a topic.
+    """Return the records that remove a topic, and its configurations before it.
 
     A broker deletes topics of its coordinators too, and then forgets fenced producers and decisions.
 
@@ -112,7 +112,8 @@ def delete_topic_records(image: MetadataImage, name: str) -> list[bytes]:
             found=name,
             advice="groups are removed with store.groups.delete; transactional ids that nobody uses expire",
         )
-    return [encode_value("RemoveTopicRecord", {"topicId": topic_of(image, name).topic_id})]
+    removal = encode_value("RemoveTopicRecord", {"topicId": topic_of(image, name).topic_id})
+    return [*no_config_records(image, name), removal]
 
 
 def add_partitions_records(image: MetadataImage, node: NodeDirectory, name: str, partition_count: int) -> list[bytes]:
