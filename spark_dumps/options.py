@@ -26,6 +26,7 @@ from .network_options import IGNORE_OPTION, network_options, pass_over
 STORAGE = "storage."  # begins the names of obstore's options
 EARLIEST, LATEST = -2, -1  # as in the Kafka source's JSON
 KAFKAS_TOPICS = INTERNAL_TOPICS | {METADATA_TOPIC}  # only Kafka itself writes to them
+_UNASKED_TOPICS = KAFKAS_TOPICS | {"__remote_log_metadata"}  # the last is of brokers too, but any consumer may read it
 
 READ_COMMITTED = "read_committed"
 READ_UNCOMMITTED = "read_uncommitted"
@@ -54,10 +55,12 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class TopicChoice:
-    """The partitions that are read: by default all except those of internal topics, else as one of the fields says.
+    """The partitions that are read: by default all except those of Kafka's own topics, else as one of the fields says.
+
+    A user's topic may begin with `__` too, as that of Debezium's heartbeats does.
 
     Attributes:
-        pattern: regular expression to be found in the name of the topic; never matches internal topics.
+        pattern: regular expression to be found in the name of the topic; never matches internal topics (`Topic`).
         is_everything: internal topics included.
     """
 
@@ -76,7 +79,7 @@ class TopicChoice:
             return True
         if self.pattern is not None:
             return topic not in KAFKAS_TOPICS and re.search(self.pattern, topic) is not None
-        return not topic.startswith("__")
+        return topic not in _UNASKED_TOPICS
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ fails the query, and names its host and the path.
 | option | means |
 |---|---|
 | `table` | `records` (default), or another of the tables above |
-| `subscribe`, `subscribePattern`, `assign` | as for the Kafka source; default: all but internal topics |
+| `subscribe`, `subscribePattern`, `assign` | as for the Kafka source; default: all but topics of brokers |
 | `startingOffsets`, `endingOffsets` | `earliest`, `latest`, or `{"topic": {"0": 23}}`; -2 is earliest, -1 latest |
 | `startingTimestamp`, `endingTimestamp` | ms; `…OffsetsByTimestamp` takes `{"topic": {"0": ms}}` |
 | `startingOffsetsByTimestampStrategy` | `error` (default) or `latest`, if no record is as young |
@@ -39,6 +39,8 @@ fails the query, and names its host and the path.
 | `now` | reference time for ages in table `findings`, epoch ms; default: the clock |
 | `columnNameOfCorruptRecord` | `_corrupt_record`; the column for errors with mode `PERMISSIVE` |
 
+Topics of brokers are `__consumer_offsets`, `__transaction_state`, `__share_group_state`, `__cluster_metadata` and
+`__remote_log_metadata`. A pattern may match the last of them, as those of Kafka's consumers do, and none of the others.
 A topic or partition that was asked for and is missing is an error that names it, and so is a pattern that nothing
 matches. Bounds name the partitions that are read, and no others. A batch cannot start at the latest offsets, end at the
 earliest, or start above its end. Bounds and `producerIds` are for tables `records` and `batches`.

@@ -38,10 +38,20 @@ def partitions_of(path: Path | str, **options: object) -> set[str]:
 
 
 def test_topics_and_partitions_are_chosen_as_for_the_kafka_source(data: Path) -> None:
-    assert partitions_of(data) == {"orders-0", "orders-1", "payments-0"}
+    assert partitions_of(data) == {"orders-0", "orders-1", "payments-0", "__internal-0"}
     assert partitions_of(data, subscribe="payments, __internal") == {"payments-0", "__internal-0"}
     assert partitions_of(data, subscribePattern="^o|rnal") == {"orders-0", "orders-1", "__internal-0"}
     assert partitions_of(data, assign='{"orders": [1], "payments": [0]}') == {"orders-1", "payments-0"}
+
+
+def test_by_default_topics_of_brokers_are_left_out_and_no_other_that_begins_with_underscores(tmp_path: Path) -> None:
+    users = {"__debezium-heartbeat.x-0", "__CruiseControlMetrics-0", "_schemas-0"}
+    kafkas = {f"__{name}-0" for name in ("consumer_offsets", "transaction_state", "share_group_state")}
+    unasked = kafkas | {"__cluster_metadata-0", "__remote_log_metadata-0"}
+    for name in users | unasked:
+        write_partition(tmp_path, name)
+    assert partitions_of(tmp_path) == users
+    assert partitions_of(tmp_path, subscribePattern="^_") == {*users, "__remote_log_metadata-0"}
 
 
 def test_paths_are_directories_partitions_lists_and_patterns(data: Path) -> None:
@@ -312,7 +322,7 @@ def test_a_url_of_an_object_store_is_kept(url: str) -> None:
 def test_a_url_of_a_file_is_its_path(data: Path) -> None:
     for url in (f"file:{data}", f"file://{data}", f"FILE://{data}/"):
         assert parse_options({"path": url}).paths == (str(data),)
-        assert partitions_of(url) == {"orders-0", "orders-1", "payments-0"}
+        assert partitions_of(url) == {"orders-0", "orders-1", "payments-0", "__internal-0"}
 
 
 def test_spark_hands_urls_over(data: Path, load: Load) -> None:
