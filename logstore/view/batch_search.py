@@ -19,7 +19,7 @@ from ..disk.directory import SegmentFiles
 from ..disk.file_range import FileRange
 from ..disk.index_slots import IndexSlots
 from ..disk.names import is_url
-from ..errors import DataDirectoryError, InvalidRecordError, LogstoreError
+from ..errors import CorruptRecordError, DataDirectoryError, InvalidRecordError, LogstoreError
 from ..kernels.rules import RELATIVE_OFFSET_MAX
 from ..kernels.scan import batches as fields
 from ..layout import legacy, offset_index
@@ -116,22 +116,39 @@ class IndexedBatch(NamedTuple):
 def indexed_batch(segment: SegmentFiles, offset: int | None = None) -> IndexedBatch | None:
     """Return the last batch that the index of a segment names, of those that end at or below `offset` if it is given.
 
-    A few entries and one header are read. None without an index, or where no such batch is: the index may be damaged.
+    A few entries and one header are read; for an entry of older Kafka all headers up to the next entry. None without an
+    index, or where no such batch is: the index may be damaged.
     """
     relative = RELATIVE_OFFSET_MAX if offset is None else offset - segment.base_offset
     try:
         if segment.offset_index is None:
             return None
         with IndexSlots(segment.offset_index, offset_index.ENTRY_DTYPE) as slots, FileRange(segment.log) as log:
-            entry = slots.floor(0, relative)
-            if entry is None or not 0 < entry[1] < log.size:
+            slot = slots.slot_above(0, relative) - 1
+            entry = (0, 0) if slot < 0 else slots[slot]
+            position, last_offset = entry[1], segment.base_offset + entry[0]
+            if not 0 < position < log.size:
                 return None
-            header = log.read(entry[1], HEADER_SIZE)
+            header = log.read(position, HEADER_SIZE)
+            if last_offset_in(header) != last_offset:
+                end = slots[slot + 1][1] if slot + 1 < len(slots) else log.size
+                if not _holds_end(log, position, min(end, log.size), last_offset):
+                    return None
     except DataDirectoryError:
         return None  # what reads the log, or proves the index, tells of it
-    if last_offset_in(header) != segment.base_offset + entry[0]:
-        return None
-    return IndexedBatch(_BASE_OFFSET_AND_MAGIC.unpack_from(header.data)[0], entry[1])
+    return IndexedBatch(_BASE_OFFSET_AND_MAGIC.unpack_from(header.data)[0], position)
+
+
+def _holds_end(log: FileRange, position: int, end: int, last_offset: int) -> bool:
+    """Return whether one of the batches in [position, end) ends with an offset.
+
+    Kafka before 4.1 made one entry for all batches of an append: the position of the first, the offset of the last.
+    """
+    try:
+        tables = read_batch_tables(log.read_exactly, position, end, log.path, capacity=SEARCH_COUNT)
+        return position < end and any(last_offset in table.last_offset for _, _, table in tables)
+    except CorruptRecordError:
+        return False
 
 
 class QuickAnswer(NamedTuple):
