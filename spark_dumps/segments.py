@@ -1,7 +1,8 @@
 """Segments of a partition for planning. Their sizes are fixed at planning; bytes appended later are not read.
 
-Entries of an offset index are checked before use: at the position there must be a batch with the entry's last offset
-and a right checksum, so that a walk from there finds whole batches.
+Entries of an offset index are checked before use: at the position there must be a batch with a right checksum, so that
+a walk from there finds whole batches. Its offsets must be above the entry before and up to the entry's own, which is
+that of the batch, or in Kafka before 4.1 that of a later batch of the same append.
 """
 
 from __future__ import annotations
@@ -73,8 +74,10 @@ class IndexEntries:
     def _holds(self, log: LoadedFile, slot: int) -> bool:
         end = min(self.end, log.size)
         table = batch_at(log, int(self.positions[slot]), end, check_crc=True)
-        is_there = len(table) == 1 and int(table.last_offset[0]) == int(self.last_offsets[slot])
-        return is_there and int(table.is_valid[0]) != 0
+        if len(table) != 1 or not table.is_valid[0]:
+            return False
+        is_above = slot == 0 or int(table.base_offset[0]) > int(self.last_offsets[slot - 1])
+        return is_above and int(table.last_offset[0]) <= int(self.last_offsets[slot])
 
 
 class PlannedSegment(NamedTuple):

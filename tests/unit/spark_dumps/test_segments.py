@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark")
 
+from logstore.disk.loaded import LoadedFile
 from logstore.layout.offset_index import ENTRY_SIZE
 from spark_dumps import segments
+from tests.support.encoder import Batch, Rec
 
 BASE_OFFSET, END = 1000, 90
 # small numbers, so that many ascend, and what no index has
@@ -88,3 +90,28 @@ def test_an_index_may_be_cut_while_it_is_read(tmp_path: Path, monkeypatch: pytes
 
 def test_without_an_index_there_are_none() -> None:
     assert segments.read_entries(None, END).positions.size == 0
+
+
+def test_an_entry_of_an_append_of_several_batches_is_used(tmp_path: Path) -> None:
+    """Kafka before 4.1 gives it the position of the first batch and the offset of the last."""
+    batches = [Batch(BASE_OFFSET + 3 * number, [Rec(value=b"v")] * 3, 2).to_bytes() for number in range(8)]
+    size = len(batches[0])
+    (tmp_path / "log").write_bytes(b"".join(batches))
+    index = index_of(tmp_path, [(11, size), (20, 4 * size), (23, 7 * size + 1)])  # the last leads into a batch
+    entries = segments.read_entries(index, 8 * size)
+    with LoadedFile(str(tmp_path / "log")) as log:
+        assert entries.position_at_or_before(log, BASE_OFFSET + 21) == 4 * size
+        assert entries.position_at_or_before(log, BASE_OFFSET + 10) == 0
+        assert entries.position_behind(log, BASE_OFFSET + 9) == 4 * size
+        assert entries.position_to(log, 8 * size) == 4 * size
+
+
+def test_an_entry_whose_batch_has_other_offsets_is_not_used(tmp_path: Path) -> None:
+    batches = [Batch(BASE_OFFSET + 3 * number, [Rec(value=b"v")] * 3, 2).to_bytes() for number in range(8)]
+    size = len(batches[0])
+    (tmp_path / "log").write_bytes(b"".join(batches))
+    with LoadedFile(str(tmp_path / "log")) as log:
+        for found in [(4, size)], [(5, size), (11, 2 * size)], [(14, size), (20, 4 * size)]:
+            expected = {(4, size): 0, (5, size): 2 * size, (14, size): size}[found[0]]
+            entries = segments.read_entries(index_of(tmp_path, found), 8 * size)
+            assert entries.position_to(log, 8 * size) == expected
