@@ -12,6 +12,7 @@ from enum import Enum
 from functools import cached_property
 
 from ..clock import now_ms
+from ..config.kafka_version import level_of_release
 from ..disk import paths
 from ..disk.loaded import LoadedFile
 from ..disk.names import child
@@ -162,6 +163,16 @@ class Cluster:
         is_told = self.has_history and not self.image.is_partial
         is_one = len(self.image.log_directories) == 1 and all(one for _, one in self.image.log_directories)
         return Known.YES if is_told and is_one else Known.UNKNOWN
+
+    @cached_property
+    def indexes_by_batch(self) -> Known:
+        """Whether every broker that the cluster ever had makes index entries of one batch, as Kafka does from 4.1 on.
+
+        An older broker cannot register with the level of 4.1.
+        """
+        is_told = self.has_history and not self.image.is_partial
+        is_new = self.image.lowest_level >= level_of_release("4.1")
+        return Known.YES if is_told and is_new else Known.UNKNOWN
 
     @property
     def has_one_life(self) -> bool:

@@ -6,10 +6,11 @@ Entries of 8 bytes, big-endian, without gaps and without a header:
     int32 position          byte position of that batch in the `.log`
 
 Both columns ascend. Kafka adds about one entry per `index.interval.bytes` (4096) of log, never for the first batch of a
-segment. The file of the active segment is preallocated to `segment.index.bytes` with zeros behind its entries; Kafka
-truncates it to its entries when the segment rolls or the log is closed. After a crash the zeros remain: an entry other
-than the first with relative offset 0 marks the end, and recovery rebuilds the file. Bytes behind the last whole entry
-are ignored.
+segment; before 4.1, but for 3.9.1 and 3.9.2, one for all batches of an append, with the last offset of the last and the
+position of the first. The file of the active segment is preallocated to `segment.index.bytes` with zeros behind its
+entries; Kafka truncates it to its entries when the segment rolls or the log is closed. After a crash the zeros remain:
+an entry other than the first with relative offset 0 marks the end, and recovery rebuilds the file. Bytes behind the
+last whole entry are ignored.
 
 A lookup gives the largest entry whose offset is ≤ the target, and (base offset, 0) if there is none.
 

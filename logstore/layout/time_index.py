@@ -7,6 +7,7 @@ Entries of 12 bytes, big-endian, without gaps and without a header:
 
 Timestamps ascend strictly, offsets ascend. Kafka adds an entry with each entry of the offset index if the segment's
 largest timestamp has grown since, and once more when the segment rolls or is closed; it keeps one slot free for that.
+Up to 3.6 the offset is that of the first record with the timestamp, if a producer sent the batch uncompressed.
 Preallocation and the zeros behind the entries are as in the offset index.
 
 A lookup gives the entry with the largest timestamp ≤ the target, and (-1, base offset) if there is none.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..config.kafka_version import unknown_levels
+from ..config.kafka_version import METADATA_VERSION, unknown_levels
 from ..errors import SchemaError
 from ..messages.schema import Value
 from ..topics.cluster_metadata import decode_value
@@ -104,6 +104,7 @@ class MetadataImage:
         tiered_topics: names of topics whose older segments are, or once were, in remote storage (KIP-405).
         configs: (resource type, name) to configurations; the default of all brokers has the name "".
         features: finalized levels above 0, by name.
+        lowest_level: of `metadata.version`, of all that it ever had; 0 before its first record.
         brokers: registered brokers by id.
         registration_count: how often brokers registered, as each does when it starts.
         log_directories: broker and id of each data directory that was ever registered; "" for one without an id.
@@ -124,6 +125,7 @@ class MetadataImage:
     tiered_topics: set[str] = field(default_factory=set)
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
+    lowest_level: int = 0
     brokers: dict[int, BrokerImage] = field(default_factory=dict)
     registration_count: int = 0
     log_directories: set[tuple[int, str]] = field(default_factory=set)
@@ -212,9 +214,7 @@ class MetadataImage:
             case "ConfigRecord":
                 self._set_config(fields["resourceType"], fields["resourceName"], fields["name"], fields["value"])
             case "FeatureLevelRecord":
-                self.features[fields["name"]] = fields["featureLevel"]
-                if fields["featureLevel"] == 0:
-                    del self.features[fields["name"]]
+                self._set_level(fields["name"], fields["featureLevel"])
             case "RegisterBrokerRecord":
                 directories = tuple(fields.get("logDirs") or ())
                 self.registration_count += 1
@@ -240,6 +240,13 @@ class MetadataImage:
                 self.credentials.discard((fields["name"], fields["mechanism"]))
             case "ProducerIdsRecord":
                 self._move_producer_ids(fields["nextProducerId"])
+
+    def _set_level(self, feature: str, level: int) -> None:
+        self.features[feature] = level
+        if level == 0:
+            del self.features[feature]
+        if feature == METADATA_VERSION:
+            self.lowest_level = min(self.lowest_level or level, level)
 
     def _set_config(self, resource_type: int, resource: str, name: str, value: str | None) -> None:
         config = self.configs.setdefault((resource_type, resource), {})

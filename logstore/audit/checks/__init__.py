@@ -5,6 +5,7 @@
 | `batches`          | headers of batches, damage, missing offsets, timestamps                              |
 | `records`          | records that cannot be read, or contradict their batch                               |
 | `indexes`          | entries of `.index` and `.timeindex`, and the batches they lead to                   |
+| `index_check`      | what checks of both indexes share                                                    |
 | `producers`        | `.txnindex` and `.snapshot` beside what the log says                                 |
 | `sequences`        | sequences and epochs of producers                                                    |
 | `epochs`           | `leader-epoch-checkpoint` beside the epochs of batches                               |

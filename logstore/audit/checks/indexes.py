@@ -3,6 +3,10 @@
 Which batches have an entry depends on when a broker opened the log, so an index is not compared with a rebuilt one.
 Each entry must have the last offset of the batch it leads to, entries must ascend, and a time entry must have the
 largest timestamp up to its batch, the first to have it. A closed segment's last time entry is its largest timestamp.
+
+Kafka before 4.1, but for 3.9.1 and 3.9.2, made one entry for all batches of an append, as followers and the cleaner
+append them: the position of the first, the last offset of the last. Kafka up to 3.6 gave a time entry the offset of the
+first record with the largest timestamp, if a producer sent the batch uncompressed. Both lead searches as well.
 """
 
 from __future__ import annotations
@@ -12,17 +16,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...columns.batch_table import BoolArray, Int64Array
+from ...columns.record_windows import record_windows
 from ...disk.directory import SegmentFiles
 from ...disk.side_files import read_offset_index, read_time_index
-from ...errors import DataDirectoryError
 from ...layout import offset_index as offset_index_file
 from ...layout import time_index as time_index_file
-from ...layout.batch import HEADER_SIZE
+from ...layout.batch import CODEC_MASK, HEADER_SIZE, LOG_APPEND_TIME_FLAG
 from ...view.walk import Damage
-from ..evidence import AuditedBatches, Evidence, Follower
-from ..finding import Broken, Place, Rule, Silence, Where, rule, unreadable
+from ..evidence import AuditedBatches
+from ..finding import Broken, Place, Silence, rule
 from ..partition import unless_gone
 from .batches import ERROR, WARNING
+from .index_check import IndexCheck, entries_in
+from .records import has_data
 
 _OPEN = (Silence.OPEN,)
 _OPEN_OR_UNKNOWN = (Silence.OPEN, Silence.DAMAGED, Silence.GROWING)
@@ -124,92 +130,6 @@ def _order(index: IndexCheck, values: Int64Array, name: str, *, is_strict: bool)
         yield index.where(), f"entry {entry + 1} with a {name} {above} {values[entry]}", int(values[entry + 1])
 
 
-class IndexCheck(Follower):
-    """An index of the current segment; each entry is looked up among the batches.
-
-    Attributes:
-        path, size_bytes: of the file; path None without one.
-        zero_count: entries at the end that are zeros of a preallocated file.
-        is_in_use: a broker has it open, or rebuilds it on its next start.
-        offsets, values: int64, of the entries; values are positions or timestamps.
-        is_proven: entries whose batch was found, or may be damaged; the others lead to no batch.
-        wrong: entries that contradict their batch, which has `batch_offsets` and `batch_values`.
-    """
-
-    entry_size: int
-    suffix: str
-    rules: tuple[Rule, ...]
-    path: str | None
-
-    def __init__(self, evidence: Evidence) -> None:
-        self.evidence = evidence
-
-    def begin(self, segment: SegmentFiles) -> Iterator[Broken]:
-        self.segment, self.is_in_use = segment, self.evidence.partition.will_be_recovered(segment)
-        self.path, self.size_bytes = None, 0
-        self.offsets = self.values = np.empty(0, np.int64)
-        self._is_refused = False
-        count = 0
-        try:
-            count = self._read(segment)
-        except DataDirectoryError as error:
-            self._is_refused = True
-            yield unreadable(error, self.evidence.partition.where())
-        self.zero_count = self.offsets.size - count
-        self.offsets, self.values = self.offsets[:count], self.values[:count]
-        self.is_proven, self.wrong = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-        self.batch_offsets, self.batch_values = np.zeros(count, np.int64), np.zeros(count, np.int64)
-
-    def end(self) -> Iterator[Broken]:
-        for one in () if self._is_refused else self.rules:
-            yield from one(self)
-
-    def _read(self, segment: SegmentFiles) -> int:
-        """Read the file; return how many of its entries a broker has written."""
-        raise NotImplementedError
-
-    def _prove(self, entries: Int64Array, offsets: Int64Array, values: Int64Array, is_wrong: BoolArray) -> None:
-        self.is_proven[entries], self.wrong[entries] = True, is_wrong
-        self.batch_offsets[entries], self.batch_values[entries] = offsets, values
-
-    @property
-    def unless_in_use(self) -> Silence | None:
-        """The reason not to ask of an index in use; None of another."""
-        return Silence.OPEN if self.is_in_use else None
-
-    def kept(self, rule: Rule, is_wrong: BoolArray, is_beyond: BoolArray) -> int:
-        """Return how many entries belong to the index; the rule is not asked of the others.
-
-        An index in use may end in entries that a truncation cut off (`AbstractIndex.truncateToEntries0` only moves the
-        end): wrong ones, with no right one behind them, that lead beyond the log or follow a right one.
-
-        Args:
-            is_wrong, is_beyond: which entries are wrong, and which lead beyond the end of the log.
-        """
-        count = self._kept_count(is_wrong, is_beyond) if self.is_in_use else is_wrong.size
-        self.evidence.note(rule, Silence.OPEN, is_wrong[count:])
-        return count
-
-    def _kept_count(self, is_wrong: BoolArray, is_beyond: BoolArray) -> int:
-        stays = np.flatnonzero(~(is_wrong & is_beyond))
-        count = int(stays[-1]) + 1 if stays.size else 0
-        right = np.flatnonzero(~is_wrong[:count])
-        if not right.size and self._may_be_of_before():
-            return 0
-        return int(right[-1]) + 1 if right.size else count
-
-    def _may_be_of_before(self) -> bool:
-        """Return whether all entries may be of batches that a truncation cut off before others were appended."""
-        return True
-
-    def where(self, entry: int | None = None) -> Where:
-        """Return the place of an entry, or of the file."""
-        place = self.evidence.partition.where(self.path)
-        if entry is None:
-            return place
-        return place._replace(position=entry * self.entry_size, offset=int(self.offsets[entry]))
-
-
 class OffsetIndexCheck(IndexCheck):
     """An `.index`; values are positions. Each entry is looked up in the window that holds its position."""
 
@@ -219,21 +139,45 @@ class OffsetIndexCheck(IndexCheck):
     def begin(self, segment: SegmentFiles) -> Iterator[Broken]:
         yield from super().begin(segment)
         self._is_sorted = bool((np.diff(self.values) >= 0).all())
+        self._appends = np.empty(0, np.int64)  # entries whose append, if older Kafka made them, goes on
+        self._next_positions = np.append(self.values[1:], self.evidence.segment_size)
 
     def step(self, batches: AuditedBatches) -> None:
         positions = batches.table.position
         end = int(positions[-1] + batches.table.size[-1])
-        here = _entries_in(self.values, int(positions[0]), end, is_sorted=self._is_sorted)
+        here = entries_in(self.values, int(positions[0]), end, is_sorted=self._is_sorted)
         rows = np.searchsorted(positions, self.values[here], side="right") - 1
-        found = batches.last[rows], positions[rows]
-        self._prove(here, *found, (found[0] != self.offsets[here]) | (found[1] != self.values[here]))
+        last, start, offsets = batches.last[rows], positions[rows], self.offsets[here]
+        self._prove(here, last, start, (last != offsets) | (start != self.values[here]))
+        is_begun = (start == self.values[here]) & (last < offsets)
+        if (is_begun.any() or self._appends.size) and self.may_be_of_older_kafka:
+            self._appends = np.concatenate([self._appends, here[is_begun]])
+            self._end_appends(batches)
+
+    def _end_appends(self, batches: AuditedBatches) -> None:
+        """Accept entries of appends whose last batch is among these; it lies before the next append's first."""
+        entries = self._appends
+        rows = np.minimum(np.searchsorted(batches.last, self.offsets[entries]), batches.last.size - 1)
+        is_right = batches.last[rows] == self.offsets[entries]
+        is_right &= batches.table.position[rows] < self._next_positions[entries]
+        self.wrong[entries[is_right]] = False
+        self._appends = entries[self.offsets[entries] > batches.last[-1]]
 
     def skip(self, piece: Damage) -> None:
-        """Take entries that lead into damage for proven: they cannot be judged."""
+        """Take entries that lead into damage, or whose append may end there, for proven: they cannot be judged."""
         if self.evidence.may_hide_batches(piece):
             is_inside = (self.values >= piece.start) & (self.values < piece.end)
-            self.evidence.note(offset_index, Silence.DAMAGED, is_inside)
             self.is_proven |= is_inside
+            is_inside[self._appends] |= self._next_positions[self._appends] > piece.start
+            self.wrong[self._appends] &= ~is_inside[self._appends]
+            self.evidence.note(offset_index, Silence.DAMAGED, is_inside)
+
+    def end(self) -> Iterator[Broken]:
+        """Take the end of the segment; what a writer has appended since may end an append."""
+        if self.evidence.is_growing:
+            self.evidence.note(offset_index, Silence.GROWING, self._appends.size > 0)
+            self.wrong[self._appends] = False
+        yield from super().end()
 
     def _may_be_of_before(self) -> bool:
         return bool((np.diff(self.offsets) > 0).all() and ((self.values == 0) | (self.values >= HEADER_SIZE)).all())
@@ -268,11 +212,14 @@ class TimeIndexCheck(IndexCheck):
         timestamps = batches.table.max_timestamp
         largest = np.maximum.accumulate(np.concatenate([[self.largest], timestamps]))[1:]
         self.largest = int(largest[-1])
-        here = _entries_in(self.offsets, int(batches.base[0]), int(batches.last[-1]) + 1, is_sorted=self._is_sorted)
+        here = entries_in(self.offsets, int(batches.base[0]), int(batches.last[-1]) + 1, is_sorted=self._is_sorted)
         here = here[~self.is_proven[here]]
         rows = np.minimum(np.searchsorted(batches.last, self.offsets[here]), batches.last.size - 1)
-        is_right = (batches.last[rows] == self.offsets[here]) & (timestamps[rows] == self.values[here])
-        is_right &= largest[rows] == self.values[here]
+        has_largest = (timestamps[rows] == self.values[here]) & (largest[rows] == self.values[here])
+        is_right = has_largest & (batches.last[rows] == self.offsets[here])
+        is_inside = has_largest & (batches.base[rows] <= self.offsets[here]) & ~is_right
+        if is_inside.any() and self.may_be_of_older_kafka:
+            is_right[is_inside] = _have_first_largest(batches, rows[is_inside], self.offsets[here[is_inside]])
         if self.evidence.segment_has_damage:
             may_be_lost = self.values[here] >= largest[rows]
             self.evidence.note(time_index, Silence.DAMAGED, may_be_lost & ~is_right)
@@ -288,9 +235,19 @@ class TimeIndexCheck(IndexCheck):
         return index.written_count
 
 
-def _entries_in(values: Int64Array, start: int, end: int, *, is_sorted: bool) -> Int64Array:
-    """Return the numbers of entries with a value in [start, end), int64; search if the values ascend."""
-    if not is_sorted:
-        return np.flatnonzero((values >= start) & (values < end))
-    first, last = np.searchsorted(values, [start, end])
-    return np.arange(first, last)
+def _have_first_largest(batches: AuditedBatches, rows: Int64Array, offsets: Int64Array) -> BoolArray:
+    """Return which offsets, bool[n], are of the first record with the largest timestamp of the batch in their row.
+
+    None is where the timestamp is the broker's, or in a compressed batch: its entry has the last offset in each Kafka.
+    """
+    run, table = batches.run, batches.table
+    is_plain = has_data(table) & (table.attributes & (CODEC_MASK | LOG_APPEND_TIME_FLAG) == 0)
+    first_offsets = np.full(len(table), -1)
+    for window in record_windows(run.data, run.table, np.unique(rows[is_plain[rows]]) + run.first_row):
+        of_records = window.rows - run.first_row
+        is_largest = window.timestamp == table.max_timestamp[of_records]
+        found, numbers = np.unique(of_records[is_largest], return_index=True)
+        is_first = first_offsets[found] < 0  # a batch may go on in the next window
+        first_offsets[found[is_first]] = window.offset[is_largest][numbers[is_first]]
+    is_right: BoolArray = first_offsets[rows] == offsets
+    return is_right
