@@ -344,9 +344,9 @@ def test_damage_below_the_recovery_point_removes_nothing(rolled: Path) -> None:
     ],
 )
 def test_the_command_says_what_is_wrong(
-    arguments: list[str], exit_code: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], exit_code: int, words: str, rolled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(rolled)
     done = CliRunner().invoke(command, arguments)
     assert done.exit_code == exit_code
     assert words in done.stderr
