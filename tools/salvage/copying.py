@@ -15,7 +15,7 @@ from logstore.disk.paths import real_path
 from logstore.disk.seam import Seam
 from logstore.errors import CheckpointFormatError, CorruptRecordError, LogstoreError, UsageError
 from logstore.layout import partition_metadata
-from logstore.layout.file_names import LOG_SUFFIX
+from logstore.layout.file_names import LOG_SUFFIX, directory_name
 from logstore.view.walk import Damage, walk
 
 
@@ -25,7 +25,7 @@ def require_possible(files: PartitionFiles, destination: str) -> None:
     Raises:
         UsageError: it exists, its name is not the partition's, or it lies in what is copied.
     """
-    name = f"{files.topic}-{files.partition}"
+    name = directory_name(*files.key)
     if file_name(destination) != name:
         raise UsageError(
             "The copy must have the partition's name", path=destination, expected=name, found=file_name(destination)
