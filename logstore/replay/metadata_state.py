@@ -13,7 +13,8 @@ from collections.abc import Callable
 from ..config.kafka_version import RAFT_VERSION
 from ..disk.directory import PartitionFiles, list_partition_directory
 from ..disk.loaded import LoadedFile, open_log
-from ..errors import CorruptRecordError, OffsetOutOfRangeError
+from ..disk.system_errors import is_missing
+from ..errors import CorruptRecordError, DataDirectoryError, OffsetOutOfRangeError
 from ..folds.transaction_marker import control_record_type
 from ..messages.schema import Value
 from ..model import ControlRecordType
@@ -137,7 +138,13 @@ def metadata_damage(directory: str) -> CorruptRecordError | None:
     files = list_partition_directory(directory)
     newest = [(path, 0) for _, path in sorted(files.kraft_snapshots.items())[-1:]]
     for path, base_offset in [*newest, *((segment.log, segment.base_offset) for segment in files.segments[-1:])]:
-        with LoadedFile(path) as log:
+        try:
+            log = LoadedFile(path)
+        except DataDirectoryError as error:
+            if is_missing(error):
+                continue  # a live writer has put another in its place
+            raise
+        with log:
             for piece in walk(log, base_offset):
                 if isinstance(piece, Damage) and piece.may_hide_batches:
                     return CorruptRecordError(

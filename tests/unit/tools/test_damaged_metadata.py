@@ -13,6 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 import logstore
+from logstore.disk.directory import list_partition_directory
+from logstore.replay import metadata_state
 from logstore_tools.commands import logstore as command
 from tests.naive.batch import scan
 from tests.support.formatted import formatted
@@ -139,3 +141,14 @@ def test_a_store_that_is_opened_to_read_warns_of_damage(damaged: Damaged, caplog
     with logstore.open(data, read_only=True) as store:
         assert "orders" in store.topics
     assert f"{data}/{METADATA}/{LOG}, byte 1603" in caplog.text
+
+
+def test_a_metadata_file_that_its_writer_takes_away_meanwhile_is_no_damage(
+    damaged: Damaged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metadata = damaged(1741) / METADATA
+    listed = list_partition_directory(str(metadata))
+    monkeypatch.setattr(metadata_state, "list_partition_directory", lambda _: listed)
+    assert metadata_state.metadata_damage(listed.path) is not None
+    (metadata / LOG).unlink()
+    assert metadata_state.metadata_damage(listed.path) is None
