@@ -204,17 +204,19 @@ def _directory_status(url: str, entries: list[ObjectEntry]) -> ObjectStatus:
 
 def scan(url: str) -> list[ObjectEntry]:
     """List the objects and prefixes right below a URL, by name; raise FileNotFoundError if there are none."""
+    url = java_file(url)
     found = call(lambda store, key: obstore().list_with_delimiter(store, key or None), url)
-    base = _root_of(url)[1]
-    files = [child(base, meta["path"]) for meta in found["objects"]]
-    entries = [
-        ObjectEntry(file_name(path), path, _status(meta, path))
-        for path, meta in zip(files, found["objects"], strict=True)
-    ]
-    for prefix in found["common_prefixes"]:
+    base, directories = _root_of(url)[1], found["common_prefixes"]
+    markers = {url[len(base) + 1 :], *directories}  # empty objects, by which consoles make a folder
+    entries = [_entry(child(base, meta["path"]), meta) for meta in found["objects"] if meta["path"] not in markers]
+    for prefix in directories:
         path = child(base, prefix)
         entries.append(ObjectEntry(file_name(path), path, _directory_status(path, [])))
     return _remember(url, entries)
+
+
+def _entry(path: str, meta: Mapping[str, Any]) -> ObjectEntry:
+    return ObjectEntry(file_name(path), path, _status(meta, path))
 
 
 def _remember(url: str, entries: list[ObjectEntry]) -> list[ObjectEntry]:
@@ -232,8 +234,8 @@ def scan_tree(url: str) -> Entries:
     directories: dict[str, dict[str, ObjectEntry]] = {url: {}}
     for meta in found:
         path = child(base, meta["path"])
-        entry = ObjectEntry(file_name(path), path, _status(meta, path))
-        directories.setdefault(parent(path), {})[entry.name] = entry
+        if path != url:  # else the marker of a folder
+            directories.setdefault(parent(path), {})[file_name(path)] = _entry(path, meta)
     for path in list(directories):
         while path != url:
             above, status = parent(path), _directory_status(path, [*directories[path].values()])

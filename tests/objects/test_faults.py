@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from logstore.disk import objects
+from logstore.disk import objects, paths
+from logstore.disk.directory import list_data_directory
 from logstore.disk.file_range import FileRange
 from logstore.disk.loaded import LoadedFile
 from logstore.disk.object_file import PIECE_SIZE
@@ -71,6 +72,14 @@ def test_a_server_that_ignores_ranges_is_told(store: ObjectStore) -> None:
         assert file.read(0, 1000).size == 1000
         with pytest.raises(DataDirectoryError, match="range"):
             file.read(10, 10)
+
+
+def test_empty_objects_that_mark_folders_are_no_files(store: ObjectStore, golden: Golden) -> None:
+    url = store.put_all(golden("demo"), "folders/demo")
+    before = paths.scan(f"{url}/orders-0"), list_data_directory(url)
+    for folder in ("folders/demo/orders-0/", "folders/demo/"):  # as consoles make them
+        store.put(folder, b"")
+        assert (paths.scan(f"{url}/orders-0"), list_data_directory(url)) == before
 
 
 def test_listings_come_in_pages(store: ObjectStore, demo: str, golden: Golden) -> None:
