@@ -57,8 +57,8 @@ segments and seek in them; filters of a query do not: Spark applies them to the 
 `spark.readStream.format("kafka_segments")` follows table `records`, by default from `latest`; it takes no ending.
 Triggers, AvailableNow and checkpoints work as for other sources. A checkpoint knows the ids of topics: a partition that
 is gone, or is of a new topic of the name, fails the query, as Spark's Kafka source does; with `failOnDataLoss` as
-`false` it is left out with a warning, or read from its start. A pattern that matches nothing may match later. There is
-no `writeStream`.
+`false` it is left out with a warning, or read from its start; a log that was cut is read from its new end. A pattern
+that matches nothing may match later. There is no `writeStream`.
 
 Writing:
 

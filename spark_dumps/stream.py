@@ -104,6 +104,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             begin = begins.setdefault(key, bounds.start_offset)
             if bounds.log_end_offset < begin:
                 self._report_loss(f"{directory_name(*key)} ends at offset {bounds.log_end_offset}", begin)
+                begin = begins[key] = bounds.end_offset  # what is written next is new, as for the Kafka source
             end = bounds.end_offset if self._target is None else min(bounds.end_offset, self._target.get(key, 0))
             ends[key] = max(begin, end)
         return as_json(limited(begins, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends, ids)

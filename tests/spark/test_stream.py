@@ -243,7 +243,10 @@ def test_records_that_are_gone_end_the_query(tmp_path: Path) -> None:
         strict.partitions({"orders": {"0": 300}}, end)
     with pytest.raises(UsageError, match="orders-0 ends at offset 400"):
         strict.latestOffset(end, EVERYTHING)
-    assert lax.latestOffset(end, EVERYTHING) == end
+    cut = lax.latestOffset(end, EVERYTHING)
+    assert offsets_read(lax, end, cut) == {}
+    append(paths[1], 40, 41)
+    assert offsets_read(lax, cut, lax.latestOffset(cut, EVERYTHING)) == {("orders", 0): list(range(400, 420))}
     shutil.rmtree(tmp_path / "orders-0")
     with pytest.raises(UsageError, match="orders-0 is gone"):
         strict.partitions(start, end)
