@@ -80,7 +80,7 @@ def parse_write_options(given: Mapping[str, str]) -> WriteOptions:
     if not given_id:
         raise UsageError("transactionalId is empty", advice="leave it out, and each job gets a new one")
     return WriteOptions(
-        path=paths[0],
+        path=local_path(paths[0]),  # an object store cannot be written
         topic=topic,
         partition_count=reader.positive("partitions"),
         staging_path=None if staging_path is None else local_path(staging_path.strip()),

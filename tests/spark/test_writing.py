@@ -418,6 +418,7 @@ def test_a_staging_path_of_ones_own(store: Path, tmp_path: Path) -> None:
     ("options", "words"),
     [
         ({"path": "/a,/b", "topic": "t"}, "one data directory"),
+        ({"path": "s3://bucket/data", "topic": "t", "partitions": "1"}, "mounted"),
         ({"topic": "t", "subscribe": "t"}, "no option 'subscribe'"),
         ({"topic": "t", "partitions": "0"}, "partitions cannot be that"),
         ({"topic": "t", "transactionalId": ""}, "transactionalId is empty"),
@@ -429,7 +430,7 @@ def test_a_staging_path_of_ones_own(store: Path, tmp_path: Path) -> None:
 def test_wrong_options_are_refused(options: dict[str, str], words: str, store: Path) -> None:
     path = options.pop("path", str(store))
     with pytest.raises(UsageError, match=words):
-        Job(Path(path), **options)
+        Job(path, **options)
     assert left_beside(store) == []
 
 

@@ -28,7 +28,7 @@ ALL = "topic string, key binary, value binary, partition int, timestamp timestam
 class Job:
     """One job; each task is one call of `task`, through a pickled writer as on an executor."""
 
-    def __init__(self, path: Path, schema: str = "key binary, value binary", **options: Any) -> None:
+    def __init__(self, path: Path | str, schema: str = "key binary, value binary", **options: Any) -> None:
         texts = {name.replace("_", "."): str(value) for name, value in options.items()}
         self.schema = struct_of(parse_columns(schema))
         self.source = KafkaSegments({"path": str(path), **texts})
