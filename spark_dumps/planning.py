@@ -1,7 +1,8 @@
 """Tasks for ranges of offsets: the driver shares the bytes of segments out, and tasks find the batches in them.
 
-The driver opens a segment only to note its first bytes, or to look an offset up. So a segment is cut at any byte, with
-an index or without: a batch belongs to the task that has its first byte. Opening a file counts as reading `FILE_COST`.
+The driver opens a segment only to note its first and last bytes, or to look an offset up. So a segment is cut at any
+byte, with an index or without: a batch belongs to the task that has its first byte. Opening a file counts as reading
+`FILE_COST`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NamedTuple
 from pyspark.sql.datasource import InputPartition
 
 from logstore.columns.batch_table import Int64Array
-from logstore.disk.files import FILE_COST, first_bytes
+from logstore.disk.files import FILE_COST, ends_of
 from logstore.disk.loaded import LoadedFile
 from logstore.disk.names import child, file_name, is_url
 from logstore.layout.file_names import base_offset_of
@@ -28,7 +29,8 @@ from .segments import PlannedSegment
 TASK_SIZE_MAX = 128 * 1024 * 1024  # bytes; as Spark cuts files: few enough to start fast, several for each core
 ASKED_SIZE_MAX = 512 * 1024 * 1024  # bytes, if the user gives the least number of tasks
 HEAD_SIZE = 21  # bytes: base offset, length, leader epoch, magic and checksum of a batch
-NO_HEAD = -1
+TAIL_SIZE = 4096  # bytes: the cleaner may keep the first batch of a segment, and merge others into it
+NO_MARK = -1
 
 
 class Slice(NamedTuple):
@@ -38,7 +40,7 @@ class Slice(NamedTuple):
         path, base_offset, segment_size: of the segment at planning.
         is_last: of the log; a cut batch at its end is being written, and no damage.
         first_offset, end_offset: records outside are left out; end exclusive.
-        head: of the segment, see `head_of`; another one when the slice is read means that it was replaced.
+        mark: of the segment, see `mark_of`; another one when the slice is read means that it was replaced.
         aborted: int64[n, 3]: producer id, first and last offset of aborted transactions, which are left out.
     """
 
@@ -52,7 +54,7 @@ class Slice(NamedTuple):
     is_last: bool
     first_offset: int
     end_offset: int
-    head: int
+    mark: int
     aborted: Int64Array
 
     @property
@@ -67,7 +69,7 @@ class SegmentRun(NamedTuple):
     Attributes:
         path: the directory of the partition.
         names: of the logs.
-        sizes, heads: at planning.
+        sizes, marks: at planning.
         start, end: bytes in the first and in the last segment.
         has_last: the last segment is the last of the log.
         properties, etags: as of `SeenFiles`.
@@ -79,7 +81,7 @@ class SegmentRun(NamedTuple):
     path: str
     names: tuple[str, ...]
     sizes: tuple[int, ...]
-    heads: tuple[int, ...]
+    marks: tuple[int, ...]
     start: int
     end: int
     has_last: bool
@@ -97,7 +99,7 @@ class SegmentRun(NamedTuple):
     def slices(self) -> Iterator[Slice]:
         """Yield the slices of the segments, in order."""
         first, last = self.names[0], self.names[-1]
-        for name, size, head in zip(self.names, self.sizes, self.heads, strict=True):
+        for name, size, mark in zip(self.names, self.sizes, self.marks, strict=True):
             yield Slice(
                 topic=self.topic,
                 partition=self.partition,
@@ -109,7 +111,7 @@ class SegmentRun(NamedTuple):
                 is_last=self.has_last and name == last,
                 first_offset=self.first_offset,
                 end_offset=self.end_offset,
-                head=head,
+                mark=mark,
                 aborted=self.aborted,
             )
 
@@ -208,14 +210,14 @@ def _runs(pieces: Sequence[_Piece]) -> Iterator[SegmentRun]:
         segments = one.bounds.segments[first.number : last.number + 1]
         following = segments[-1].following
         end_offset = one.end_offset if following is None else min(following, one.end_offset)
-        logs = [segment.files.log for segment in segments]
+        logs, sizes = [segment.files.log for segment in segments], [segment.size for segment in segments]
         yield SegmentRun(
             topic=partition.topic,
             partition=partition.partition,
             path=partition.files.path,
             names=tuple(map(file_name, logs)),
-            sizes=tuple([segment.size for segment in segments]),
-            heads=tuple(map(head_of, logs)),
+            sizes=tuple(sizes),
+            marks=tuple(map(mark_of, logs, sizes)),
             start=first.start,
             end=last.end,
             has_last=following is None,
@@ -227,7 +229,6 @@ def _runs(pieces: Sequence[_Piece]) -> Iterator[SegmentRun]:
         )
 
 
-def head_of(path: str) -> int:
-    """Return a checksum of the first bytes of a log; `NO_HEAD` for a shorter one, and for an object with its ETag."""
-    content = b"" if is_url(path) else first_bytes(path, HEAD_SIZE)
-    return zlib.crc32(content) if len(content) == HEAD_SIZE else NO_HEAD
+def mark_of(path: str, size: int) -> int:
+    """Return a checksum of the ends of the first `size` bytes of a log; `NO_MARK` for an object, which has an ETag."""
+    return NO_MARK if is_url(path) else zlib.crc32(ends_of(path, size, HEAD_SIZE, TAIL_SIZE))

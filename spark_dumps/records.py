@@ -22,7 +22,7 @@ from .arrow_records import KeptRecords, record_batch
 from .bounds import find_ranges, require_named
 from .directories import chosen_partitions
 from .options import Options
-from .planning import NO_HEAD, Slice, SliceTask, head_of, plan_tasks
+from .planning import Slice, SliceTask, mark_of, plan_tasks
 from .schemas import parse_columns
 from .segments import read_entries
 from .tables import Table, tasks_of_unlisted
@@ -155,7 +155,7 @@ def wanted(one: Slice, table: BatchTable) -> BoolArray:
 
 def _opened(one: Slice) -> LoadedFile:
     try:
-        log, head = LoadedFile(one.path), NO_HEAD if one.head == NO_HEAD else head_of(one.path)
+        log, mark = LoadedFile(one.path), mark_of(one.path, one.segment_size)
     except DataDirectoryError as error:
         raise DataDirectoryError("the segment cannot be opened", path=one.path, found=error, advice=_ADVICE) from error
     if log.size < one.segment_size:
@@ -166,7 +166,7 @@ def _opened(one: Slice) -> LoadedFile:
             found=log.size,
             advice=_ADVICE,
         )
-    if head != one.head:
+    if mark != one.mark:
         raise DataDirectoryError("the segment was replaced", path=one.path, advice=_ADVICE)
     return log
 

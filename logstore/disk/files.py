@@ -45,12 +45,13 @@ def read_if_present(path: str) -> bytes | None:
         raise
 
 
-def first_bytes(path: str, count: int) -> bytes:
-    """Return the first bytes of a file on a disk, fewer if it has fewer; raises as `read_file`."""
+def ends_of(path: str, size: int, head_size: int, tail_size: int) -> bytes:
+    """Return the first and the last bytes of the first `size` bytes of a file on a disk; raises as `read_file`."""
     try:
         descriptor = opened(os.open, path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            return os.pread(descriptor, count, 0)
+            tail_size = min(tail_size, size)
+            return os.pread(descriptor, min(head_size, size), 0) + os.pread(descriptor, tail_size, size - tail_size)
         finally:
             os.close(descriptor)
     except OSError as error:

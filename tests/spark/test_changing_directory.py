@@ -68,6 +68,14 @@ def test_a_segment_of_the_same_length_but_other_batches_is_an_error(tmp_path: Pa
         planned.rows()
 
 
+def test_a_segment_that_the_cleaner_merged_into_the_one_before_is_an_error(tmp_path: Path) -> None:
+    path = write_partition(tmp_path)[0]
+    planned = Planned(tmp_path, startingOffsets='{"orders": {"0": 100}}', endingOffsets='{"orders": {"0": 190}}')
+    write_segment(path.parent, 0, b"".join(map(batch, [0, *range(9, 40)])))  # larger, with the first batch as before
+    with pytest.raises(DataDirectoryError, match="was replaced"):
+        planned.rows()
+
+
 def test_a_log_that_was_truncated_is_an_error(tmp_path: Path) -> None:
     path = write_partition(tmp_path)[-1]
     planned = Planned(tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from logstore.disk import side_files
-from logstore.disk.files import first_bytes, read_file, read_index_file
+from logstore.disk.files import ends_of, read_file, read_index_file
 from logstore.disk.names import absolute_path, child, file_name, java_file, parent, sibling
 from logstore.disk.system_errors import io_error, path_in
 from logstore.errors import CorruptSnapshotError, DataDirectoryError
@@ -86,11 +86,11 @@ def test_a_file_that_cannot_be_read_is_named_as_by_java(
     assert (caught.value.java_class, caught.value.message) == (java_class, text.format(tmp_path))
 
 
-def test_the_beginning_of_a_file(tmp_path: Path) -> None:
+def test_the_ends_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"12345")
-    assert [first_bytes(str(tmp_path / "x"), count) for count in (3, 9)] == [b"123", b"12345"]
+    assert [ends_of(str(tmp_path / "x"), 4, *sizes) for sizes in ((1, 2), (9, 9))] == [b"134", b"12341234"]
     with pytest.raises(DataDirectoryError, match=f"{tmp_path}/y"):
-        first_bytes(str(tmp_path / "y"), 3)
+        ends_of(str(tmp_path / "y"), 3, 3, 3)
 
 
 def test_the_path_that_an_error_names(tmp_path: Path) -> None:
