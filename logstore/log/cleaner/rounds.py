@@ -20,7 +20,7 @@ from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...layout import offset_index, time_index
 from ...layout.file_names import LOG_SUFFIX
 from ..load.split import split_overflowed_segment
-from ..maintain.flush import sync_closed
+from ..maintain.flush import flush_beside
 from ..maintain.swap import delete_snapshots, replace_segments
 from ..segment.log_segment import LogSegment
 from ..state import LogState
@@ -81,8 +81,9 @@ def _clean(state: LogState, chosen: Cleanable, now_ms: int, buffer_size: int) ->
         producers=ActiveProducers(state),
     )
     end_offset = offset_map.latest_offset + 1
-    # a value goes because of a newer one: that must not be lost by a crash which the older one would have outlived
-    sync_closed(state, end_offset)
+    # a value goes because of a newer one: that must not be lost by a crash which the older one would have outlived, nor
+    # the marker that committed it, which may be in the active segment
+    flush_beside(state)
     with state.lock:
         require_going_on(state)
         groups = group_segments(

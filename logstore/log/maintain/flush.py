@@ -56,32 +56,27 @@ def flush_beside(state: LogState) -> None:
 
 
 def flush_closed(state: LogState, end_offset: int) -> None:
-    """Sync the closed segments below `end_offset` while appends go on, see `sync_closed`; for another thread."""
-    with alone(LOG):
-        sync_closed(state, end_offset)
-
-
-def sync_closed(state: LogState, end_offset: int) -> None:
-    """Sync the closed segments below `end_offset`. The caller is in a call of the log, and does not hold its lock.
+    """Sync the closed segments below `end_offset` while appends go on; for another thread.
 
     Does nothing if the log is closed or poisoned.
 
     Raises:
         KafkaStorageError: a sync failed; the log is poisoned.
     """
-    with state.lock:
-        if not state.failure.is_writable:
-            return
-        unsynced = _unsynced(state, min(end_offset, state.active.base_offset))
-    with state.failure.poisoned_by(FAILURE_TEXT):
-        for segment in unsynced:
-            sync_segment(segment)
-        state.directory.sync()
+    with alone(LOG):
         with state.lock:
-            # a truncation may have come first, and appends in place of what it removed
-            below = [segment for segment in state.segments if segment.base_offset < end_offset]
-            if end_offset > state.recovery_point and all(segment.is_synced for segment in below):
-                _mark(state, end_offset)
+            if not state.failure.is_writable:
+                return
+            unsynced = _unsynced(state, min(end_offset, state.active.base_offset))
+        with state.failure.poisoned_by(FAILURE_TEXT):
+            for segment in unsynced:
+                sync_segment(segment)
+            state.directory.sync()
+            with state.lock:
+                # a truncation may have come first, and appends in place of what it removed
+                below = [segment for segment in state.segments if segment.base_offset < end_offset]
+                if end_offset > state.recovery_point and all(segment.is_synced for segment in below):
+                    _mark(state, end_offset)
 
 
 def raise_recovery_point(state: LogState, offset: int) -> None:

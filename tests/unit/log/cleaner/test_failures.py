@@ -18,6 +18,7 @@ from logstore.errors import (
     LogstoreError,
 )
 from logstore.log.partition_log import PartitionLog
+from logstore.model import FetchIsolation
 from tests.crash.lossy_disk import LossyDisk, write_survivor
 from tests.kafka.cleaning_cases import NOW, example_case, lay_out, opened
 from tests.support.encoder import CONTROL, GZIP, SOME_TIME, Batch, Rec
@@ -134,27 +135,47 @@ def test_failure_while_a_segment_is_replaced_ends_the_writing(call: str, number:
     again.close()
 
 
-def test_a_newer_value_is_on_the_disk_before_an_older_one_goes(tmp_path: Path) -> None:
-    """A roll leaves the sync of its segment to another thread, and a cleaning may come before it."""
+@pytest.mark.parametrize("is_transactional", [False, True])
+def test_a_newer_value_is_on_the_disk_before_an_older_one_goes(is_transactional: bool, tmp_path: Path) -> None:
+    """A roll leaves the sync of its segment to another thread, and a cleaning may come before it.
+
+    The marker that commits the newer value is in the active segment, which nobody syncs.
+    """
     directory, later = tmp_path / "t-0", list[Callable[[], None]]()
     directory.mkdir()
     config = {"cleanup.policy": "compact", "internal.segment.bytes": "1000", "file.delete.delay.ms": "0"}
     disk = LossyDisk(tmp_path, "cleaning")
-    log = open_partition_log(directory, config, seam=disk, flush_later=later.append)
-    for value in (b"old", b"new"):
-        log.append_records([value, *[b"x" * 60] * 9], [b"account", *(value + b"%d" % number for number in range(9))])
+    log = open_partition_log(directory, config, seam=disk, flush_later=later.append, requires_verification=False)
+    for sequence, value in ((0, b"old"), (10, b"new")):
+        log.append_records(
+            [value, *[b"x" * 60] * 9],
+            [b"account", *(value + b"%d" % number for number in range(9))],
+            producer_id=7,
+            producer_epoch=0,
+            base_sequence=sequence,
+            is_transactional=is_transactional and value == b"new",
+        )
         log.roll()
         if value == b"old":
             later.pop()()
             before_count = len(disk.left)
     assert log.recovery_point == 10
-    assert clean(log, SOME_TIME) == 20
+    if is_transactional:
+        end_transaction(log, is_commit=True)
+    assert clean(log, SOME_TIME) == log.state.active.base_offset
     assert any(name.endswith(".cleaned") for left in disk.left for name, _ in left.survivor)
     for number, left in enumerate(disk.left[before_count:]):
         root = write_survivor(left.survivor, tmp_path / f"left-{number}")
         again = open_partition_log(root / "t-0", config, was_clean=False)
-        assert {b"old", b"new"} & {record.value for record in records_of(again)}, left.when
+        if again.first_unstable_offset is not None:  # as an opening of the store does, which knows of no decision
+            end_transaction(again, is_commit=False)
+        committed = records_of(again, isolation=FetchIsolation.READ_COMMITTED)
+        assert {b"old", b"new"} & {record.value for record in committed}, left.when
         again.close()
+
+
+def end_transaction(log: PartitionLog, *, is_commit: bool) -> None:
+    log.append_end_transaction(7, 0, is_commit=is_commit, coordinator_epoch=0, transaction_version=0)
 
 
 UNREADABLE = {
