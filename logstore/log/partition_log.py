@@ -249,6 +249,13 @@ class PartitionLog(LogAppends, ReadableLog):
             "Error while removing expired producers of", lambda state: state.producers.state.drop_expired(now_ms)
         )
 
+    def moved_to(self, path: str) -> None:
+        """Follow the directory to its new path (`UnifiedLog.renameDir`).
+
+        Readers that have a view go on there; by the old path they would get the bytes of the next topic of that name.
+        """
+        self.state.directory.path = path
+
     def close(self) -> None:
         """Write and sync everything, so that the next load may treat the log as cleanly closed.
 

@@ -81,9 +81,11 @@ class PartitionDirectories:
         segments = list_partition_directory(self.path(partition)).segments
         return len(segments) == 1 and not (deletes and _size(segments[0].log))
 
-    def delete(self, partition: TopicPartition, due_ms: int) -> None:
-        """Set the directory aside, to be removed at `due_ms`; raises DataDirectoryError."""
-        self._deleted[self._set_aside(partition, DirectoryKind.DELETE)] = due_ms
+    def delete(self, partition: TopicPartition, due_ms: int) -> str:
+        """Set the directory aside, to be removed at `due_ms`; return its new path; raises DataDirectoryError."""
+        path = self._set_aside(partition, DirectoryKind.DELETE)
+        self._deleted[path] = due_ms
+        return path
 
     def make(self, partition: TopicPartition) -> bool:
         """Create a partition's directory if it is missing, after a stray one of its name was set aside.

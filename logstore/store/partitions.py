@@ -349,7 +349,9 @@ class Partitions:
             failure = error
         try:
             if self.directories.has(key):
-                self.directories.delete(key, due_ms)
+                path = self.directories.delete(key, due_ms)
+                if log is not None:
+                    log.moved_to(path)
             self.checkpoints.forget(key)
         except LogstoreError as error:
             failure = failure or error

@@ -14,6 +14,7 @@ from logstore.client.store import Store
 from logstore.model import TopicPartition
 from logstore.store import partitions
 from tests.support.elsewhere import elsewhere
+from tests.support.logs import records_of
 from tests.support.stores import open_store, read_checkpoint
 
 ORDERS = TopicPartition("orders", 0)
@@ -130,6 +131,19 @@ def make_anew(store: Store) -> None:
     store.delete_topic("orders")
     store.create_topic("orders", 1)
     store.log("orders", 0).append_records([b"new"] * 10)
+
+
+def test_a_reader_of_a_deleted_topic_never_gets_what_the_next_one_of_its_name_has(tmp_path: Path) -> None:
+    """Segments are mapped when they are first read, by their names."""
+    with open_store(tmp_path) as store:
+        store.create_topic("orders", 1)
+        log = store.log("orders", 0)
+        for value in (b"old", b"old"):
+            log.append_records([value])
+            log.roll()
+        view = log.view()
+        make_anew(store)
+        assert [record.value for record in records_of(view)] == [b"old", b"old"]
 
 
 class _Before:
