@@ -97,12 +97,12 @@ class Checkpoints:
         """Forget a deleted log: in the cleaner's file at once, in the others when they are next written."""
         for name in _OFFSET_OF:
             self._offsets[name].pop(key, None)
-        self.set_cleaner_offset(key, None)
+        self.set_cleaner_offset(key, lambda: None)
 
-    def set_cleaner_offset(self, key: TopicPartition, offset: int | None) -> None:
-        """Write the offset up to which a log was cleaned; None for a deleted log."""
+    def set_cleaner_offset(self, key: TopicPartition, offset_of: Callable[[], int | None]) -> None:
+        """Write the offset up to which a log was cleaned, asked for under the lock, as in `write`; None of no log."""
         with alone(CHECKPOINTS), self._lock:
-            offsets = self._offsets[CLEANER_OFFSET_FILE_NAME]
+            offsets, offset = self._offsets[CLEANER_OFFSET_FILE_NAME], offset_of()
             if offsets.get(key) == offset:
                 return
             if offset is None:

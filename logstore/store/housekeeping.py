@@ -121,7 +121,7 @@ class Housekeeping:
             left_out.add(key)
             with self._record_failure("cleaning", key):
                 end_offset = log.clean(what, self._now_ms(), buffer_size=self._config["log.cleaner.dedupe.buffer.size"])
-                self._checkpoints.set_cleaner_offset(key, end_offset)
+                self._note_cleaned(key, log, end_offset)
                 if end_offset > what.first_dirty_offset:
                     left_out.discard(key)
         if not self._timers.is_stopped:
@@ -139,10 +139,14 @@ class Housekeeping:
                     continue
                 what = log.cleanable(self._checkpoints.get(CLEANER_OFFSET_FILE_NAME, key), now_ms)
                 if what.is_checkpoint_wrong:
-                    self._checkpoints.set_cleaner_offset(key, what.first_dirty_offset)
+                    self._note_cleaned(key, log, what.first_dirty_offset)
                 if what.is_worth_it:
                     worth_it.append((key, log, what))
         return max(worth_it, key=lambda choice: choice[2].cleanable_ratio, default=None)
+
+    def _note_cleaned(self, key: TopicPartition, log: PartitionLog, offset: int) -> None:
+        """Write up to where a log is clean, unless it was deleted meanwhile: the next one of its name is not."""
+        self._checkpoints.set_cleaner_offset(key, lambda: offset if self._partitions.logs.get(key) is log else None)
 
     def _each(self, task: str, do: Callable[[PartitionLog], object]) -> None:
         """Do a task with each open log, which takes no lock of one that has nothing to be done."""

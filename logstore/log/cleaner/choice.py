@@ -108,9 +108,9 @@ def _size(segments: list[LogSegment]) -> int:
 
 
 def require_going_on(state: LogState) -> None:
-    """Raise LogCleaningAbortedError if the log is about to be closed or to be opened again."""
-    if state.is_cleaning_stopped or state.failure.is_cut_off:
-        use = "closed" if state.is_cleaning_stopped else "opened again, as a change was cut off"
+    """Raise LogCleaningAbortedError if the log is closed, or about to be, or to be opened again."""
+    if state.is_cleaning_stopped or state.failure.is_closed or state.failure.is_cut_off:
+        use = "opened again, as a change was cut off" if state.failure.is_cut_off else "closed"
         raise LogCleaningAbortedError(
             f"Log {state.topic_partition} is about to be {use}",
             path=state.directory.path,

@@ -25,6 +25,7 @@ from logstore.log.segment.log_segment import LogSegment
 from logstore.store import directories
 from logstore.store.timers import Timers
 from tests.support.clock import DAY_MS, Clock
+from tests.support.elsewhere import elsewhere
 from tests.support.stores import FailingRenames, append_segments, open_store, read_checkpoint, run_later
 
 
@@ -73,6 +74,46 @@ def test_compacted_logs_are_cleaned_and_it_is_remembered_how_far(tmp_path: Path,
     with logstore.open(tmp_path, now_ms=clock) as store:
         store.delete_topic("state")
         assert read_checkpoint(store, "cleaner") == {}
+
+
+def test_a_topic_made_anew_while_it_is_cleaned_begins_dirty(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Below the checkpoint no value counts as older than another: a tombstone went, and what it deleted came back."""
+
+    def clean_and_make_anew(log: PartitionLog, *arguments: Any, **named: Any) -> int:
+        monkeypatch.undo()
+        end_offset = log.clean(*arguments, **named)
+        store.delete_topic("state")
+        store.create_topic("state", 1, {"cleanup.policy": "compact"})
+        return end_offset
+
+    store.create_topic("state", 1, {"cleanup.policy": "compact"})
+    append_segments(store, "state", 9)
+    monkeypatch.setattr(PartitionLog, "clean", clean_and_make_anew)
+    store.directory._housekeeping.clean()
+    assert (read_checkpoint(store, "cleaner"), store.failures) == ({}, {})
+
+
+def test_a_topic_that_goes_ends_its_cleaning(store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no failure is told of the next one of its name."""
+
+    def make_anew() -> None:
+        store.delete_topic("state")
+        store.create_topic("state", 1, {"cleanup.policy": "compact"})
+
+    def build_map(*arguments: Any, **named: Any) -> Any:
+        built = build_offset_map(*arguments, **named)
+        elsewhere(make_anew)
+        return built
+
+    store.create_topic("state", 1, {"cleanup.policy": "compact"})
+    append_segments(store, "state", 9)
+    build_offset_map = rounds.build_offset_map
+    monkeypatch.setattr(rounds, "build_offset_map", build_map)
+    store.directory._housekeeping.clean()
+    assert (read_checkpoint(store, "cleaner"), store.failures) == ({}, {})
+    assert not list(Path(store.log("state", 0).path).glob("*.cleaned"))
 
 
 def test_the_store_can_go_without_a_cleaner(tmp_path: Path, clock: Clock) -> None:
