@@ -98,6 +98,7 @@ UNKNOWN_CODEC = Batch(106, [Rec()], 0, 6).to_bytes()
 BROKEN_GZIP = SECOND[:70] + bytes(8) + SECOND[78:]
 CUT_RECORD = FIRST[:-3] + b"\x7f" + FIRST[-2:]
 MESSAGE_V1 = struct.pack(">qiIbbqii", 100, 22, 0, 1, 0, 2000, -1, -1)
+LAST_OFFSET = 2**63 - 1
 SHORT_V2 = struct.pack(">qiib", 9, 14, 0, 2) + bytes(9)  # 26 bytes: a header that says it is shorter than a header
 JOINS_FROM_4 = struct.pack(">qiib", 0, 28, 24, 2) + bytes(23)  # 40 bytes, and from byte 4 the 36 to their end
 INDEX = offset_entries((1, 0), (2, SECOND_AT), (5, THIRD_AT))
@@ -297,6 +298,15 @@ CASES = [
         "the time of a message of version 1",
         {"100.log": MESSAGE_V1, "100.index": b"", "100.timeindex": time_entries((2001, 0))},
         SHOW_TIMES,
+    ),
+    Case(
+        "the time of a message of version 1 with the last offset that there is",
+        {
+            f"{LAST_OFFSET}.log": LAST_OFFSET.to_bytes(8) + MESSAGE_V1[8:],
+            f"{LAST_OFFSET}.index": b"",
+            f"{LAST_OFFSET}.timeindex": time_entries((2001, 0)),
+        },
+        ["--files", f"{LAST_OFFSET}.timeindex"],
     ),
     Case("a time index without its log", {"100.index": INDEX, "100.timeindex": TIMES}, SHOW_TIMES),
     Case("a time index without its offset index", {"100.log": LOG, "100.timeindex": TIMES}, SHOW_TIMES),

@@ -20,7 +20,7 @@ from logstore.disk.mapped import SEGMENT_SIZE_MAX
 from logstore.errors import CorruptIndexError, CorruptRecordError
 from logstore.kernels.primitives import add64
 from logstore.kernels.scan.batches import END, HEADER_BEYOND_FILE
-from logstore.layout.batch import HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
+from logstore.layout.batch import HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
 
 KAFKA_EXCEPTION = "org.apache.kafka.common.KafkaException"
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
@@ -113,7 +113,7 @@ class SegmentRecords:
             )
         if position > end - LOG_OVERHEAD_SIZE - length:
             raise _no_batch(position)
-        if magic < 2:
+        if magic < MAGIC_V2:
             return int(offset)
         if position + HEADER_SIZE > self.size:
             raise self._header_beyond_file(position, position, end)
@@ -132,7 +132,8 @@ class SegmentRecords:
         if found is None:
             return None
         batch = FoundBatch(int(chain.positions[found]), int(chain.last_offsets[found]))
-        if batch.last_offset == _UNREADABLE and batch.position + HEADER_SIZE > self.size:
+        _, _, magic = _HEADER_UP_TO_MAGIC.unpack_from(self._bytes, batch.position)
+        if magic >= MAGIC_V2 and batch.position + HEADER_SIZE > self.size:
             raise self._header_beyond_file(batch.position, position, self.size)
         return batch
 
