@@ -132,6 +132,7 @@ class _Listing(NamedTuple):
 
     directories: list[tuple[str, str]]
     files: list[tuple[str, str]]
+    others: list[tuple[str, str]]  # FIFOs, sockets, devices
     errors: list[LogstoreError]
 
 
@@ -160,7 +161,7 @@ def list_data_directory(path: str, listed: Mapping[str, PartitionFiles] | None =
             partitions.append(list_partition_directory(directory, root=path, name=parsed, entries_of=entries_of))
         except LogstoreError as error:
             errors.append(error)
-    known, others = _known(listing.files, ROOT_FILE_NAMES)
+    known, others = _known([*listing.files, *listing.others], ROOT_FILE_NAMES)
     left_overs = tuple(left_over for _, left_over in others)
     return DataDirectoryFiles(path, tuple(partitions), known, left_overs, tuple(errors))
 
@@ -187,7 +188,9 @@ def list_partition_directory(
     files, others = _known(sorter.accept_usual(listing.files), PARTITION_FILE_NAMES)
     left_overs = [file for file_name, file in others if not sorter.accept(file_name, file)]
     segments, orphans = sorter.segments()
-    left_overs += orphans + [directory for _, directory in listing.directories]
+    no_files = [*listing.directories, *listing.others]
+    sorter.refuse(no_files)
+    left_overs += orphans + [entry for _, entry in no_files]
     return PartitionFiles(
         topic=name.topic,
         partition=name.partition,
@@ -305,6 +308,14 @@ class _Sorter:
             self._errors.append(_foreign_file(path, error))
         return False
 
+    def refuse(self, no_files: Sequence[tuple[str, str]]) -> None:
+        """Add an error for each directory, FIFO and the like that has the name of a file (`File.isFile`)."""
+        suffixes = (*self._usual, KRAFT_SNAPSHOT_SUFFIX) if self._has_kraft_snapshots else tuple(self._usual)
+        for name, path in no_files:
+            if name.endswith(suffixes) or name in PARTITION_FILE_NAMES:
+                text, advice = "This has the name of a file, and is none", "no broker reads it: move it away"
+                self._errors.append(DataDirectoryError(text, path=path, expected="a file", advice=advice))
+
     def _take(self, files: dict[int, str], offset: int, path: str) -> bool:
         taken = files.setdefault(offset, path)
         if taken != path:
@@ -334,7 +345,7 @@ def _scanner(path: str) -> Scan:
 
 
 def _list(path: str, *, root: str, entries_of: Scan = scan) -> _Listing:
-    listing = _Listing([], [], [])
+    listing = _Listing([], [], [], [])
     try:
         entries = entries_of(path)
     except OSError as error:
@@ -357,7 +368,7 @@ def _list(path: str, *, root: str, entries_of: Scan = scan) -> _Listing:
         elif is_directory(entry_path) if is_link else entry.is_dir(follow_symlinks=False):
             listing.directories.append((entry.name, entry_path))
         else:
-            files.append((entry.name, entry_path))
+            (files if is_link else listing.others).append((entry.name, entry_path))
     return listing
 
 

@@ -11,7 +11,7 @@ from ..errors import DataDirectoryError
 from . import paths
 from .names import is_url, java_file
 from .open_files import opened
-from .system_errors import io_error, is_missing, nio_error, random_access_error
+from .system_errors import io_error, is_missing, nio_error, random_access_error, refuse_fifo
 
 SIZE_LIMIT = (1 << 31) - 1  # the largest Java array, so Kafka writes no larger file
 FILE_COST = 256 * 1024  # bytes that an audit reads in the time that opening a file and looking at it takes
@@ -89,7 +89,9 @@ def _read_object(url: str) -> bytes:
 
 
 def _read_all(descriptor: int, path: str) -> bytes:
-    size = os.fstat(descriptor).st_size
+    status = os.fstat(descriptor)
+    refuse_fifo(status.st_mode, path)
+    size = status.st_size
     if size > SIZE_LIMIT:
         raise DataDirectoryError(
             "Size exceeds Integer.MAX_VALUE",

@@ -23,7 +23,7 @@ from . import paths
 from .file_range import FileIdentity, FileRange, became_shorter
 from .names import java_file
 from .open_files import opened
-from .system_errors import nio_error
+from .system_errors import nio_error, refuse_fifo
 
 SEGMENT_SIZE_MAX = 2**31 - 1  # bytes; positions in a segment are 31-bit
 _TOO_LARGE = "org.apache.kafka.common.KafkaException"
@@ -205,6 +205,7 @@ def segment_size(path: str) -> int:
 
 
 def _checked_size(status: paths.Status, path: str) -> int:
+    refuse_fifo(status.st_mode, path)
     if stat.S_ISDIR(status.st_mode):
         raise DataDirectoryError("Is a directory", path=java_file(path), java_class="java.io.IOException")
     if status.st_size > SEGMENT_SIZE_MAX:

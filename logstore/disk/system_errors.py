@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 
 from ..errors import DataDirectoryError
 from .names import is_url
@@ -47,6 +48,13 @@ def _object_error(error: OSError, url: str) -> DataDirectoryError:
     text = "The store refuses to read" if error.errno == errno.EACCES else "The store cannot be read"
     advice = "look at the bucket, the endpoint, the region and the credentials"
     return DataDirectoryError(text, path=url, found=_reason(error), advice=advice)
+
+
+def refuse_fifo(mode: int, path: str) -> None:
+    """Raise DataDirectoryError for a FIFO, which reads as an empty file; Java would wait for a writer."""
+    if stat.S_ISFIFO(mode):
+        advice = "put the file itself in its place"
+        raise DataDirectoryError("This is a FIFO", path=path, expected="a file", found="a FIFO", advice=advice)
 
 
 def io_error(error: OSError, descriptor: int = -1) -> DataDirectoryError:

@@ -40,7 +40,7 @@ directory_entry = Rule(
     "directory-entry",
     ERROR,
     "Something in the directory is not Kafka's, or must not be followed.",
-    "a broker does not start beside it, or follows a link out of the directory: move it away",
+    "a broker does not start beside it, passes over it, or follows a link out of the directory: move it away",
 )
 orphan_index = Rule(
     "orphan-index",

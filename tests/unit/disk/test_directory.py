@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,6 +95,17 @@ def test_a_file_without_an_offset_is_an_error_and_a_left_over(tmp_path: Path) ->
     assert [segment.base_offset for segment in partition.segments] == [1]
     assert partition.left_overs == (f"{tmp_path}/t-0/x.log",)
     assert [error.message for error in partition.errors] == ['For input string: "x"']
+
+
+def test_a_directory_or_a_fifo_with_the_name_of_a_file_is_an_error_and_a_left_over(tmp_path: Path) -> None:
+    touch(tmp_path, "t-0/0.log", "t-0/other/0.log")
+    (tmp_path / "t-0" / "0.index").mkdir()
+    os.mkfifo(tmp_path / "t-0" / "9.log")
+    os.mkfifo(tmp_path / "t-0" / "other.fifo")
+    partition = list_partition_directory(str(tmp_path / "t-0"))
+    assert [(segment.base_offset, segment.offset_index) for segment in partition.segments] == [(0, None)]
+    assert [error.path for error in partition.errors] == [f"{tmp_path}/t-0/0.index", f"{tmp_path}/t-0/9.log"]
+    assert [Path(path).name for path in partition.left_overs] == ["0.index", "9.log", "other", "other.fifo"]
 
 
 def test_partitions_are_told_apart_by_their_suffix(tmp_path: Path) -> None:

@@ -83,10 +83,12 @@ def test_damage(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     check_same(["--files", str(tmp_path / LOG), "--deep-iteration"], monkeypatch)
 
 
-@pytest.mark.parametrize("name", ["missing/0.log", "1.log", "/dev/null/0.log"])
+@pytest.mark.parametrize("name", ["missing/0.log", "1.log", "2.log", "2.snapshot", "/dev/null/0.log"])
 def test_a_file_that_cannot_be_read_ends_the_dump(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("1.log").mkdir()
+    os.mkfifo("2.log")
+    os.mkfifo("2.snapshot")
     assert check_same(["--files", name], monkeypatch)[0] == 1
 
 
