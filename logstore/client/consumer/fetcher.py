@@ -92,8 +92,8 @@ class Fetcher:
     def collect(self, count_max: int) -> tuple[RecordsByPartition, NextOffsets]:
         """Return the records that there are now, and the positions behind them, which the caller has to enter.
 
-        An error behind these records waits for the next call. A partition that a deserializer has moved by `seek` is
-        not among the positions.
+        An error behind these records waits for the next call; behind an error the next call begins with the other
+        partitions. A partition that a deserializer has moved by `seek` is not among the positions.
 
         Raises:
             LogstoreError: the next record cannot be read.
@@ -125,6 +125,8 @@ class Fetcher:
                     size += fetch.chunk.size
                     fetch = None
         except LogstoreError:
+            if fetch is None or not found:  # else the next call begins with the fetch that failed
+                self._note_error(is_first=not found)
             if not found:
                 raise
         self._fetch = fetch
@@ -136,14 +138,14 @@ class Fetcher:
     def collect_table(self) -> tuple[Any, NextOffsets]:
         """Return the records from the positions on as an Arrow table of about `fetch.max.bytes`, as `collect` does.
 
-        Forgets the current fetch and the turn: a table begins with the first partition.
+        Forgets the current fetch.
 
         Raises:
             LogstoreError: as `collect`.
         """
         import pyarrow as pa
 
-        self._fetch = self._turn_is_for = self._collected_for = None
+        self._fetch, self._collected_for = None, self._turn_is_for
         names = pa.array(sorted({partition.topic for partition in self._positions}), pa.string())
         topic = pa.field("topic", pa.dictionary(pa.int32(), pa.string()), nullable=False)
         schema = pa.schema([topic, pa.field("partition", pa.int32(), nullable=False), *record_schema()])
@@ -160,6 +162,7 @@ class Fetcher:
                 if size >= self._size_max:
                     break
         except LogstoreError:
+            self._note_error(is_first=not batches)
             if not batches:
                 raise
         return pa.Table.from_batches(batches, schema), moved
@@ -189,25 +192,30 @@ class Fetcher:
         left_count = len(turn)
         while left_count:
             partition = turn[0]
+            turn.rotate(-1)  # before anything can fail
             position = moved[partition] if partition in moved else positions.get(partition)
             log = None if position is None else positions.log(partition)
             left_count -= 1
             if position is None or log is None:
-                turn.popleft()
+                turn.pop()
             elif position != (end := end_offset(log)) or position < log.log_start_offset:
-                turn.rotate(-1)
                 yield partition, position, log
                 reached = moved.get(partition, position)
                 # a whole round without progress ends it; whoever is at the end is looked at by the next call
                 left_count = left_count if reached in (position, end) else len(turn)
-            elif partition in moved:  # read to its end just now: the next call looks whether it is idle
-                turn.rotate(-1)
-            else:
+            elif partition not in moved:  # else read to its end just now: the next call looks whether it is idle
                 self._arrivals.expect(partition, log)
                 if position == end_offset(log):  # again: an append before `expect` told nobody
-                    turn.popleft()
+                    turn.pop()
                 else:
                     left_count = len(turn)
+
+    def _note_error(self, *, is_first: bool) -> None:
+        """Let the other partitions come before one that has failed; if they came first, the next call raises it."""
+        if is_first:
+            self._turn_is_for = self._collected_for  # valid without `confirm`: nothing has moved
+        else:
+            self._turn.rotate(1)
 
     def _is_enough(self) -> bool:
         """Return whether `fetch.min.bytes` can be read, or `fetch.max.wait.ms` have passed."""

@@ -196,6 +196,25 @@ def test_a_record_that_cannot_be_deserialized_waits_for_a_seek(store: Store) -> 
     assert [record.value for record in consumer.poll()[T0]] == [None, 5]
 
 
+@pytest.mark.parametrize("way", ["poll", "to_arrow"])
+@pytest.mark.parametrize("partitions", [[T0, T1], [T1, T0]])
+def test_a_partition_that_fails_keeps_no_other_waiting_and_is_told(
+    store: Store, partitions: list[TopicPartition], way: str
+) -> None:
+    consumer = store.consumer(auto_offset_reset="none")
+    consumer.assign(partitions)
+    consumer.seek(T0, 99)
+    consumer.seek(T1, 0)
+    answers = []
+    for number in range(4):  # the other partition is never at its end
+        fill(store, 1, partition=1, first=number)
+        try:
+            answers.append(len(consumer.poll()[T1] if way == "poll" else consumer.to_arrow()))
+        except OffsetOutOfRangeError:
+            answers.append(-1)
+    assert answers in ([-1, 2, -1, 2], [1, -1, 2, -1])
+
+
 @pytest.mark.parametrize("way", ["poll", "iteration"])
 def test_a_seek_in_a_deserializer_holds(store: Store, way: str) -> None:
     fill(store, 4)
@@ -440,9 +459,9 @@ def test_everything_as_one_table(store: Store) -> None:
     assert values(consumer, max_records=1) == [b"0"]
     table = consumer.to_arrow()
     assert table.column("topic").to_pylist() == ["t"] * 4
-    assert table.column("partition").to_pylist() == [0, 0, 1, 1]
-    assert table.column("offset").to_pylist() == [1, 2, 0, 1]
-    assert table.column("value").to_pylist() == [b"1", b"2", b"10", b"11"]
+    assert table.column("partition").to_pylist() == [1, 1, 0, 0]  # partitions take turns, as with `poll`
+    assert table.column("offset").to_pylist() == [0, 1, 1, 2]
+    assert table.column("value").to_pylist() == [b"10", b"11", b"1", b"2"]
     assert (consumer.position(T0), consumer.position(T1)) == (3, 2)
     empty = consumer.to_arrow()
     assert (empty.num_rows, empty.schema) == (0, table.schema)
