@@ -148,9 +148,8 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
             node = NodeDirectory(NODE_ID, random_uuid())
             if not state.bootstrap:
                 write_bootstrap(seam, path, node, now_ms(), OF_NEW_STORES)
-        metadata = MetadataLog(path, node.node_id, seam, now_ms)
+        metadata = MetadataLog(path, node, seam, now_ms, has_partitions=False)
         try:
-            metadata.require_suitable(node, has_partitions=False)
             begin(path, metadata, node)
             for topic in topics:
                 if topic.name not in metadata.image.topics:

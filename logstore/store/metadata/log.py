@@ -41,7 +41,7 @@ from ...replay.metadata_records import MetadataRecords
 from ...replay.metadata_state import NO_OFFSET, MetadataState, metadata_damage, read_metadata
 from ...topics.cluster_metadata import encode_value
 from .batches import control_batch, data_batch, dynamic_quorum, leader_change, snapshot_bytes
-from .suitability import require_known_kafka, require_suitable
+from .suitability import require_suitable
 from .topics import NodeDirectory
 
 DIRECTORY_NAME = f"{METADATA_TOPIC}-0"
@@ -102,22 +102,41 @@ class MetadataLog:
     """
 
     def __init__(
-        self, root: str, node_id: int, seam: Seam, now_ms: Callable[[], int], *, accepts_loss: bool = True
+        self,
+        root: str,
+        node: NodeDirectory,
+        seam: Seam,
+        now_ms: Callable[[], int],
+        *,
+        has_partitions: bool,
+        accepts_loss: bool = True,
     ) -> None:
-        """Recover and read the log in the data directory `root`."""
+        """Recover and read the log in the data directory `root`, which must be for this node alone.
+
+        Raises:
+            DataDirectoryError: it is not, see `suitability`. If the log could be read, nothing was changed.
+        """
         self.path = child(root, DIRECTORY_NAME)
-        self._node_id, self._seam, self._now_ms = node_id, seam, now_ms
+        self._node_id, self._seam, self._now_ms = node.node_id, seam, now_ms
         self._epoch: int | None = None
         self.change_count, self.takes_snapshots = 0, True
         self.producer_ids = ProducerIds()
         settings = load_settings(now_ms(), accepts_loss=accepts_loss)
+        if not os.path.isdir(self.path):  # a plan makes it, and no broker starts beside a second one
+            require_suitable(MetadataState(), self.path, node, has_partitions=has_partitions)
         planned = PlannedLog(self.path, settings, seam=seam, topic_id=METADATA_TOPIC_ID)
         known = self._planned()
         if known is not None:
             require_kept_levels(known, planned.removals, self.path)
+            require_suitable(known, self.path, node, has_partitions=has_partitions)
         self.log, self.removals = planned.open(LogHost(now_ms)), planned.removals
-        is_known = known is not None and known.next_offset == self.log.log_end_offset
-        self._state = known if known is not None and is_known else self._read()
+        try:
+            is_known = known is not None and known.next_offset == self.log.log_end_offset
+            self._state = known if known is not None and is_known else self._read()
+            require_suitable(self._state, self.path, node, has_partitions=has_partitions)
+        except BaseException:
+            self.close()
+            raise
         self._is_whole = True
         self._quorum = quorum_of(self.path, self._state.kraft_version)
         snapshots = list_partition_directory(self.path).kraft_snapshots.values()
@@ -142,10 +161,6 @@ class MetadataLog:
     def next_offset(self) -> int:
         """The offset of the next record; needs a leader."""
         return self.log.log_end_offset
-
-    def require_suitable(self, node: NodeDirectory, *, has_partitions: bool) -> None:
-        """Raise DataDirectoryError unless the directory is for this node alone, see `suitability`."""
-        require_suitable(self._state, self.path, node, has_partitions=has_partitions)
 
     def append(self, values: Sequence[bytes]) -> None:
         """Write records as one batch, all or none, durably; before it a snapshot of the log, if that is due.
@@ -267,17 +282,11 @@ class MetadataLog:
         return state
 
     def _planned(self) -> MetadataState | None:
-        """Read the log before its recovery; None if only that makes it readable.
-
-        Raises:
-            DataDirectoryError: a newer Kafka wrote it; nothing was changed.
-        """
+        """Read the log before its recovery; None if only that makes it readable."""
         try:
-            state = read_metadata(self.path)
+            return read_metadata(self.path)
         except LogstoreError:
             return None
-        require_known_kafka(state, self.path)
-        return state
 
     def _write_quorum(self, epoch: int) -> None:
         data_version = 1 if self._state.kraft_version > 0 else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from ...config.kafka_version import METADATA_VERSION, NEWEST, level_name, unknown_levels
@@ -23,7 +24,7 @@ def require_suitable(state: MetadataState, path: str, node: NodeDirectory, *, ha
     require_known_kafka(state, path)
     _require_one_directory(state, path, node)
     if has_partitions and not state.image.features:
-        damage = metadata_damage(path)
+        damage = metadata_damage(path) if os.path.isdir(path) else None
         if damage is not None:  # the log is not empty: its first records cannot be read
             raise damage
         raise DataDirectoryError(

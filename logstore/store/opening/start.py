@@ -10,9 +10,11 @@ from ... import clock
 from ...config.broker import parse_broker_config
 from ...config.kafka_version import OF_NEW_STORES, kafka_version
 from ...config.topic import KAFKA_VERSION
+from ...disk.directory import partition_directories
 from ...disk.lock import DataDirectoryLock
 from ...disk.names import absolute_path
 from ...disk.seam import Seam
+from ...layout.file_names import METADATA_TOPIC, DirectoryKind
 from ..checkpoints import Checkpoints, take_clean_shutdown
 from ..data_directory import DataDirectory
 from ..metadata.log import MetadataLog
@@ -58,12 +60,14 @@ def open_directory(
         properties = owner(path) or format_directory(seam, path, now_ms(), kafka, cluster_id)
         require_cluster(path, properties, cluster_id)
         node = node_of(properties)
-        metadata = MetadataLog(path, node.node_id, seam, now_ms, accepts_loss=accept_loss)
+        has_partitions = any(
+            name.kind is DirectoryKind.LIVE and name.topic != METADATA_TOPIC for name, _ in partition_directories(path)
+        )
+        metadata = MetadataLog(path, node, seam, now_ms, has_partitions=has_partitions, accepts_loss=accept_loss)
         checkpoints, timers = Checkpoints(path, seam), Timers(clock.ticks_of(now_ms))
         partitions = Partitions(path, seam, now_ms, checkpoints, broker_config, timers, accepts_loss=accept_loss)
         try:
             partitions.sort_directories(metadata.image)
-            metadata.require_suitable(node, has_partitions=bool(partitions.directories.strays))
             begin(path, metadata, node)
             partitions.directories.finish()
             partitions.was_clean = take_clean_shutdown(seam, path)

@@ -159,6 +159,27 @@ def test_a_metadata_log_of_several_nodes_is_not_taken_for_one(root: Path) -> Non
     assert contents(root) == before
 
 
+def test_what_is_not_of_one_directory_is_refused_before_anything_changes(root: Path) -> None:
+    """No broker starts beside a second metadata log, of which an opening left an empty one in the second directory."""
+    second = root.with_name("second")
+    shutil.copytree(root, second)
+    shutil.rmtree(second / "__cluster_metadata-0")
+    topic_ids = ids(root)
+    append_metadata(
+        root,
+        encode_value("RemoveTopicRecord", {"topicId": topic_ids["payments-0"]}),
+        encode_value("PartitionRecord", {**REPLICA_ELSEWHERE, "topicId": topic_ids["orders-0"]}),
+    )
+    for path, words in ((root, "replicas in other directories"), (second, "metadata of their topics is not here")):
+        before = contents(path)
+        result = call("import", str(path))
+        assert (result.exit_code, words in result.stderr) == (1, True)
+        with pytest.raises(DataDirectoryError, match=words):
+            open_store(path)
+        assert contents(path) == before
+    assert not (second / "__cluster_metadata-0").exists()
+
+
 def test_bare_partitions_take_the_id_of_their_topic_or_a_new_one(root: Path) -> None:
     whole = ids(root)
     forget_owner(root)
