@@ -135,25 +135,39 @@ def metadata_damage(directory: str) -> CorruptRecordError | None:
 
     A batch that is cut off at the end of the log is none: its writer may be about to finish it.
     """
-    files = list_partition_directory(directory)
-    newest = [(path, 0) for _, path in sorted(files.kraft_snapshots.items())[-1:]]
-    for path, base_offset in [*newest, *((segment.log, segment.base_offset) for segment in files.segments[-1:])]:
-        try:
-            log = LoadedFile(path)
-        except DataDirectoryError as error:
-            if is_missing(error):
-                continue  # a live writer has put another in its place
-            raise
-        with log:
-            for piece in walk(log, base_offset):
-                if isinstance(piece, Damage) and piece.may_hide_batches:
-                    return CorruptRecordError(
-                        "The metadata log is damaged, and what is behind the damage is not known",
-                        path=path,
-                        position=piece.start,
-                        offset=piece.offset,
-                        expected=piece.expected,
-                        found=piece.found,
-                        advice="`logstore verify` names all damage: put back the file from a copy of the directory",
-                    )
+    damage = snapshot_damage(directory)
+    for segment in list_partition_directory(directory).segments[-1:] if damage is None else ():
+        return _damage(segment.log, segment.base_offset)
+    return damage
+
+
+def snapshot_damage(directory: str) -> CorruptRecordError | None:
+    """Return the first damage in the newest snapshot of a metadata log; None without any.
+
+    A snapshot is whole before it has its name, so that a batch that is cut off is damage too.
+    """
+    for _, path in sorted(list_partition_directory(directory).kraft_snapshots.items())[-1:]:
+        return _damage(path, 0, is_snapshot=True)
+    return None
+
+
+def _damage(path: str, base_offset: int, *, is_snapshot: bool = False) -> CorruptRecordError | None:
+    try:
+        log = LoadedFile(path)
+    except DataDirectoryError as error:
+        if is_missing(error):
+            return None  # a live writer has put another in its place
+        raise
+    with log:
+        for piece in walk(log, base_offset):
+            if isinstance(piece, Damage) and (is_snapshot or piece.may_hide_batches):
+                return CorruptRecordError(
+                    "The metadata log is damaged, and what is behind the damage is not known",
+                    path=path,
+                    position=piece.start,
+                    offset=piece.offset,
+                    expected=piece.expected,
+                    found=piece.found,
+                    advice="`logstore verify` names all damage: put back the file from a copy of the directory",
+                )
     return None

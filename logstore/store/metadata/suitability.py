@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ...config.kafka_version import METADATA_VERSION, NEWEST, level_name, unknown_levels
 from ...errors import DataDirectoryError
-from ...replay.metadata_state import MetadataState, metadata_damage
+from ...replay.metadata_state import MetadataState, metadata_damage, snapshot_damage
 from .topics import NodeDirectory
 
 _NEWER_ADVICE = "open the directory with a logstore that knows that Kafka, or read_only"
@@ -16,10 +16,15 @@ _NEWER_ADVICE = "open the directory with a logstore that knows that Kafka, or re
 def require_suitable(state: MetadataState, path: str, node: NodeDirectory, *, has_partitions: bool) -> None:
     """Raise DataDirectoryError unless the directory belongs to this node alone, CorruptRecordError for lost metadata.
 
+    No broker starts on a snapshot with a wrong checksum. On one that is cut off it does, without what was behind.
+
     Args:
         path: of the metadata log.
         has_partitions: it contains directories of partitions.
     """
+    damage = snapshot_damage(path) if os.path.isdir(path) else None
+    if damage is not None:
+        raise damage
     _require_only_voter(state, path, node)
     require_known_kafka(state, path)
     _require_one_directory(state, path, node)

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import logstore
 from logstore.disk.directory import list_partition_directory
 from logstore.disk.seam import Seam
 from logstore.disk.system_errors import nio_error
-from logstore.errors import DataDirectoryError
+from logstore.errors import CorruptRecordError, DataDirectoryError
 from logstore.replay.metadata_image import MetadataImage
 from logstore.replay.metadata_records import MetadataRecords
 from logstore.replay.metadata_state import MetadataState, read_metadata
@@ -20,6 +21,7 @@ from logstore.store.metadata import log as metadata_log
 from logstore.store.partitions import Partitions
 from logstore.topics.cluster_metadata import encode_value
 from logstore.view.partition_reader import PartitionReader
+from logstore_tools.commands import logstore as command_line
 from tests.support.golden import Golden
 from tests.support.stores import FailingRenames, open_store
 
@@ -231,3 +233,20 @@ def test_what_a_store_does_not_use_stays() -> None:
     records = ("BeginTransactionRecord", {"name": None}), TOPIC, ("AbortTransactionRecord", {"reason": None})
     assert left(*records) == []
     assert left(records[0], TOPIC, ("EndTransactionRecord", {})) == [encode_value(*TOPIC)]
+
+
+@pytest.mark.parametrize("damage", ["changed", "cut"])
+def test_a_damaged_snapshot_is_refused(tmp_path: Path, damage: str) -> None:
+    """With a changed one no broker starts; here its topics had other names, and a cut one fewer."""
+    with open_store(tmp_path) as store:
+        for number in range(60):
+            store.create_topic(f"topic{number:02}", config={"retention.ms": "5000"})
+    (snapshot,) = (tmp_path / "__cluster_metadata-0").glob("*.checkpoint")
+    content = snapshot.read_bytes()
+    snapshot.write_bytes(content.replace(b"topic03", b"topicX3") if damage == "changed" else content[:-10])
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(CorruptRecordError) as caught:
+        open_store(tmp_path)
+    assert caught.value.path == str(snapshot)
+    assert CliRunner().invoke(command_line, ["import", str(tmp_path), "--dry-run"]).exit_code == 1
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == files
