@@ -16,6 +16,7 @@ from ..layout.file_names import METADATA_TOPIC
 from ..topics import INTERNAL_TOPICS, consumer_offsets, transaction_state
 from ..view.walk import Advance
 from .checks.batches import timestamp_future
+from .checks.checkpoints import lost_partitions
 from .checks.groups import group_offsets
 from .checks.internal_records import metadata_problems, metadata_records
 from .checks.transactions import crossing_transactions
@@ -161,7 +162,8 @@ def read_transactions(
             found = _transactions(partitions, cluster, now_ms, only)
             doubted = {one.name for one in found.open if one.verdict in _OF_WHOLE_LOG} - read_whole
             if not doubted:
-                return found, _told(partitions, cluster), findings_of(crossing_transactions(found))
+                told = _told(partitions, cluster, transaction_state.TOPIC)
+                return found, told, findings_of(crossing_transactions(found))
             read_whole |= doubted
 
     (transactions, told, judged), confirmed = read_until_stable(path, read, lambda found: found[1] + found[2])
@@ -170,9 +172,14 @@ def read_transactions(
     return _with_recent(transactions, unconfirmed), [one for one in told if (one.rule, one.where) in places]
 
 
-def _told(partitions: Sequence[PartitionFacts], cluster: Cluster) -> list[Finding]:
-    """Return what could not be read of partitions, and of the metadata log: damage, and records that do not parse."""
-    found = [*findings_of(metadata_problems(cluster)), *(finding for one in partitions for finding in one.findings)]
+def _told(partitions: Sequence[PartitionFacts], cluster: Cluster, topic: str) -> list[Finding]:
+    """Return what could not be read of partitions, and of the metadata log: damage, and records that do not parse.
+
+    Args:
+        topic: of the coordinators, of whose partitions none may be missing.
+    """
+    found = findings_of(chain(metadata_problems(cluster), lost_partitions(cluster, topic)))
+    found += [finding for one in partitions for finding in one.findings]
     return list(dict.fromkeys(found))  # the metadata log may be among the partitions
 
 
@@ -216,7 +223,7 @@ def read_groups(path: str, advance: Advance = lambda size: None) -> tuple[Groups
             return follow_tail(partition, cluster, since[partition.key], advance).facts
 
         partitions += _live(path, cluster, end, lambda one: one.key in since and not is_groups(one))
-        return _groups(partitions, cluster), _told(partitions, cluster)
+        return _groups(partitions, cluster), _told(partitions, cluster, consumer_offsets.TOPIC)
 
     (groups, _), told = read_until_stable(path, read, lambda found: found[1])
     return groups, list(told)
@@ -233,7 +240,8 @@ def read_coordinators(path: str, advance: Advance = lambda size: None) -> tuple[
         cluster = Cluster(path)
         whole = partial(verify_partition, cluster=cluster, asked=Asked.NOTHING, advance=advance)
         partitions = _live(path, cluster, whole, _is_of(transaction_state.TOPIC))
-        return CoordinatorLog([one.states for one in partitions]), cluster, _told(partitions, cluster)
+        told = _told(partitions, cluster, transaction_state.TOPIC)
+        return CoordinatorLog([one.states for one in partitions]), cluster, told
 
     (log, cluster, _), told = read_until_stable(path, read, lambda found: found[2])
     return log, cluster, list(told)

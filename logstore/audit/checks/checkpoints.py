@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from ...disk import paths
 from ...disk.directory import DataDirectoryFiles
 from ...disk.names import child, file_name
 from ...disk.side_files import read_offset_checkpoint
 from ...errors import CheckpointFormatError, DataDirectoryError, LogstoreError
 from ...layout import clean_shutdown, offset_checkpoint
-from ...layout.file_names import parse_partition_directory
+from ...layout.file_names import directory_name, parse_partition_directory
 from ...layout.meta_properties import MetaProperties
 from ..cluster import Cluster, Known
 from ..finding import Broken, Rule, Silence, Where
@@ -82,11 +83,23 @@ def offset_checkpoints(
             elif key in endless:
                 yield checkpoint_offset.not_asked(where, DAMAGED)
             elif key not in known:
-                found = f"none{_IN_CLUSTER.get(cluster.has_partition(*key), '')}"
-                silence = UNSETTLED if is_behind else None
-                yield checkpoint_partition.at(where, f"a directory {key[0]}-{key[1]}", found, silence)
+                yield _without_directory(where, key, cluster, UNSETTLED if is_behind else None)
         if name in (_RECOVERY_POINT, _HIGH_WATERMARK):
             yield from _left_out(path, offsets, logs, cluster)
+
+
+def lost_partitions(cluster: Cluster, topic: str) -> Iterator[Broken]:
+    """Yield the partitions of a topic that have no directory, though a checkpoint and the cluster have them."""
+    for key, offset in cluster.checkpoints.get(_RECOVERY_POINT, {}).items():
+        is_asked = key[0] == topic and cluster.has_partition(*key) is Known.YES
+        if is_asked and not paths.is_directory(child(cluster.root, directory_name(*key))):
+            where = Where(child(cluster.root, _RECOVERY_POINT), *key, offset=offset)
+            yield _without_directory(where, key, cluster)
+
+
+def _without_directory(where: Where, key: Key, cluster: Cluster, silence: Silence | None = None) -> Broken:
+    found = f"none{_IN_CLUSTER.get(cluster.has_partition(*key), '')}"
+    return checkpoint_partition.at(where, f"a directory {directory_name(*key)}", found, silence)
 
 
 def _wrong_offset(where: Where, offset: int, partition: Partition, end: int, cluster: Cluster) -> Iterator[Broken]:

@@ -18,6 +18,8 @@ from logstore.audit.checks import RULES
 from logstore.audit.cluster import Cluster
 from logstore.audit.evidence import Evidence
 from logstore.audit.partition import open_partition
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.kernels.scan.crc32c import crc32c
 from logstore.rows.schema import iso_text
 from logstore.view.partition_reader import PartitionReader
@@ -29,6 +31,7 @@ from tests.support.audit_faults import FAULTS, ROLLED
 from tests.support.audit_story_faults import FAULTS as STORIES
 from tests.support.audit_story_faults import clean
 from tests.support.golden import Golden
+from tests.support.stores import FEW_PARTITIONS, open_store
 
 
 def asked(command: click.Command, *words: object) -> list[dict[str, Any]]:
@@ -52,6 +55,16 @@ def test_groups_count_offsets_and_records(golden: Golden) -> None:
     text = printed(listing_commands.groups, golden("demo")).splitlines()
     assert text[0].split()[:2] == ["group", "partition"]
     assert text[1].split()[:5] == ["copiers", "orders-0", "3", "35", "15"]
+
+
+def test_a_lost_partition_of_a_coordinator_is_told(tmp_path: Path) -> None:
+    with open_store(tmp_path, config=FEW_PARTITIONS) as store:
+        store.create_topic("orders")
+        store.groups.commit(ConsumerGroupMetadata("readers"), {("orders", 0): OffsetAndMetadata(0)})
+        lost = f"__consumer_offsets-{store.groups.partition_of('readers')}"
+    shutil.rmtree(tmp_path / lost)
+    result = CliRunner().invoke(listing_commands.groups, [str(tmp_path)])
+    assert (result.exit_code, f"expected a directory {lost}" in result.stderr) == (1, True), result.stderr
 
 
 def test_producers_are_named_by_their_transactional_ids(golden: Golden) -> None:
