@@ -13,7 +13,7 @@ from logstore.rows.places import ProducerRow, SegmentRow, TopicRow
 
 from .paths import data_directory
 from .progress import Progress, log_size
-from .rows import DIRECTORY_COLUMN, PARTITION_COLUMN, Column, Row, RowType, TypedRows, VerbAnswer
+from .rows import DIRECTORY_COLUMN, PARTITION_COLUMN, Column, Row, RowType, TypedRows, VerbAnswer, by_directory
 from .verbs import Verb, code_of_problems, path_argument, paths_argument
 
 
@@ -151,7 +151,8 @@ def producers(paths: list[tuple[str, bool]]) -> VerbAnswer:
 
     with _progress("producers", paths) as progress:
         listed = [listings.producers(path, advance=progress.advance) for path, _ in paths]
-    return _answer(PRODUCER, *listed)
+    answer = _answer(PRODUCER, *listed)
+    return answer._replace(lines=by_directory(*answer.rows))
 
 
 @click.command("segments", cls=Verb, prints=[SEGMENT], example="logstore segments '/var/lib/kafka/data/orders-*'")

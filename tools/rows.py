@@ -12,9 +12,10 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from logstore.disk.names import file_name
+from logstore.disk.names import file_name, parent
 from logstore.rows.schema import Kind, fields_of, iso_text, json_name, json_row
 
 from .tables import print_lines, print_table, visible
@@ -150,6 +151,13 @@ class VerbAnswer(NamedTuple):
 def one_row(of: RowType, row: Any) -> TypedRows:
     """Return a single row."""
     return TypedRows(of, [row], is_one=True)
+
+
+def by_directory(rows: TypedRows) -> list[str | TypedRows] | None:
+    """Return a table for each data directory, below its path; None where the rows, with a `path`, are of one."""
+    found = groupby(rows.rows, lambda row: parent(row.path))
+    tables = [("", f"{root}:", rows._replace(rows=list(those))) for root, those in found]
+    return None if len(tables) < 2 else [part for table in tables for part in table][1:]
 
 
 def show(answer: VerbAnswer, form: str) -> None:

@@ -15,7 +15,7 @@ from logstore.rows.transactions import ExplanationRow, OpenTransactionRow
 from . import HELP_SETTINGS
 from .paths import Note, partition_directory, place_of
 from .progress import Progress, log_size
-from .rows import PARTITION_COLUMN, Column, Row, RowType, TypedRows, VerbAnswer, one_row
+from .rows import PARTITION_COLUMN, Column, Row, RowType, TypedRows, VerbAnswer, by_directory, one_row
 from .verbs import FINDINGS, Verb, code_of_problems, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:
@@ -130,7 +130,8 @@ def _answer(found: list[OpenTransaction], problems: list[LogstoreError | Finding
     from logstore.audit.answers import open_transaction_row
 
     rows = TypedRows(TRANSACTION, list(map(open_transaction_row, found)))
-    return VerbAnswer([rows], max(code_of_problems(problems), code), None if found else ["none"], problems)
+    lines = by_directory(rows) if found else ["none"]
+    return VerbAnswer([rows], max(code_of_problems(problems), code), lines, problems)
 
 
 def _explanation_lines(explanation: Explanation) -> list[str]:

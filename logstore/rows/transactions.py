@@ -43,6 +43,7 @@ class OpenTransactionRow(NamedTuple):
 
     topic: Annotated[str, "name of the topic"]
     partition: Annotated[Int32, "number of the partition"]
+    path: Annotated[str, "the directory"]
     transactional_id: Annotated[str | None, "of its producer"]
     producer_id: Annotated[int, "of its producer"]
     producer_epoch: Annotated[Int32, "of its producer"]
