@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,8 @@ def list_(paths: list[tuple[str, str | None]], now: int) -> VerbAnswer:
 
     Read: `__transaction_state`, and other logs from the newest snapshot on, or from the first record of an open
     transaction; all of a log if nobody is going to end one. Damage elsewhere is not seen; see `logstore verify`.
+
+    Name all data directories of a broker that has several: its coordinators may be in another one.
     """
     return _answer(*_read_open(paths, now))
 
@@ -106,14 +109,20 @@ def explain(path: tuple[str, str], now: int) -> VerbAnswer:
     return VerbAnswer([row], code, _explanation_lines(explanation), problems)
 
 
-def _read(root: str, only: str | None, now: int) -> tuple[Transactions, list[LogstoreError | Finding]]:
-    """Return the transactions of a data directory, or of one of its partitions, and what could not be read."""
+def _read(
+    root: str, only: str | None, now: int, beside: Collection[str] = ()
+) -> tuple[Transactions, list[LogstoreError | Finding]]:
+    """Return the transactions of a data directory, or of one of its partitions, and what could not be read.
+
+    Args:
+        beside: other data directories, perhaps of the same broker.
+    """
     from logstore.audit.directory_audit import read_transactions
     from logstore.audit.listings import not_looked_at, unlisted
 
     size = partial(log_size, root if only is None else child(root, only), is_partition=only is not None)
     with Progress("txns", size, has_rate=False) as progress:
-        transactions, findings = read_transactions(root, now, only, progress.advance)
+        transactions, findings = read_transactions(root, now, only, progress.advance, beside)
     if only is not None and not transactions.histories:
         raise not_looked_at(child(root, only))
     return transactions, [*findings, *unlisted(root)]
@@ -122,8 +131,10 @@ def _read(root: str, only: str | None, now: int) -> tuple[Transactions, list[Log
 def _read_open(
     paths: list[tuple[str, str | None]], now: int
 ) -> tuple[list[OpenTransaction], list[LogstoreError | Finding]]:
-    read = [_read(root, only, now) for root, only in paths]
-    return [one for found, _ in read for one in found.open], [problem for _, problems in read for problem in problems]
+    roots = {root for root, _ in paths}
+    read = [_read(root, only, now, roots - {root}) for root, only in paths]
+    problems = dict.fromkeys(problem for _, problems in read for problem in problems)
+    return [one for found, _ in read for one in found.open], list(problems)
 
 
 def _answer(found: list[OpenTransaction], problems: list[LogstoreError | Finding], code: int = 0) -> VerbAnswer:

@@ -6,7 +6,8 @@ cluster.has_partition("orders", 0), cluster.compaction("orders"), cluster.is_alo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from contextlib import nullcontext
 from enum import Enum
 from functools import cached_property
@@ -45,20 +46,39 @@ class Known(Enum):
 
 
 class Cluster:
-    """The cluster as the data directory at `root`, a path as it was given, describes it; read when first needed."""
+    """The cluster as the data directory at `root`, a path as it was given, describes it; read when first needed.
 
-    def __init__(self, root: str) -> None:
+    Args:
+        beside: other data directories; those of the same broker count, as `log.dirs` of its configuration does.
+    """
+
+    def __init__(self, root: str, beside: Collection[str] = ()) -> None:
         self.root = root
+        self._beside = beside
         self._begun_ms = now_ms()
         self._bad: list[BadRecord] = []
         self._gaps: list[Gap] = []
 
     @cached_property
     def _partition(self) -> Partition | None:
-        try:
-            return open_partition(child(self.root, f"{METADATA_TOPIC}-0"))
-        except LogstoreError:
-            return None  # `directory-entry` tells of one that cannot be listed
+        for root in (self.root, *self.other_roots):
+            try:
+                return open_partition(child(root, f"{METADATA_TOPIC}-0"))
+            except LogstoreError:
+                continue  # `directory-entry` tells of one that cannot be listed
+        return None
+
+    @cached_property
+    def other_roots(self) -> list[str]:
+        """Other data directories of the broker, by the ids in `meta.properties`; none of which there are two copies."""
+        own, named = self.identity, defaultdict[str | None, list[str]](list)
+        if not isinstance(own, MetaProperties):
+            return []
+        for root in self._beside:
+            other = Cluster(root).identity
+            if isinstance(other, MetaProperties) and other[:3] == own[:3]:
+                named[other.directory_id].append(root)
+        return [one for id_, (one, *copies) in named.items() if id_ not in (None, own.directory_id) and not copies]
 
     @cached_property
     def checkpoints(self) -> Checkpoints:
@@ -194,7 +214,7 @@ class Cluster:
         and looks for late transactions every ten seconds. So the last minute before the newest file is not judged,
         unless the directory was closed in order.
         """
-        if paths.exists(child(self.root, clean_shutdown.FILE_NAME)):
+        if all(paths.exists(child(root, clean_shutdown.FILE_NAME)) for root in (self.root, *self.other_roots)):
             return NEVER
         return self._newest_ms - MINUTE_MS
 
@@ -205,7 +225,7 @@ class Cluster:
 
     @cached_property
     def _signature(self) -> Signature:
-        return signature(self.root)
+        return signature(self.root).union(*map(signature, self.other_roots))
 
     @property
     def has_one_time(self) -> bool:

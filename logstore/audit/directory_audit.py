@@ -133,7 +133,11 @@ def join(
 
 
 def read_transactions(
-    path: str, now_ms: int, only: str | None = None, advance: Advance = lambda size: None
+    path: str,
+    now_ms: int,
+    only: str | None = None,
+    advance: Advance = lambda size: None,
+    beside: Collection[str] = (),
 ) -> tuple[Transactions, list[Finding]]:
     """Read the open transactions of the data directory at `path`, and find damage and records that do not parse.
 
@@ -144,6 +148,7 @@ def read_transactions(
 
     Args:
         only: the name of the partition whose transactions are read; None reads those of all.
+        beside: other data directories; coordinators in those of the same broker count.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory; partition `only` cannot be read.
@@ -154,9 +159,11 @@ def read_transactions(
     def read() -> tuple[Transactions, list[Finding], list[Finding]]:
         read_whole = set[str]()
         while True:
-            cluster = Cluster(path)
+            cluster = Cluster(path, beside)
             follow = partial(_with_open, cluster, read_whole, advance)
             partitions = _live(path, cluster, follow, lambda one: only in (None, one.name) or is_coordinator(one))
+            for root in cluster.other_roots:
+                partitions += _live(root, cluster, follow, is_coordinator)
             for error in [one.error for one in partitions if one.error is not None and one.partition.name == only]:
                 raise error
             found = _transactions(partitions, cluster, now_ms, only)

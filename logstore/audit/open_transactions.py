@@ -268,7 +268,8 @@ _ADVICE: dict[Verdict | tuple[Verdict, str], str] = {
     "behind the damage, `logstore salvage`",
     (Verdict.DAMAGED, _COORDINATOR): "do not abort it yet: ask the data directory of another replica of "
     "__transaction_state; `logstore verify` says where the damage is",
-    Verdict.UNKNOWN: "ask the data directory of the broker that leads its partition of __transaction_state",
+    Verdict.UNKNOWN: "ask the data directory of the broker that leads its partition of __transaction_state; of a "
+    "broker with several, name all of them to `logstore txns list`",
     Verdict.RECENT: "ask again in a minute; if it stays so, ask the data directory of the broker that leads its "
     "partition of __transaction_state",
     (Verdict.RECENT, _AT_REST): "do not abort it yet: make a newer copy, or one while no broker writes; if this is no "

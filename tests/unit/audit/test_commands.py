@@ -23,7 +23,7 @@ from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.kernels.scan.crc32c import crc32c
 from logstore.rows.schema import iso_text
 from logstore.view.partition_reader import PartitionReader
-from logstore_tools import about_commands, diff_command, listing_commands
+from logstore_tools import about_commands, diff_command, listing_commands, txns_command
 from logstore_tools.check_commands import audit, verify
 from logstore_tools.commands import COMMANDS, logstore
 from logstore_tools.paths import input_paths, place_of
@@ -32,6 +32,8 @@ from tests.support.audit_story_faults import FAULTS as STORIES
 from tests.support.audit_story_faults import clean
 from tests.support.golden import Golden
 from tests.support.stores import FEW_PARTITIONS, open_store
+
+LATER_MS = 1_795_246_963_000 + 3_600_000  # an hour after the golden directory `demo` was written
 
 
 def asked(command: click.Command, *words: object) -> list[dict[str, Any]]:
@@ -72,6 +74,24 @@ def test_rows_of_several_data_directories_tell_which(words: list[str], golden: G
     assert {Path(json.loads(line)["path"]).parent for line in result.stdout.splitlines()} == set(roots)
     tables = CliRunner().invoke(logstore, [*words, *map(str, roots)]).stdout.split("\n\n")
     assert [(*table.split()[:2],) for table in tables] == [(f"{root}:", "partition") for root in roots]
+
+
+def test_coordinators_in_another_directory_of_the_broker_are_asked(golden: Golden, tmp_path: Path) -> None:
+    """`log.dirs` has several directories, and `__transaction_state` and the metadata log lie in others."""
+
+    def verdicts(*roots: Path) -> list[str]:
+        return [row["verdict"] for row in asked(txns_command.list_, *roots, "--now", str(LATER_MS))]
+
+    first, second = shutil.copytree(golden("demo"), tmp_path / "1"), tmp_path / "2"
+    second.mkdir()
+    for name in ("orders-0", "payments-0"):
+        shutil.move(first / name, second / name)
+    ids = (first / "meta.properties").read_text()
+    (second / "meta.properties").write_text(re.sub("directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAAABB", ids))
+    assert verdicts(second) == ["unknown"] * 2
+    assert verdicts(first, second) == verdicts(second / "orders-0", first) * 2 == verdicts(golden("demo"))
+    copied = shutil.copytree(first, tmp_path / "3")  # of another time, perhaps
+    assert verdicts(second, first, copied) == ["unknown"] * 2
 
 
 def test_producers_are_named_by_their_transactional_ids(golden: Golden) -> None:
