@@ -56,6 +56,7 @@ class Cluster:
         self.root = root
         self._beside = beside
         self._begun_ms = now_ms()
+        self._stamped_ms = 0  # the latest time of a metadata record
         self._bad: list[BadRecord] = []
         self._gaps: list[Gap] = []
 
@@ -143,6 +144,7 @@ class Cluster:
                 yield item
 
     def _replay(self, image: MetadataImage, record: ReplayedRecord, partition: Partition) -> None:
+        self._stamped_ms = max(self._stamped_ms, record.timestamp)
         try:
             image.replay(record.value, record.offset, record.timestamp)
         except SchemaError as error:
@@ -220,8 +222,9 @@ class Cluster:
 
     @cached_property
     def _newest_ms(self) -> int:
-        """When the newest file was written; a time of the future tells nothing."""
-        return newest_ms(self._signature, until_ms=now_ms() + _AHEAD_MS_MAX)
+        """When the newest file was written, or the newest metadata if no file tells: none of the future does."""
+        _ = self.image
+        return newest_ms(self._signature, until_ms=now_ms() + _AHEAD_MS_MAX) or self._stamped_ms
 
     @cached_property
     def _signature(self) -> Signature:

@@ -20,6 +20,7 @@ from .finding import Finding
 T = TypeVar("T")
 READING_COUNT_MAX = 4
 MOMENT_S = 0.5  # longer than between two writes that belong together, on a machine that is busy
+OLDEST_MS = 1_293_840_000_000  # 2011: a file is not older than Kafka; tools that pack files give them 0, for one
 REST_MS = 2000  # a directory that was left alone for so long is not in the middle of anything
 
 Signature = set[tuple[str, int, int]]
@@ -54,9 +55,9 @@ def read_until_stable(
 
 
 def newest_ms(files: Signature, until_ms: int = 2**63) -> int:
-    """Return when the newest of some files was written, ms, of those that were up to `until_ms`; 0 without files."""
+    """Return when the newest of some files was written, ms; 0 if none has a time from OLDEST_MS to `until_ms`."""
     times = (modified_ns // 1_000_000 for _, _, modified_ns in files)
-    return max((time for time in times if time <= until_ms), default=0)
+    return max((time for time in times if OLDEST_MS <= time <= until_ms), default=0)
 
 
 def signature(path: str, depth: int = 2, scan: Scan | None = None) -> Signature:

@@ -21,6 +21,7 @@ from ..cluster import NEVER
 from ..evidence import AuditedBatches, Follower
 from ..finding import Silence
 from ..partition import Partition
+from ..stable_reading import OLDEST_MS
 
 _STEP_MS = 10_000  # of brokers' stamps that lie closer together the last one is kept
 _SECOND_NS = 1_000_000_000
@@ -117,8 +118,8 @@ class Times(Follower):
     def written_by(self, offset: int) -> tuple[int, Clock]:
         """Return a time by which the record at `offset` was written, the earliest that is known, and its clock."""
         files = [one.modified_ms for one in self.segments if one.base_offset <= offset][-1:]
-        later = [one.modified_ms for one in self.segments if one.base_offset > offset]
-        by_file = min([*files, *later], default=NEVER)
+        files += [one.modified_ms for one in self.segments if one.base_offset > offset]
+        by_file = min((time for time in files if time >= OLDEST_MS), default=NEVER)
         (stamps,) = self._stamps
         row = int(np.searchsorted(stamps[:, 0], offset))
         by_broker = int(stamps[row, 1]) if row < len(stamps) else NEVER

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import logstore
 from logstore import clock
 from logstore.audit import directory_audit
+from logstore.audit.cluster import Cluster
 from logstore.audit.directory_audit import audit_directory, read_transactions
 from logstore.audit.facts.times import Clock
 from logstore.audit.open_transactions import Explanation, OpenTransaction, Verdict
@@ -30,6 +33,7 @@ from tests.support.audit_story import (
     topic_id_of,
 )
 from tests.support.audit_story_faults import AT_A, PAY, A, begin, clean, hanging_unknown
+from tests.support.golden import Golden
 
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
 LOG_APPEND_TIME = 0x08
@@ -85,6 +89,23 @@ def test_a_hanging_transaction_is_found_whatever_its_producers_clock_says(
     assert "transaction-hanging" in {found.rule for found in audit_directory(str(root), now_ms).findings}
     called = CliRunner().invoke(txns_command, ["hanging", str(root), "--now", str(now_ms), "--format", "jsonl"])
     assert (called.exit_code, json.loads(called.output)["verdict"]) == (1, "hanging")
+
+
+@pytest.mark.parametrize("time_ms", [0, 1000, 499_162_500_000])
+def test_times_from_before_the_first_kafka_tell_nothing(time_ms: int, tmp_path: Path) -> None:
+    """Tools that pack files for builds that can be repeated give them 1970, or 1985."""
+    story = hanging_unknown()
+    one = only(written(story, tmp_path, time_ms), story.now_ms + DAY_MS)
+    assert (one.verdict, one.age.clock) == (Verdict.HANGING, Clock.PRODUCER)
+    assert one.age_ms < DAY_MS + 2 * MINUTE_MS
+
+
+def test_metadata_tells_the_time_of_files_that_have_none(golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("killed"), tmp_path / "data")
+    for path in root.rglob("*"):
+        os.utime(path, (0, 0))
+    (segment,) = logstore.segments(root / "__cluster_metadata-0")
+    assert Cluster(str(root)).settled_ms == segment.largest_timestamp - MINUTE_MS
 
 
 @pytest.mark.parametrize("time", CLOCKS)
