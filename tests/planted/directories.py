@@ -244,7 +244,7 @@ metadata_damaged("*.log", "metadata log")
 metadata_damaged("*.checkpoint", "snapshot of the metadata log")
 
 
-@kind("offsets-lost")
+@kind("offsets-lost", also={"time-index"})  # an entry of the batch
 def metadata_log_without_a_batch(planter: Planter) -> Planted:
     segment = Segment(planter.root / "__cluster_metadata-0" / f"{0:020d}.log")
     quiet = [row for row in range(1, len(segment.batches) - 1) if len(segment.batches[row]) == NO_OP_SIZE]
