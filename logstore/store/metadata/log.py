@@ -130,13 +130,15 @@ class MetadataLog:
             require_kept_levels(known, planned.removals, self.path)
             require_suitable(known, self.path, node, has_partitions=has_partitions)
         self.log, self.removals = planned.open(LogHost(now_ms)), planned.removals
-        try:
-            is_known = known is not None and known.next_offset == self.log.log_end_offset
-            self._state = known if known is not None and is_known else self._read()
-            require_suitable(self._state, self.path, node, has_partitions=has_partitions)
-        except BaseException:
-            self.close()
-            raise
+        if known is not None and known.next_offset == self.log.log_end_offset:
+            self._state = known
+        else:
+            try:
+                self._state = self._read()
+                require_suitable(self._state, self.path, node, has_partitions=has_partitions)
+            except BaseException:
+                self.close()
+                raise
         self._is_whole = True
         self._quorum = quorum_of(self.path, self._state.kraft_version)
         snapshots = list_partition_directory(self.path).kraft_snapshots.values()

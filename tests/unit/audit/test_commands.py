@@ -67,6 +67,8 @@ def test_a_lost_partition_of_a_coordinator_is_told(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / lost)
     result = CliRunner().invoke(listing_commands.groups, [str(tmp_path)])
     assert (result.exit_code, f"expected a directory {lost}" in result.stderr) == (1, True), result.stderr
+
+
 @pytest.mark.parametrize("words", [["txns", "list"], ["producers"]], ids=" ".join)
 def test_rows_of_several_data_directories_tell_which(words: list[str], golden: Golden, tmp_path: Path) -> None:
     roots = [golden("demo"), shutil.copytree(golden("demo"), tmp_path / "other")]
