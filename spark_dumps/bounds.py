@@ -16,6 +16,7 @@ from logstore.errors import (
     CorruptRecordError,
     CorruptSnapshotError,
     DataDirectoryError,
+    LogstoreError,
     UsageError,
 )
 from logstore.errors.error import naming_path
@@ -29,6 +30,7 @@ from logstore.layout.transaction_index import TransactionIndex
 from logstore.view.offset_for_timestamp import first_record_in
 from logstore.view.partition_reader import PartitionReader
 
+from .directories import Unlisted
 from .listed_partition import ListedPartition, relist
 from .options import EARLIEST, LATEST, READ_COMMITTED, Bound, Mode, Options
 from .segments import PlannedSegment, plan_segments
@@ -74,24 +76,6 @@ class PartitionBounds:
             return self.aborted
         has_some = (self.aborted[:, 2] >= start_offset) & (self.aborted[:, 1] < end_offset)
         return self.aborted[has_some]
-
-    def range(self, first_offset: int, end_offset: int, mode: Mode) -> PartitionRange:
-        """Return the offsets from `first_offset` to `end_offset`, exclusive.
-
-        Raises:
-            CorruptRecordError: with FAILFAST, damage hides whether transactions behind the known end are decided.
-        """
-        known = self.known_end_offset
-        if known < self.log_end_offset and mode is Mode.FAILFAST and end_offset >= self.end_offset:
-            raise CorruptRecordError(
-                "damage hides whether the transactions behind it are decided",
-                path=self.partition.files.path,
-                offset=known,
-                expected=f"whole batches to offset {self.log_end_offset}",
-                found=f"damage at offset {known}",
-                advice="see `logstore verify`; mode PERMISSIVE reads up to the last decided offset",
-            )
-        return PartitionRange(self, first_offset, end_offset)
 
     def offset_at(self, timestamp: int) -> int | None:
         """Return the offset of the first record at or after `timestamp`, ms; None without one (`offsetsForTimes`)."""
@@ -176,6 +160,19 @@ class PartitionRange:
     first_offset: int
     end_offset: int
 
+    def require_known(self) -> None:
+        """Raise CorruptRecordError if damage hides whether transactions behind the known end are decided."""
+        bounds, known = self.bounds, self.bounds.known_end_offset
+        if known < bounds.log_end_offset and self.end_offset >= bounds.end_offset:
+            raise CorruptRecordError(
+                "damage hides whether the transactions behind it are decided",
+                path=bounds.partition.files.path,
+                offset=known,
+                expected=f"whole batches to offset {bounds.log_end_offset}",
+                found=f"damage at offset {known}",
+                advice="see `logstore verify`; mode PERMISSIVE reads up to the last decided offset",
+            )
+
 
 def find_bounds(
     partition: ListedPartition, isolation_level: str, readers: Readers | None = None, *, is_open_ended: bool = False
@@ -200,15 +197,27 @@ def find_bounds(
     return PartitionBounds(partition, isolation_level, readers, is_open_ended=is_open_ended)
 
 
-def find_ranges(partitions: Iterable[ListedPartition], options: Options) -> list[PartitionRange]:
-    """Return the offsets of partitions that the options ask for.
+def find_ranges(partitions: Iterable[ListedPartition], options: Options) -> tuple[list[PartitionRange], list[Unlisted]]:
+    """Return the offsets of partitions that the options ask for, and the damage that hides some of them.
 
     Raises:
+        LogstoreError: damage, with mode FAILFAST.
         UsageError: a bound is outside the log (`failOnDataLoss`) or does not name the partition, the start is above the
             end, or no record is as young as the starting timestamp (`startingOffsetsByTimestampStrategy`).
     """
     is_open_ended = options.isolation_level != READ_COMMITTED and options.reads_everything
-    return [_find_range(partition, options, is_open_ended) for partition in partitions]
+    ranges, hidden = list[PartitionRange](), list[Unlisted]()
+    for partition in partitions:
+        try:
+            ranges.append(_find_range(partition, options, is_open_ended))
+            ranges[-1].require_known()
+        except (DataDirectoryError, UsageError):
+            raise
+        except LogstoreError as error:
+            if options.mode is Mode.FAILFAST:
+                raise
+            hidden.append(Unlisted(*partition.key, error))
+    return ranges, hidden
 
 
 def _find_range(partition: ListedPartition, options: Options, is_open_ended: bool) -> PartitionRange:
@@ -224,7 +233,7 @@ def _find_range(partition: ListedPartition, options: Options, is_open_ended: boo
             advice="exchange the bounds, or leave the partition out with assign",
         )
     end = bounds.end_offset if end is None else min(end, bounds.end_offset)
-    return bounds.range(first, max(first, end), options.mode)
+    return PartitionRange(bounds, first, max(first, end))
 
 
 def require_named(bound: Bound, keys: Iterable[tuple[str, int]]) -> None:

@@ -30,7 +30,7 @@ _NAME_COUNT_MAX = 10  # of names that an error lists
 
 @dataclass(frozen=True, slots=True)
 class Unlisted:
-    """A chosen partition that cannot be listed, or a file in it that cannot be read: a link that leads out, say."""
+    """A chosen partition that cannot be listed, or a file in it that cannot be read: a link that leads out, damage."""
 
     topic: str
     partition: int

@@ -50,8 +50,9 @@ def plan(options: Options) -> list[InputPartition]:
     found = chosen_partitions(options)
     for bound in (options.starting, options.ending):
         require_named(bound, found.keys)
-    tasks = plan_tasks(find_ranges(found.listed, options), options.partition_count_min)
-    return [*tasks, *tasks_of_unlisted(found)]
+    ranges, hidden = find_ranges(found.listed, options)
+    tasks = plan_tasks(ranges, options.partition_count_min)
+    return [*tasks, *tasks_of_unlisted([*found.unlisted, *hidden])]
 
 
 def read_task(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -20,7 +20,7 @@ from logstore.errors import UsageError
 from logstore.layout.file_names import directory_name
 
 from .bounds import PartitionBounds, PartitionRange, require_named, resolve
-from .options import Options
+from .options import Mode, Options
 from .planning import plan_tasks
 from .pyspark_parts import prepare_worker
 from .records import TABLE, read_task
@@ -156,7 +156,12 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if end_offset > bounds.log_end_offset:
             self._report_loss(f"{directory_name(*key)} ends at offset {bounds.log_end_offset}", end_offset)
         first = max(begin or 0, bounds.start_offset)
-        return [bounds.range(first, end_offset, self._options.mode)] if first < end_offset else []
+        if first >= end_offset:
+            return []
+        found = PartitionRange(bounds, first, end_offset)
+        if self._options.mode is Mode.FAILFAST:
+            found.require_known()
+        return [found]
 
     def _bounds(self, *, may_lack: bool = True) -> dict[Key, PartitionBounds]:
         """Return the current bounds of all partitions; what cannot be listed is an error, as it is not gone."""

@@ -21,7 +21,6 @@ from logstore.disk.names import parent
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 
 from .directories import (
-    FoundPartitions,
     Unlisted,
     chosen_partitions,
     partitions_of_topic,
@@ -90,7 +89,7 @@ class UnlistedTask(InputPartition):
     def log_warnings(self) -> None:
         """Log a warning for each, where no row tells of it."""
         for one in self.unlisted:
-            _LOGGER.warning("The query leaves out what cannot be listed: %s", one.error)
+            _LOGGER.warning("The query leaves out what cannot be read: %s", one.error)
 
 
 def partition_table(
@@ -109,7 +108,7 @@ def partition_table(
 
     def plan(options: Options) -> list[InputPartition]:
         found = chosen_partitions(options) if topic is None else partitions_of_topic(options, topic)
-        return [*map(PartitionsTask, grouped(found.listed, options)), *tasks_of_unlisted(found)]
+        return [*map(PartitionsTask, grouped(found.listed, options)), *tasks_of_unlisted(found.unlisted)]
 
     def read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(task, PartitionsTask)
@@ -124,9 +123,9 @@ def partition_table(
     return Table(columns, None, plan, read)
 
 
-def tasks_of_unlisted(found: FoundPartitions) -> list[InputPartition]:
+def tasks_of_unlisted(unlisted: Sequence[Unlisted]) -> list[InputPartition]:
     """Return the task for what cannot be listed, if there is anything."""
-    return [UnlistedTask(tuple(found.unlisted))] if found.unlisted else []
+    return [UnlistedTask(tuple(unlisted))] if unlisted else []
 
 
 def _unpacked(state: bytes) -> PartitionsTask:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from logstore.columns.batch_table import scan
-from logstore.errors import CorruptRecordError, InvalidTxnStateError
+from logstore.errors import CorruptIndexError, CorruptRecordError, InvalidTxnStateError
 from logstore.folds import producer_update
 from logstore.folds.producer_state import ProducerState
 from spark_dumps import bounds
@@ -77,8 +77,22 @@ def test_damage_hides_what_is_decided_behind_it(position: int, tmp_path: Path) -
     path.write_bytes(content)
     with pytest.raises(CorruptRecordError, match="damage hides"):
         Planned(tmp_path, **COMMITTED)
-    assert Planned(tmp_path, mode="PERMISSIVE", **COMMITTED).offsets() == [0]
+    permissive = Planned(tmp_path, mode="PERMISSIVE", **COMMITTED)
+    assert permissive.offsets() == [0]
+    assert [row["offset"] for row in permissive.rows() if "damage hides" in (row["_corrupt_record"] or "")] == [2]
     assert Planned(tmp_path, mode="PERMISSIVE").offsets() == [0, *range(20, 30)]
+
+
+def test_damage_beside_one_log_hides_no_other(tmp_path: Path) -> None:
+    for name in ("orders-0", "orders-1"):
+        write_segment(tmp_path / name, 0, batch(0))
+    (tmp_path / "orders-0" / f"{0:020d}.txnindex").write_bytes(b"\0\x09" + bytes(32))  # of an unknown version
+    write_segment(tmp_path / "orders-0", 10, batch(1))
+    with pytest.raises(CorruptIndexError, match="version 9"):
+        Planned(tmp_path, **COMMITTED)
+    rows = Planned(tmp_path, mode="PERMISSIVE", **COMMITTED).rows()
+    assert [row["partition"] for row in rows] == [1] * 10 + [0]
+    assert "version 9" in rows[-1]["_corrupt_record"]
 
 
 @pytest.mark.usefixtures("nothing_is_followed")
