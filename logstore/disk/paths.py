@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from operator import attrgetter
 from typing import TYPE_CHECKING, Union
 
-from .names import is_url
+from .names import is_url, java_file
 from .open_files import opened
 from .system_errors import nio_error
 
@@ -67,8 +67,8 @@ def _mode(url: str) -> int:
 
 
 def real_path(path: str) -> str:
-    """Return the path without links; a URL as it is."""
-    return path if is_url(path) else os.path.realpath(path)
+    """Return the path without links; of a URL its one form, without a trailing slash."""
+    return java_file(path) if is_url(path) else os.path.realpath(path)
 
 
 def scan(path: str) -> list[Entry]:

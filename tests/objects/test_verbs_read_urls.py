@@ -41,6 +41,7 @@ VERBS = [
     ["txns", "explain", "{}/orders-0", *NOW],
     ["diff", "{}/orders-0", "{}/orders-0"],
     ["verify", "{}/orders-*"],
+    ["segments", "{}/orders-0", "{}/orders-0/"],
     ["topics", "{}/orders-0"],
     ["verify", "{}/ordres-0"],
 ]
