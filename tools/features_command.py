@@ -93,11 +93,14 @@ def command(
 
 
 def _upgrade(directory: str, wanted: Mapping[str, int], *, dry_run: bool) -> VerbAnswer:
+    from logstore.disk.names import absolute_path
     from logstore.store.metadata.features import raised_levels
+    from logstore.store.opening.formatting import require_formattable
 
     from .takeover.inspection import inspect
 
     require_accessible(directory, writes=not dry_run)
+    require_formattable(absolute_path(directory))
     found, present = inspect(directory), _present(directory)
     node_id = None if found.properties is None else found.properties.node_id
     raised = raised_levels(present, wanted, 1 if node_id is None else node_id)

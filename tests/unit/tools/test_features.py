@@ -86,6 +86,17 @@ def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path: Path, words: li
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
+def test_levels_of_a_directory_without_owner_do_not_rise(tmp_path: Path) -> None:
+    with logstore.open(tmp_path) as store:
+        store.create_topic("orders")
+    (tmp_path / "meta.properties").unlink()
+    before = levels(tmp_path)
+    code, out, err = run(tmp_path, "upgrade", "--release-version", "4.4", "--dry-run")
+    assert (code, out, "without meta.properties" in err) == (1, "", True)
+    assert run(tmp_path, "upgrade", "--release-version", "4.4") == (code, out, err)
+    assert levels(tmp_path) == before
+
+
 def test_a_directory_without_metadata_log_has_no_levels(tmp_path: Path) -> None:
     (tmp_path / "orders-0").mkdir()
     (tmp_path / "orders-0" / f"{0:020d}.log").touch()
