@@ -199,7 +199,12 @@ class Cluster:
     @property
     def has_one_life(self) -> bool:
         """Whether it is known that the cluster has one broker, which was started once."""
-        return self.is_alone is Known.YES and self.image.registration_count == 1
+        return self.is_alone is Known.YES and self.image.registration_count == 1 and self.is_of_brokers
+
+    @property
+    def is_of_brokers(self) -> bool:
+        """Whether brokers registered, at each start, to lead in a new epoch: a store, without listeners, does not."""
+        return all(broker.listeners for broker in self.image.brokers.values())
 
     def has_partition(self, topic: str, partition: int) -> Known:
         """Whether the cluster has such a partition, as of the end of the metadata log."""

@@ -133,12 +133,13 @@ class EpochCheckpoint(Follower):
 
         The first epoch then begins at the start (`truncateFromStart`). A crash may lose the start, since its checkpoint
         follows within a minute; if it was the end of the log, there is no epoch after the crash (`truncateFromEnd`)
-        until the broker leads again, in a higher one.
+        until the broker leads again, in a higher one, or a store writes in the one before.
         """
         evidence = self._evidence
         is_stopped = evidence.partition.surroundings.has_marker
         if not self._starts.size:  # the metadata log always has one: it is not cut off at its end behind a snapshot
-            is_told = evidence.is_start_known or (is_stopped and evidence.partition.files.topic == METADATA_TOPIC)
+            is_told = evidence.is_start_known and evidence.cluster.is_of_brokers
+            is_told |= is_stopped and evidence.partition.files.topic == METADATA_TOPIC
             return np.full(batches.base.size, not is_told)
         if not evidence.may_have_begun_at(int(self._starts[0])):
             return np.zeros(batches.base.size, np.bool_)

@@ -33,6 +33,7 @@ from tests.support.audit_story_faults import (
     lost_between,
 )
 from tests.support.encoder import TRANSACTIONAL, Batch
+from tests.support.stores import FEW_PARTITIONS, open_store
 
 CLEANER = "cleaner-offset-checkpoint"
 STRAY = "orders-0.0123456789abcdef0123456789abcdef-stray"
@@ -684,3 +685,21 @@ def test_producer_ids_of_other_brokers_may_come_before_their_blocks(tmp_path: Pa
         root = story.write(tmp_path / str(count))
         (root / ".kafka_cleanshutdown").touch()
         assert ("metadata-behind" in findings(root, story)) == is_told
+
+
+def test_a_store_writes_on_in_the_epoch_that_a_crash_took_with_the_log_start(tmp_path: Path) -> None:
+    """A broker leads again in a higher epoch, and registers; both leave no epoch of the records that come back."""
+    with open_store(tmp_path / "data", config=FEW_PARTITIONS) as store:
+        store.create_topic("orders")
+        for _ in range(3):
+            store.producer().send("orders", b"paid").result()
+        log = store.log("orders", 0)
+        log.flush()
+        log.delete_records(log.log_end_offset)
+        shutil.copytree(tmp_path / "data", tmp_path / "crashed")
+    for _ in range(2):
+        with open_store(tmp_path / "crashed") as store:
+            assert store.log("orders", 0).log_start_offset == 0
+        assert audit_directory(str(tmp_path / "crashed"), 0).findings == ()
+        with open_store(tmp_path / "crashed") as store:
+            store.producer().send("orders", b"paid").result()
