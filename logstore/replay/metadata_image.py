@@ -98,6 +98,8 @@ class MetadataImage:
     Attributes:
         topics, topics_by_id: the same topics, by name and by id.
         removed_topic_ids: of deleted topics, as far back as the log goes.
+        removed_configs: topic name to configurations that a deleted topic of this name had, and none was set or unset
+            since. A broker of 4.3.1 or 4.4.0 that replays all of it in one go takes them for the next topic's.
         compacted_topics: names of topics whose `cleanup.policy` has, or once had, compact.
         only_compacted_topics: names of topics that were made with `cleanup.policy=compact` and always had it since, so
             that their log start never was raised.
@@ -120,6 +122,7 @@ class MetadataImage:
     topics: dict[str, TopicImage] = field(default_factory=dict)
     topics_by_id: dict[str, TopicImage] = field(default_factory=dict)
     removed_topic_ids: set[str] = field(default_factory=set)
+    removed_configs: dict[str, dict[str, str]] = field(default_factory=dict)
     compacted_topics: set[str] = field(default_factory=set)
     only_compacted_topics: set[str] = field(default_factory=set)
     tiered_topics: set[str] = field(default_factory=set)
@@ -200,7 +203,8 @@ class MetadataImage:
             case "RemoveTopicRecord":
                 topic = self.topics_by_id.pop(fields["topicId"])
                 del self.topics[topic.name]
-                self.configs.pop((TOPIC_RESOURCE, topic.name), None)
+                config = self.configs.pop((TOPIC_RESOURCE, topic.name), {})
+                self.removed_configs[topic.name] = {**self.removed_configs.get(topic.name, {}), **config}
                 self.compacted_topics.discard(topic.name)
                 self.only_compacted_topics.discard(topic.name)
                 self.tiered_topics.discard(topic.name)
@@ -250,6 +254,8 @@ class MetadataImage:
 
     def _set_config(self, resource_type: int, resource: str, name: str, value: str | None) -> None:
         config = self.configs.setdefault((resource_type, resource), {})
+        if resource_type == TOPIC_RESOURCE and resource in self.removed_configs:
+            self.removed_configs[resource].pop(name, None)
         if resource_type == TOPIC_RESOURCE and name == "cleanup.policy":
             self._note_policy(resource, value)
         if value is None:

@@ -11,7 +11,10 @@ from click.testing import CliRunner
 
 import logstore
 from logstore.audit.directory_audit import audit_directory
+from logstore.replay.metadata_image import MetadataImage
 from logstore.store.metadata import log as metadata_log
+from logstore.store.metadata.topics import partition_records
+from logstore.topics.cluster_metadata import encode_value
 from logstore_tools.commands import logstore as command
 from logstore_tools.takeover.inspection import inspect
 from tests.conformance.dumping import disagreement
@@ -20,6 +23,7 @@ from tests.support.broker import Broker
 from tests.support.formatted import USER, formatted, level
 from tests.support.judges import judged
 from tests.support.oracle import Oracle
+from tests.support.stores import append_metadata
 from tests.support.take_over import ask, warnings
 
 pytestmark = pytest.mark.kafka
@@ -76,19 +80,34 @@ def test_a_broker_starts_from_a_snapshot_of_the_metadata(
 @pytest.mark.slow
 def test_a_topic_made_anew_has_nothing_of_the_configuration_before(oracle: Oracle, tmp_path: Path) -> None:
     """A broker that replays both took the old one's, and deleted the new one's records by its retention."""
+    config = {"retention.ms": 1000, "min.insync.replicas": 1, "max.message.bytes": 3000}
     with logstore.open(tmp_path / "data") as store:
-        for config in ({"retention.ms": 1000, "min.insync.replicas": 1, "max.message.bytes": 3000}, {}):
-            store.create_topic("orders", 1, config)
-            if config:
-                store.delete_topic("orders")
+        for name in ("orders", "again", "later"):
+            store.create_topic(name, 1, config)
+        store.delete_topic("orders")
+        store.create_topic("orders")
         store.producer().send("orders", b"paid").result()
+        known, node = store.topics, store.directory._changes._node
+    # as a broker does
+    removals = [encode_value("RemoveTopicRecord", {"topicId": known[name].topic_id}) for name in ("again", "later")]
+    topic_id = "ABEiM0RVZneImaq7zN3u_w"
+    append_metadata(tmp_path / "data", *removals, encode_value("TopicRecord", {"name": "again", "topicId": topic_id}))
+    append_metadata(tmp_path / "data", *partition_records(MetadataImage(), node, topic_id, {0: 0}))
+    step = "unset max.message.bytes min.insync.replicas retention.ms of again, which a broker would take over"
+    assert any(one.startswith(step) for one in inspect(str(tmp_path / "data")).steps)
+    with logstore.open(tmp_path / "data") as store:
+        store.create_topic("later")
+        for name in ("again", "later"):
+            store.producer().send(name, b"paid").result()
+    assert inspect(str(tmp_path / "data")).steps == ()
     checks = {"log.initial.task.delay.ms": "1", "log.retention.check.interval.ms": "1"}
     broker = Broker(oracle, tmp_path / "data", checks, [], is_formatted=True)
     with broker.running(signal.SIGTERM) as address:
         [state] = ask(oracle, address, tmp_path, "state")
-    assert state["topics"]["orders"]["config"] == {}
     with logstore.open(tmp_path / "data", read_only=True) as store:
-        assert [record.value for record in store.read("orders")] == [b"paid"]
+        for name in ("orders", "again", "later"):
+            assert state["topics"][name]["config"] == {}
+            assert [record.value for record in store.read(name)] == [b"paid"]
 
 
 def of_4_4() -> None:

@@ -91,6 +91,11 @@ def inspect(path: str, now_ms: int | None = None) -> Inspection:
     if properties is not None:
         require_suitable(state, child(path, DIRECTORY_NAME), node_of(properties), has_partitions=bool(strays))
         steps += _first_steps(state, properties)
+    steps += [
+        f"unset {' '.join(sorted(config))} of {name}, which a broker would take over from a topic that was deleted"
+        for name, config in sorted(image.removed_configs.items())
+        if config and name in image.topics
+    ]
     steps += _directory_steps(path, found, image)
     told = [entry for entry in found if entry.fate is not Fate.SERVED and not entry.lacks_id]
     fates = [entry.text for entry in told if not entry.fate.ends_broker]

@@ -264,6 +264,7 @@ class MetadataLog:
         for path in files.kraft_snapshots.values():
             self._seam.unlink(path)
         self.image.removed_topic_ids.clear()  # the log goes back as far as the snapshot
+        self.image.removed_configs.clear()
         self._expect_snapshot(len(content))
 
     def _expect_snapshot(self, last_size: int) -> None:

@@ -129,10 +129,20 @@ def config_records(image: MetadataImage, name: str, config: Mapping[str, str | N
 def no_config_records(image: MetadataImage, name: str) -> list[bytes]:
     """Return the records that take a topic's configurations away, to stand before the one that removes it.
 
-    A broker of 4.3.1 or 4.4.0 that replays a removal and the creation of a topic of the same name in one go gives the
-    new one the configurations of the old one, and may delete records by their retention.
+    A broker that replays both may give them to the next topic of the name, see `MetadataImage.removed_configs`, and
+    then delete records by their retention.
     """
     return _config_values(name, dict.fromkeys(image.topic_config(name)))
+
+
+def removed_config_records(image: MetadataImage) -> list[bytes]:
+    """Return the records that keep topics from getting the configurations of earlier ones that a broker removed."""
+    return [
+        record
+        for name, config in image.removed_configs.items()
+        if name in image.topics
+        for record in _config_values(name, dict.fromkeys(config))
+    ]
 
 
 def _config_values(name: str, config: Mapping[str, str | None]) -> list[bytes]:

@@ -92,7 +92,7 @@ def create_topic_records(
         )
     return [
         encode_value("TopicRecord", {"name": name, "topicId": topic_id}),
-        *config_records(image, name, text),
+        *config_records(image, name, {**dict.fromkeys(image.removed_configs.get(name, {})), **text}),
         *partition_records(image, node, topic_id, dict.fromkeys(range(partition_count), 0)),
     ]
 

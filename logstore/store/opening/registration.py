@@ -21,6 +21,7 @@ from ...topics.cluster_metadata import encode_value
 from ..metadata.features import elr_default, new_cluster_records, registration
 from ..metadata.log import DIRECTORY_NAME, MetadataLog
 from ..metadata.suitability import require_known_levels
+from ..metadata.topic_configs import removed_config_records
 from ..metadata.topics import NodeDirectory
 
 _TRANSACTIONS_LEVEL = 13  # metadata.version 3.6-IV1 (KIP-868)
@@ -29,6 +30,8 @@ _TRANSACTIONS_LEVEL = 13  # metadata.version 3.6-IV1 (KIP-868)
 def begin(path: str, metadata: MetadataLog, node: NodeDirectory) -> None:
     """Write the first records of a metadata log without a level, and register the node if it is unknown.
 
+    Where a broker removed a topic and made it anew, take away what it would give the new one of the old one.
+
     A broker does not start on a log whose first records are others, but it does if these come later.
     """
     if METADATA_VERSION not in metadata.image.features:
@@ -36,6 +39,8 @@ def begin(path: str, metadata: MetadataLog, node: NodeDirectory) -> None:
         require_known_levels(_image_after(records).features, path)
         metadata.append(_first_records(records))
     _require_registration(metadata, node.node_id, node.directory_id)
+    if records := removed_config_records(metadata.image):
+        metadata.append(records)
 
 
 def bootstrap_records(path: str, of_snapshot: Sequence[bytes]) -> Sequence[bytes]:
