@@ -269,6 +269,74 @@ def test_logs_that_are_deleted_are_forgotten(tmp_path: Path, monkeypatch: pytest
     assert str(tmp_path / FIRST) not in looked
 
 
+def test_logs_that_a_cleaner_replaces_go_on_behind_what_was_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, last = (tmp_path / f"{offset:020}.log" for offset in (0, 2, 4))
+    for path, offsets in ((first, (0, 1)), (second, (2, 3)), (last, (4,))):
+        path.write_bytes(b"".join(map(batch, offsets)))
+
+    def join() -> None:
+        """As a cleaner that has kept two records, while the old logs are gone and the new one is not there yet."""
+        (tmp_path / "swap").write_bytes(batch(1) + batch(3))
+        first.rename(tmp_path / "old")
+        second.unlink()
+
+    def roll_and_clean() -> None:
+        last.rename(tmp_path / "older")
+        last.write_bytes(batch(4) + batch(6))
+        (tmp_path / f"{7:020}.log").write_bytes(batch(7))
+
+    looks = Looks(monkeypatch, "--deep-iteration")
+    printed = looks.run(
+        lambda: sorted(map(str, tmp_path.glob("*.log"))),
+        join,
+        lambda: (tmp_path / "swap").rename(first),
+        roll_and_clean,
+        lambda: (tmp_path / f"{7:020}.log").write_bytes(batch(7) + batch(8)),
+    )
+    assert offsets_of(printed) == [[0, 1, 2, 3, 4], [], [], [6, 7], [8]]
+
+
+def test_a_log_that_is_cut_at_a_segment_goes_on_with_what_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / FIRST, tmp_path / SECOND
+    first.write_bytes(batch(0) + batch(1))
+    second.write_bytes(batch(2) + batch(3))
+
+    def cut() -> None:
+        second.unlink()
+        first.write_bytes(first.read_bytes() + batch(2))
+
+    looks = Looks(monkeypatch, "--deep-iteration")
+    printed = looks.run(
+        lambda: sorted(map(str, tmp_path.glob("*.log"))), cut, lambda: (tmp_path / f"{3:020}.log").write_bytes(batch(3))
+    )
+    assert offsets_of(printed) == [[0, 1, 2, 3], [2], [3]]
+
+
+def test_a_log_that_is_deleted_before_its_turn_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [tmp_path / FIRST, tmp_path / SECOND]
+    paths[1].write_bytes(batch(2))
+    assert offsets_of(Looks(monkeypatch, "--deep-iteration").run(lambda: list(map(str, paths)))) == [[2]]
+
+
+def test_a_topic_that_is_deleted_is_not_printed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = tmp_path / "orders-0"
+    directory.mkdir()
+    (directory / FIRST).write_bytes(batch(0))
+
+    def make_anew() -> None:
+        directory.rename(tmp_path / "orders-0.0f2a-delete")
+        directory.mkdir()
+        (directory / FIRST).write_bytes(batch(7))
+
+    looks = Looks(monkeypatch, "--deep-iteration")
+    printed = looks.run(lambda: sorted(map(str, tmp_path.glob("*/*.log"))), make_anew)
+    assert offsets_of(printed) == [[0], [7]]
+
+
 def test_a_log_that_begins_with_half_a_batch_has_one_first_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,11 +41,13 @@ class Place(NamedTuple):
         position: byte behind the last batch that is done.
         previous_offset: see `Gaps`.
         is_held: whole batches follow, whose transactions are not decided yet.
+        end_offset: behind the last batch that is done; 0 without one.
     """
 
     position: int = 0
     previous_offset: int = -1
     is_held: bool = False
+    end_offset: int = 0
 
 
 class LogDump:
@@ -54,6 +56,9 @@ class LogDump:
     Args:
         data: the whole file, bytes or uint8, 1-D.
         record_filter: None for everything. What it leaves out makes no gap.
+
+    Attributes:
+        end_offset: with `--follow`: behind the last batch; 0 without one.
     """
 
     def __init__(
@@ -73,6 +78,7 @@ class LogDump:
         self._out = out
         self._gaps = gaps
         self._findings = findings
+        self.end_offset = 0
 
     def write(self, tables: Iterable[SmallTable | BatchTable], position: int, end: int) -> int:
         """Write the batches of all tables of a scan up to `end`, and return the position behind the last batch.
@@ -87,6 +93,8 @@ class LogDump:
                 self._walk.write(_arrays(table))
             self._out.advance(table.next_position - position)
             position = table.next_position
+            if table.count and self._options.has("follow"):
+                self.end_offset = int(_arrays(table).last_offset[-1]) + 1
             if table.status not in (scan.MORE, scan.END):
                 error = _arrays(table).error(self._path, end)
                 assert error is not None
@@ -147,22 +155,22 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
         content = read_file(path)
         end, is_held = options.end_of(len(content), path), False
         dump = LogDump(path, content, options, None, out, gaps, findings)
-        position = dump.write(_small_tables(content, end), 0, end)
+        position, end_offset = dump.write(_small_tables(content, end), 0, end), dump.end_offset
     else:
-        position, end, is_held = _dump_opened(path, options, out, gaps, findings, start.position)
+        position, end, is_held, end_offset = _dump_opened(path, options, out, gaps, findings, start.position)
     size = end - position
     if size > 0 and options.max_bytes == MAX_BYTES_DEFAULT and not options.has("follow"):
         if options.is_record_table:
             findings.immediate(f"logstore: Found {size} invalid bytes at the end of {file_name(path)}")
         else:
             new_writer(path, options, out).write_rows([{"type": "trailer", "invalidBytes": size}])
-    return Place(position, gaps.previous_offset, is_held)
+    return Place(position, gaps.previous_offset, is_held, max(end_offset, start.end_offset))
 
 
 def _dump_opened(
     path: str, options: DumpOptions, out: Output, gaps: Gaps, findings: Findings, start: int
-) -> tuple[int, int, bool]:
-    """Dump a log from byte `start` on; return where it stopped, the end to dump, and `Place.is_held`."""
+) -> tuple[int, int, bool, int]:
+    """Dump a log from byte `start` on; return where it stopped, the end to dump, `Place.is_held` and `end_offset`."""
     from logstore.disk.loaded import open_log
 
     with open_log(path) as file:
@@ -179,7 +187,7 @@ def _dump_opened(
         dump = LogDump(path, file.data, options, record_filter, out, gaps, findings)
         position = dump.write(tables, start, end_wanted)
         position = end if end_wanted < end and position == end_wanted else position
-        return position, end, record_filter is not None and record_filter.holds(position, end)
+        return position, end, record_filter is not None and record_filter.holds(position, end), dump.end_offset
 
 
 def _first_place(path: str, options: DumpOptions) -> Place:
