@@ -33,6 +33,7 @@ from pathlib import Path
 from tests.crash import (
     cleaning_points,
     closing_points,
+    compacting_points,
     log_points,
     recovery_points,
     store_points,
@@ -47,12 +48,13 @@ KINDS: dict[str, Callable[[str, Path], Iterator[Point]]] = {
     "log": log_points.points,
     "cleaning": cleaning_points.cleaning_points,
     "retention": cleaning_points.retention_points,
+    "compacting": compacting_points.points,
     "store": store_points.points,
     "closing": closing_points.points,
     "transactions": transaction_points.points,
 }
 RECOVERY = "recovery"
-TURN = ("log", "cleaning", "log", RECOVERY, "log", "retention") * 5 + ("store", "closing", "transactions")
+TURN = ("log", "cleaning", "log", RECOVERY, "compacting", "retention") * 5 + ("store", "closing", "transactions")
 AGAIN_PERCENT = 2  # of the points: recovered from on a lossy disk
 
 
