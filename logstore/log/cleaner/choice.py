@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ...errors import KafkaStorageError, LogCleaningAbortedError, LogstoreError
+from ...errors import LogCleaningAbortedError, LogstoreError
 from ..segment.log_segment import LogSegment
 from ..state import LogState
 
@@ -138,19 +138,20 @@ def require_unchanged(state: LogState, segments: Sequence[LogSegment]) -> None:
 
 @contextmanager
 def reading(state: LogState, segments: Sequence[LogSegment]) -> Iterator[None]:
-    """`with` block that reads these segments without the lock; if they are gone, its error becomes an abort.
+    """`with` block without the lock that reads these segments, or syncs; its error becomes an abort if they are gone.
 
     Raises:
-        LogCleaningAbortedError: instead of the error, if the log has lost segments.
+        LogCleaningAbortedError: instead of the error, if the log has lost segments, or is closed or opened again.
     """
     try:
         yield
-    except (KafkaStorageError, LogCleaningAbortedError):
+    except LogCleaningAbortedError:
         raise
     except (LogstoreError, OSError) as error:
         with state.lock:
             try:
-                require_unchanged(state, segments)
+                if state.failure.error is None:
+                    require_unchanged(state, segments)
             except LogCleaningAbortedError as aborted:
                 raise aborted from error
         raise

@@ -83,7 +83,8 @@ def _clean(state: LogState, chosen: Cleanable, now_ms: int, buffer_size: int) ->
     end_offset = offset_map.latest_offset + 1
     # a value goes because of a newer one: that must not be lost by a crash which the older one would have outlived, nor
     # the marker that committed it, which may be in the active segment
-    flush_beside(state)
+    with reading(state, ()):
+        flush_beside(state)
     with state.lock:
         require_going_on(state)
         groups = group_segments(

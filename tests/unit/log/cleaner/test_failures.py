@@ -17,10 +17,14 @@ from logstore.errors import (
     LogCleaningAbortedError,
     LogstoreError,
 )
+from logstore.log.cleaner import rounds
+from logstore.log.maintain.flush import flush_beside
 from logstore.log.partition_log import PartitionLog
+from logstore.log.state import LogState
 from logstore.model import FetchIsolation
 from tests.crash.lossy_disk import LossyDisk, write_survivor
 from tests.kafka.cleaning_cases import NOW, example_case, lay_out, opened
+from tests.support.elsewhere import elsewhere
 from tests.support.encoder import CONTROL, GZIP, SOME_TIME, Batch, Rec
 from tests.support.logs import open_partition_log, records_of
 from tests.support.seams import UnsyncedSeam
@@ -176,6 +180,19 @@ def test_a_newer_value_is_on_the_disk_before_an_older_one_goes(is_transactional:
 
 def end_transaction(log: PartitionLog, *, is_commit: bool) -> None:
     log.append_end_transaction(7, 0, is_commit=is_commit, coordinator_epoch=0, transaction_version=0)
+
+
+def test_a_log_that_is_closed_before_it_is_synced_ends_the_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def close_first(state: LogState) -> None:
+        elsewhere(log.close)
+        flush_beside(state)
+
+    log = opened_case(plain_case([keyed(0, b"k")], [keyed(1, b"k")], [keyed(2, b"k")]), tmp_path)
+    monkeypatch.setattr(rounds, "flush_beside", close_first)
+    with pytest.raises(LogCleaningAbortedError, match="about to be closed"):
+        clean(log, NOW)
 
 
 UNREADABLE = {
