@@ -195,9 +195,9 @@ class PartitionLog(LogAppends, ReadableLog):
                 flush_beside(flushed)
 
     def flush_if_due(self) -> None:
-        """Flush if the last flush is `flush.ms` ago; to be called periodically."""
+        """Flush if the last flush is `flush.ms` ago, or the clock went back since; to be called periodically."""
         state = self.state
-        if state.flush_ms < NEVER_MS and state.host.now_ms() - state.last_flush_ms >= state.flush_ms:
+        if state.flush_ms < NEVER_MS and not 0 <= state.host.now_ms() - state.last_flush_ms < state.flush_ms:
             self.flush()
 
     def increment_log_start_offset(self, offset: int) -> bool:

@@ -250,6 +250,15 @@ def test_messages_are_flushed_by_their_number_and_by_time(open_log: Open) -> Non
     assert log.recovery_point == 4
 
 
+def test_a_clock_that_goes_back_delays_no_flush(open_log: Open) -> None:
+    now = [SOME_TIME]
+    log = open_log({"flush.ms": "100"}, now_ms=lambda: now[0])
+    log.append_as_leader(batch())
+    now[0] -= 3_600_000
+    log.flush_if_due()
+    assert log.recovery_point == 1
+
+
 def test_a_segment_is_full_sooner_by_the_jitter_drawn_for_it(open_log: Open) -> None:
     limits: list[int] = []
 
