@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ...config.topic import is_compacted
 from ...errors import LogCleaningAbortedError, LogstoreError
 from ..segment.log_segment import LogSegment
 from ..state import LogState
@@ -108,15 +109,24 @@ def _size(segments: list[LogSegment]) -> int:
 
 
 def require_going_on(state: LogState) -> None:
-    """Raise LogCleaningAbortedError if the log is closed, or about to be, or to be opened again."""
-    if state.is_cleaning_stopped or state.failure.is_closed or state.failure.is_cut_off:
-        use = "opened again, as a change was cut off" if state.failure.is_cut_off else "closed"
-        raise LogCleaningAbortedError(
-            f"Log {state.topic_partition} is about to be {use}",
-            path=state.directory.path,
-            expected="a log that stays open",
-            advice="clean it again when it is open",
-        )
+    """Raise LogCleaningAbortedError if the log is closed, about to be, or opened again, or is not compacted any more.
+
+    Once compaction is taken away, no segment may be replaced (`LogManager.updateTopicConfig`).
+    """
+    if state.failure.is_cut_off:
+        use = "about to be opened again, as a change was cut off"
+    elif state.is_cleaning_stopped or state.failure.is_closed:
+        use = "about to be closed"
+    elif not is_compacted(state.config):
+        use = "not compacted any more"
+    else:
+        return
+    raise LogCleaningAbortedError(
+        f"Log {state.topic_partition} is {use}",
+        path=state.directory.path,
+        expected="a compacted log that stays open",
+        advice="clean it again when it is open and compacted",
+    )
 
 
 def require_unchanged(state: LogState, segments: Sequence[LogSegment]) -> None:

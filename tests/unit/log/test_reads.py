@@ -169,6 +169,7 @@ def test_a_segment_that_is_first_read_while_it_gets_another_name(
 
     def change() -> None:
         if is_cleaned:
+            log.update_config({**log.config, "cleanup.policy": ["compact"]})
             log.clean(log.cleanable(None, SOME_TIME), SOME_TIME)
         else:
             log.delete_records(log.log_end_offset)

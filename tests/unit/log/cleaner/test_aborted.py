@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from logstore.config.topic import parse_config
 from logstore.disk.seam import Seam
 from logstore.errors import DataDirectoryError, KafkaStorageError, LogCleaningAbortedError
 from logstore.log.cleaner import rounds
@@ -107,6 +108,20 @@ def test_deletion_of_what_was_cleaned_before_ends_no_round(tmp_path: Path) -> No
     at_file(log, SIX[4], lambda: (log.increment_log_start_offset(4), log.delete_old_segments(CLEAN_TIME)))
     assert clean(log, CLEAN_TIME) == 12
     assert [record.offset for record in records_of(log)] == list(range(6, 13))
+    log.close()
+
+
+def test_a_log_that_is_not_compacted_any_more_is_not_cleaned_on(tmp_path: Path) -> None:
+    """Whoever takes compaction away wants all that is left (`LogManager.updateTopicConfig`)."""
+    log = six_groups(tmp_path)
+    chosen = log.cleanable(None, CLEAN_TIME)
+    kept = parse_config({"cleanup.policy": "delete"})
+    at_file(log, SIX[2], lambda: log.update_config(kept))
+    for _ in range(2):  # the second is chosen before, and begins behind the change
+        with pytest.raises(LogCleaningAbortedError, match="Log t-0 is not compacted any more"):
+            log.clean(chosen, CLEAN_TIME)
+        assert [record.offset for record in records_of(log)] == list(range(4, 13))
+    assert not has_left_overs(log)
     log.close()
 
 
