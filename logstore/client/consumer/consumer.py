@@ -21,6 +21,7 @@ import logging
 import re
 import weakref
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from typing import Any
 
 from ...calls import GROUPS, is_inside
@@ -137,7 +138,7 @@ class Consumer(PartitionQueries, ClosedInWith):
             self._positions.assign(wanted)
 
     def unsubscribe(self) -> None:
-        """Leave the group and read nothing."""
+        """Leave the group and read nothing, without a commit: what `poll` returned last may not have been processed."""
         with self._use:
             try:
                 if self._positions.subscription.is_shared:
@@ -217,14 +218,12 @@ class Consumer(PartitionQueries, ClosedInWith):
         if self._polling.is_interrupted or is_inside(GROUPS):
             self._polling.ask_to_close()
             return
-        with self._use:
-            try:
-                if self._positions.subscription.is_shared:
-                    self.unsubscribe()
-                elif self._member is not None:
-                    self._member.commit_automatically(is_due=True)
-            finally:
-                self._polling.close()
+        with self._use, ExitStack() as ending:
+            ending.callback(self._polling.close)
+            if self._positions.subscription.is_shared:
+                ending.callback(self.unsubscribe)
+            if self._member is not None:
+                self._member.commit_automatically(is_due=True)
 
     def _close_block(self, *, in_order: bool) -> None:
         self.close(autocommit=in_order)

@@ -21,6 +21,7 @@ from ...coordinator.groups.membership import NO_GENERATION, ConsumerGroupMetadat
 from ...coordinator.groups.offsets import NO_LEADER_EPOCH, OffsetAndMetadata
 from ...errors import (
     CommitFailedError,
+    FencedInstanceIdError,
     IllegalGenerationError,
     InvalidGroupIdError,
     LogstoreError,
@@ -117,12 +118,12 @@ class Membership:
             self._take_over(self._partitions, listener)
 
     def leave(self, listener: RebalanceListener | None) -> None:
-        """Leave, so that others get the partitions, whatever the listener raises (`AbstractCoordinator.close`).
+        """Leave without a commit, so that others get the partitions, whatever the listener raises (`onLeavePrepare`).
 
         A static member stays in the group until `max.poll.interval.ms` have passed.
         """
         try:
-            self._give_back(listener, list(self._positions))
+            self._give_back(listener, list(self._positions), is_lost=self._is_shut_out())
         finally:
             if self._member_id and self._config["group.instance.id"] is None:
                 with suppress(UnknownMemberIdError):
@@ -209,6 +210,18 @@ class Membership:
             self._matched = state, topics
         return state.topics
 
+    def _is_shut_out(self) -> bool:
+        """Return whether the group gives the partitions away already: it waits for no commit of this member."""
+        if self._partitions is None:
+            return True
+        try:
+            self._store.groups.heartbeat(self._identity)
+        except RebalanceInProgressError:
+            pass
+        except (UnknownMemberIdError, IllegalGenerationError, FencedInstanceIdError):
+            return True
+        return False
+
     def _must_join(self, topics: frozenset[str], listener: RebalanceListener | None) -> bool:
         """Send the heartbeat; if the member must join again, give its partitions back and return True."""
         is_lost = False
@@ -220,6 +233,8 @@ class Membership:
             pass
         except (UnknownMemberIdError, IllegalGenerationError):
             is_lost = True
+        if not is_lost:
+            self.commit_automatically(is_due=True)
         kept = topics if self._is_cooperative and not is_lost else frozenset[str]()
         self._give_back(
             listener, [partition for partition in self._positions if partition.topic not in kept], is_lost=is_lost
@@ -232,9 +247,7 @@ class Membership:
     def _give_back(
         self, listener: RebalanceListener | None, partitions: list[TopicPartition], *, is_lost: bool = False
     ) -> None:
-        """Stop reading partitions; first commit the positions, unless others have the partitions already."""
-        if not is_lost:
-            self.commit_automatically(is_due=True)
+        """Stop reading partitions, which other members have already if `is_lost`."""
         try:
             if listener is not None and partitions:
                 revoked = listener.on_partitions_revoked  # hears of lost ones too, if there is no `on_partitions_lost`
@@ -248,6 +261,7 @@ class Membership:
         revoked = [partition for partition in self._positions if partition not in partitions]
         if revoked:
             self._must_rejoin = True  # before `_give_back`: after an interrupt the next call would find nothing revoked
+            self.commit_automatically(is_due=True)
             self._give_back(listener, revoked)
         kept = set(self._positions) if self._is_cooperative else ()  # a cooperative listener hears of new ones only
         self._positions.assign(partitions)

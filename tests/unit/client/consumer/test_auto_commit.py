@@ -1,4 +1,4 @@
-"""What commits by itself: an orderly close; nothing that comes of a failure, as its records may not be processed."""
+"""What commits by itself: an orderly close; no `unsubscribe` and nothing that comes of a failure: records may wait."""
 
 from __future__ import annotations
 
@@ -71,6 +71,12 @@ def close_without_commit(store: Store, consumer: Consumer) -> None:
     store.close()
 
 
+def unsubscribe_first(store: Store, consumer: Consumer) -> None:
+    consumer.unsubscribe()
+    consumer.close()
+    store.close()
+
+
 def break_iteration(store: Store, consumer: Consumer) -> None:
     with store:
         consumer.seek(T0, 0)
@@ -79,7 +85,10 @@ def break_iteration(store: Store, consumer: Consumer) -> None:
 
 
 @pytest.mark.parametrize("is_assigned", [False, True])
-@pytest.mark.parametrize("end", [leave_consumer, leave_store, close_in_finally, close_without_commit, break_iteration])
+@pytest.mark.parametrize(
+    "end",
+    [leave_consumer, leave_store, close_in_finally, close_without_commit, unsubscribe_first, break_iteration],
+)
 def test_a_failure_commits_nothing(tmp_path: Path, end: Callable[[Store, Consumer], None], is_assigned: bool) -> None:
     store = opened(tmp_path)
     consumer = polled(store, is_assigned=is_assigned)

@@ -32,6 +32,17 @@ class OldListener:
         pass
 
 
+class NewListener(OldListener):
+    """Hears of lost partitions too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost: list[list[TopicPartition]] = []
+
+    def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
+        self.lost.append(list(lost))
+
+
 @pytest.mark.parametrize("how", ["close", "unsubscribe"])
 def test_who_goes_with_a_failing_listener_is_gone(store: Store, how: str) -> None:
     consumer, listener = store.consumer(group_id="g"), OldListener(ValueError("of the program"))
@@ -66,6 +77,18 @@ def test_lost_partitions_are_told_as_revoked_to_who_does_not_know_better(store: 
     store.groups.remove_silent()
     assert settle(consumer) == [[0, 1, 2, 3]]
     assert [len(revoked) for revoked in listener.revoked] == [4]
+
+
+@pytest.mark.parametrize("how", ["close", "unsubscribe"])
+def test_partitions_that_others_have_are_told_as_lost_at_the_end(store: Store, clock: Clock, how: str) -> None:
+    consumer, listener = store.consumer(group_id="g"), NewListener()
+    consumer.subscribe(["t"], listener=listener)
+    settle(consumer)
+    clock.now_ms += 300_000
+    store.groups.remove_silent()
+    getattr(consumer, how)()
+    assert [len(lost) for lost in listener.lost] == [4]
+    assert not listener.revoked
 
 
 @pytest.mark.parametrize("interval_ms", [1_000, 300_000])
