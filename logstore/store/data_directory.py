@@ -100,6 +100,7 @@ class DataDirectory(Host):
             self._begin_change()
             topic_id = self.describe_topic(name).topic_id
             error = self._changes.delete(name)
+        self._tell_groups(name)
         try:
             self.groups.topic_deleted(name, topic_id)
         except LogstoreError as another:
@@ -186,7 +187,7 @@ class DataDirectory(Host):
         self._partitions = Partitions(self.path, self._seam, self.now_ms, self._checkpoints, self.config, self._timers)
 
     def _tell_groups(self, topic: str) -> None:
-        """Tell groups of new partitions, without the lock: coordinators ask the store while they hold theirs."""
+        """Tell groups that partitions come or go, without the lock: coordinators ask the store under theirs."""
         if topic not in INTERNAL_TOPICS:
             self.groups.topic_changed(topic)
 

@@ -266,7 +266,7 @@ class GroupCoordinator:
         for_each_then_raise(list(self._loaded), self._remove_silent_of)  # no other partition has members
 
     def topic_changed(self, topic: str) -> None:
-        """Rebalance the groups that read a topic: it is new, or has more partitions."""
+        """Rebalance the groups that read a topic: it is new, has more partitions, or is gone."""
         for number in list(self._loaded):
             partition = self._partition(number)
             with alone(GROUPS), partition.lock:

@@ -52,6 +52,17 @@ def test_a_transaction_with_an_offset_of_nothing_has_to_be_aborted(store: Store)
     assert store.consumer(group_id="g").committed(T0) == {T0: OffsetAndMetadata(2)}
 
 
+def test_a_group_is_assigned_nothing_of_a_deleted_topic(store: Store) -> None:
+    consumer = store.consumer("t", "other", group_id="g", auto_offset_reset="earliest")
+    assert consumer.poll() == {}
+    store.delete_topic("t")
+    fill(store, 1, topic="other")
+    assert len(values(consumer)) == 1
+    assert consumer.assignment() == {OTHER}
+    consumer.commit()
+    assert consumer.committed(T0, OTHER) == {T0: None, OTHER: OffsetAndMetadata(1)}
+
+
 def test_a_group_reads_all_of_a_topic_that_was_made_anew(store: Store) -> None:
     fill(store, 100)
     fill(store, 1, topic="other")
