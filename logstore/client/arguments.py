@@ -102,9 +102,10 @@ def offset_commits(offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
         offset = whole_offset(value.offset)
         if offset < 0:
             raise UsageError("Invalid negative offset", found=offset, java_class=ILLEGAL_ARGUMENT)
-        if not isinstance(value.metadata, str):
-            raise UsageError("The metadata of an offset is a text", expected="a str", found=repr(value.metadata))
-        commits[topic_partition(partition)] = value._replace(offset=offset)
+        metadata = "" if value.metadata is None else value.metadata  # as Java's, and kafka-python's, constructor
+        if not isinstance(metadata, str):
+            raise UsageError("The metadata of an offset is a text", expected="a str", found=repr(metadata))
+        commits[topic_partition(partition)] = value._replace(offset=offset, metadata=metadata)
     return commits
 
 

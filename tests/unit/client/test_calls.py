@@ -105,7 +105,7 @@ def test_an_empty_group_id_is_none(store: Store, group_id: str) -> None:
         lambda consumer: consumer.commit({T0: -1}),
         lambda consumer: consumer.commit({"t": 1}),
         lambda consumer: consumer.commit([(T0, 1)]),
-        lambda consumer: consumer.commit({T0: OffsetAndMetadata(1, None)}),
+        lambda consumer: consumer.commit({T0: OffsetAndMetadata(1, 5)}),
         lambda consumer: consumer.end_offsets(["t"]),
         lambda consumer: consumer.beginning_offsets(5),
         lambda consumer: consumer.offsets_for_times({T0: None}),

@@ -70,7 +70,7 @@ def test_a_member_goes_on_from_committed_offsets(store: Store) -> None:
     assert sum(map(len, first.poll(max_records=5).values())) == 5
     assert first.group_metadata().generation_id == 1
     first.commit()
-    first.commit({PARTITIONS[3]: OffsetAndMetadata(1, "so far", 0), PARTITIONS[2]: 2})
+    first.commit({PARTITIONS[3]: OffsetAndMetadata(1, "so far", 0), PARTITIONS[2]: OffsetAndMetadata(2, None)})  # type: ignore[arg-type]
     assert first.committed(*PARTITIONS[2:]) == {
         PARTITIONS[2]: OffsetAndMetadata(2),
         PARTITIONS[3]: OffsetAndMetadata(1, "so far", 0),
