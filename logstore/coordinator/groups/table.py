@@ -5,11 +5,10 @@ The owner of a table writes: it logs records, then replays them here with the of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...errors import GroupIdNotFoundError
-from ...topics.consumer_offsets import CommittedOffset, GroupKey, GroupMetadata, OffsetKey, decode_key, decode_value
+from ...topics.consumer_offsets import CommittedOffset, GroupMetadata, OffsetKey, decode_key, decode_value
 from ...topics.frames import CoordinatorKey
 from .membership import ConsumerGroupMetadata, GroupMembership, check_offset_commit
 from .offsets import GroupOffsets
@@ -40,15 +39,9 @@ class GroupTable:
         return {*self.offsets.groups(), *self.groups, *self.other_groups.protocols}
 
     def require_known(self, group_id: str) -> None:
-        """Raise GroupIdNotFoundError for a group without offsets, members and record, or of another protocol."""
-        self.require_classic(group_id)
-        if group_id not in self.groups and not self.offsets.has_any(group_id):
+        """Raise GroupIdNotFoundError for a group without offsets, members and record."""
+        if group_id not in self.groups.keys() | self.other_groups.protocols and not self.offsets.has_any(group_id):
             raise GroupIdNotFoundError(f"Group {group_id} not found.")
-
-    def require_classic(self, group_id: str) -> None:
-        """Raise GroupIdNotFoundError for a group of another protocol."""
-        if group_id in self.other_groups.protocols:
-            raise GroupIdNotFoundError(f"Group {group_id} is not a classic group.")
 
     def check_commit(self, member: ConsumerGroupMetadata, *, is_transactional: bool, ticks_ms: int) -> None:
         """Refuse a commit as `check_offset_commit` and `OtherGroups` do; a member that commits is alive.
@@ -77,14 +70,6 @@ class GroupTable:
         left = set(self.offsets.partitions(group_id)) - {(key.topic, key.partition) for key in expired}
         return expired, not left and not group.members and not self.offsets.has_undecided(group_id)
 
-    def forget(self, keys: Iterable[OffsetKey | GroupKey]) -> None:
-        """Remove what has a tombstone."""
-        for key in keys:
-            if isinstance(key, OffsetKey):
-                self.offsets.replay(key, None, record_offset=-1)
-            else:
-                self.groups.pop(key.group_id, None)
-
     def replay(self, key_bytes: bytes, value_bytes: bytes | None, offset: int, producer_id: int, ticks_ms: int) -> None:
         """Apply the next record of the log; raises SchemaError."""
         key = decode_key(key_bytes)
@@ -93,7 +78,7 @@ class GroupTable:
             assert value is None or isinstance(value, CommittedOffset)
             self.offsets.replay(key, value, record_offset=offset, producer_id=producer_id)
         elif isinstance(key, CoordinatorKey):
-            self.other_groups.replay(key, is_tombstone=value is None, ticks_ms=ticks_ms)
+            self.other_groups.replay(key, key_bytes, is_tombstone=value is None, ticks_ms=ticks_ms)
         elif isinstance(value, GroupMetadata):
             self.groups[key.group_id] = group_from_record(key, value, ticks_ms=ticks_ms)
         else:

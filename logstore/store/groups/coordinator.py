@@ -186,14 +186,15 @@ class GroupCoordinator:
 
         Raises:
             InvalidGroupIdError, FencedInstanceIdError, InconsistentGroupProtocolError: as `GroupMembership.join`.
-            GroupIdNotFoundError: the group is of a protocol that this coordinator does not speak.
+            GroupIdNotFoundError: it is a share group. A group of any other protocol becomes a classic one.
         """
         self._remove_abandoned()
         partition = self._partition_of(group_id)
         with alone(GROUPS), partition.lock:
-            partition.table.require_classic(group_id)
+            others = partition.table.other_groups.tombstones(group_id)
             group = partition.table.group(group_id).copied()
             group.join(joining, ticks_ms=self._host.ticks_ms())
+            partition.remove([], others=others)
             partition.table.groups[group_id] = group
 
     def sync(self, group_id: str, member_id: str, group_instance_id: str | None = None) -> Member | None:
@@ -292,21 +293,26 @@ class GroupCoordinator:
         """
         partition = self._known(group_id)
         with alone(GROUPS), partition.lock:
+            partition.table.other_groups.require_classic(group_id)
             return partition.table.group(group_id).copied()
 
     def delete(self, group_id: str) -> None:
         """Forget a group with all its offsets (`DeleteGroups`).
 
         Raises:
-            GroupIdNotFoundError: there is no such group, or it is of a protocol that this coordinator does not speak.
+            GroupIdNotFoundError: there is no such group, or it is a share group.
             NonEmptyGroupError: it has members.
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
         partition = self._known(group_id)
         with alone(GROUPS), partition.lock:
-            if partition.table.group(group_id).members:
+            table = partition.table
+            others = table.other_groups.tombstones(group_id)
+            if table.group(group_id).members or table.other_groups.has_members(
+                group_id, ticks_ms=self._host.ticks_ms()
+            ):
                 raise NonEmptyGroupError
-            partition.remove(partition.table.offsets.tombstones(group_id), [group_id])
+            partition.remove(table.offsets.tombstones(group_id), [group_id], others)
 
     def _partition_of(self, group_id: str) -> OffsetsPartition:
         return self._partition(self.partition_of(group_id))

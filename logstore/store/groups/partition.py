@@ -19,6 +19,7 @@ from ...coordinator.groups.table import GroupTable
 from ...coordinator.transactions.outcomes import MarkerEntry, ProducerIdentity
 from ...folds.producer_update import AppendOrigin
 from ...folds.verification import VerificationGuard
+from ...layout.batch import NO_PRODUCER_ID
 from ...replay.internal_topic import ControlBatch, errors_of, replayed
 from ...topics.consumer_offsets import CommittedOffset, GroupKey, OffsetKey, encode_key, encode_value
 from ...topics.frames import is_known_type, read_type
@@ -139,15 +140,15 @@ class OffsetsPartition:
         self._topic.append(self._number, [(encode_key(key), encode_value(value))])
         table.groups[group.group_id] = group
 
-    def remove(self, keys: Sequence[OffsetKey], group_ids: Sequence[str] = ()) -> None:
-        """Log tombstones of offsets, then of groups, in as many batches as needed."""
+    def remove(self, keys: Sequence[OffsetKey], group_ids: Sequence[str] = (), others: Sequence[bytes] = ()) -> None:
+        """Log tombstones of offsets, then of groups, in as many batches as needed; see `OtherGroups.tombstones`."""
         table = self.table
-        removed: dict[bytes, OffsetKey | GroupKey] = {encode_key(key): key for key in keys}
-        groups = [GroupKey(group_id) for group_id in group_ids if group_id in table.groups]
-        removed.update((encode_key(key), key) for key in groups)
+        removed: list[OffsetKey | GroupKey] = [*keys]
+        removed += [GroupKey(group_id) for group_id in group_ids if group_id in table.groups]
         self._is_whole = False
-        for batch in self._topic.append_tombstones(self._number, list(removed)):
-            table.forget(removed[key] for key in batch)
+        for batch in self._topic.append_tombstones(self._number, [*map(encode_key, removed), *others]):
+            for key in batch:
+                table.replay(key, None, -1, NO_PRODUCER_ID, 0)
         self._is_whole = True
 
     def remove_topic(self, topic: str, topic_id: str | None) -> None:

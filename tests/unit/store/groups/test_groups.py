@@ -24,7 +24,7 @@ from logstore.errors import (
 from logstore.model import TopicPartition
 from logstore.replay.internal_topic import ReplayedRecord, replayed
 from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value
-from logstore.topics.frames import write_key, write_value
+from logstore.topics.frames import read_key, write_key, write_value
 from tests.support.built import build_batch_from_records
 from tests.support.small_store import SmallStore, TransactionalClient, offline, started, topic_id_of
 
@@ -269,23 +269,47 @@ def test_a_topic_with_more_partitions_is_shared_anew(store: SmallStore) -> None:
     assert ("later", 0) in assigned(store, "m1").partitions
 
 
-def test_nobody_joins_a_group_of_another_protocol(store: SmallStore) -> None:
-    store = of_another_protocol(store, 3, "k")
+def test_nobody_joins_or_deletes_a_share_group(store: SmallStore) -> None:
+    store = of_another_protocol(store, 11, "k")
     with pytest.raises(GroupIdNotFoundError, match="Group k is not a classic group"):
         store.groups.join("k", Joining(member_id="m1", topics=("in",), assignors=ASSIGNORS))
     with pytest.raises(InvalidGroupIdError):
         store.groups.join("", Joining(member_id="m1", topics=("in",), assignors=ASSIGNORS))
+    with pytest.raises(GroupIdNotFoundError, match="Group k is not a classic group"):
+        store.groups.delete("k")
     assert list(store.groups.group_ids()) == ["k"]
 
 
-@pytest.mark.parametrize("has_offsets", [True, False])
-def test_nobody_describes_or_deletes_a_group_of_another_protocol(store: SmallStore, has_offsets: bool) -> None:
-    store = of_another_protocol(store, 3, "k")
-    if has_offsets:
-        store.groups.commit(ConsumerGroupMetadata("k"), {PLACE: OffsetAndMetadata(7)})
-    for act in (store.groups.describe, store.groups.delete):
-        with pytest.raises(GroupIdNotFoundError, match="Group k is not a classic group"):
-            act("k")
+@pytest.mark.parametrize("record_type", [3, 17])
+@pytest.mark.parametrize("how", ["join", "delete"])
+def test_a_group_of_another_protocol_becomes_classic_or_goes(store: SmallStore, record_type: int, how: str) -> None:
+    store = of_another_protocol(store, record_type, "k")
+    store.groups.commit(ConsumerGroupMetadata("k"), {PLACE: OffsetAndMetadata(7)})
+    member_type = {3: 5, 17: 19}[record_type]
+    store = of_another_protocol(store, member_type, "k", memberId="m1")
+    with pytest.raises(GroupIdNotFoundError, match="Group k is not a classic group"):
+        store.groups.describe("k")
+    if how == "join":
+        store.groups.join("k", Joining(member_id="m2", topics=("in",), assignors=ASSIGNORS))
+        member = store.groups.sync("k", "m2")
+        assert member is not None
+        assert len(member.partitions) == 3
+    else:
+        with pytest.raises(NonEmptyGroupError):
+            store.groups.delete("k")
+        store.time_ms += 45_000  # a broker has not heard of the member for its session timeout
+        store.groups.delete("k")
+    log = store.log("__consumer_offsets", store.groups.partition_of("k"))
+    tombstones = [
+        read_key("consumer_offsets", record.key).record_type
+        for record in replayed(log)
+        if isinstance(record, ReplayedRecord) and record.key is not None and record.value is None
+    ]
+    # the order of `createGroupTombstoneRecords`, which a broker wants when it loads the log
+    assert [one for one in tombstones if one > 2] == {3: [8, 7, 6, 5, 3], 17: [22, 21, 20, 19, 17]}[record_type]
+    store = again(store)
+    assert committed(store, "k") == (7 if how == "join" else None)
+    assert list(store.groups.group_ids()) == (["k"] if how == "join" else [])
 
 
 def of_another_protocol(store: SmallStore, record_type: int, group: str, **member: str) -> SmallStore:
