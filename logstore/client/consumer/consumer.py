@@ -105,7 +105,7 @@ class Consumer(PartitionQueries, ClosedInWith):
         Raises:
             InvalidGroupIdError: the consumer has no `group.id`.
             IllegalStateError: partitions were assigned, or the other of topics and pattern was subscribed to.
-            UsageError: an empty name or pattern.
+            InvalidTopicError, UsageError: a name that no topic can have; an empty name or pattern.
         """
         with self._use:
             member, state = required_member(self._member), self._positions.subscription

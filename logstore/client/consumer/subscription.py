@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ...errors import IllegalStateError, UsageError
+from ...store.metadata.topics import require_valid_name
 from ...topics import INTERNAL_TOPICS
 from ..arguments import ILLEGAL_ARGUMENT
 
@@ -35,6 +36,7 @@ class SubscriptionState:
 
         Raises:
             IllegalStateError: partitions were assigned, or a pattern was subscribed, before.
+            InvalidTopicError: a name that no topic can have, so that nothing would ever come.
             UsageError: an empty name, or one name where a list is expected.
         """
         if isinstance(topics, str) or not isinstance(topics, Iterable):
@@ -46,6 +48,8 @@ class SubscriptionState:
             raise UsageError(
                 "Topic collection to subscribe to cannot contain null or empty topic", java_class=ILLEGAL_ARGUMENT
             )
+        for name in names:
+            require_valid_name(name)
         self._require_same(self.is_assigned or self.pattern is not None)
         return SubscriptionState(names)
 

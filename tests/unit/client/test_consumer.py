@@ -14,6 +14,7 @@ from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import (
     IllegalStateError,
     InvalidGroupIdError,
+    InvalidTopicError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
     SerializationError,
@@ -421,6 +422,8 @@ def test_calls_of_a_consumer_in_the_wrong_state_are_refused(store: Store) -> Non
         consumer.assign([("nowhere", 0)])
     with pytest.raises(UnknownTopicOrPartitionError):
         store.consumer("nowhere")
+    with pytest.raises(InvalidTopicError, match="Topic name is invalid: 'a b' contains"):
+        store.consumer("a b", group_id="g")  # Kafka's raises it from `poll`
     member = store.consumer("t", group_id="g")
     with pytest.raises(
         IllegalStateError, match="Subscription to topics, partitions and pattern are mutually exclusive"
