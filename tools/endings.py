@@ -67,7 +67,7 @@ def _text_stream(descriptor: int) -> io.TextIOWrapper:
 def name_stdout() -> None:
     old = sys.stdout
     buffer = io.BufferedWriter(_StandardOutput(old.fileno(), "w", closefd=False))
-    sys.stdout = io.TextIOWrapper(buffer, old.encoding, old.errors, line_buffering=old.isatty())
+    sys.stdout = io.TextIOWrapper(buffer, old.encoding, "backslashreplace", line_buffering=old.isatty())
 
 
 def _forget_stdout() -> None:

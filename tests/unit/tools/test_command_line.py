@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -130,3 +131,17 @@ def test_a_standard_stream_that_is_closed_changes_no_answer(words: str, closed: 
     assert cut.stdout == (b"" if " >" in f" {closed}" else whole.stdout)
     assert cut.stderr == (b"" if "2>" in closed else whole.stderr)
     assert whole.stdout != b""
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("audit --explain transaction-hanging", b"\\u2026"),
+        ("producers .", b"\\xfc"),
+        ("producers . --format csv", b"\\xfc"),
+    ],
+)
+def test_letters_that_the_encoding_lacks_are_escaped(words: str, shown: bytes, golden: Golden) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    argv = [LOGSTORE, *words.split()]
+    assert shown in subprocess.run(argv, cwd=golden("demo"), env=environment, capture_output=True, check=True).stdout
