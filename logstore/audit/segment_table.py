@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class SegmentFigures:
         end_offset: behind the last batch; the base offset if there is none.
         record_count: of batches of magic 2, control records included; entries of magic 0 and 1 count as one each.
         damaged_size: bytes that are no good batch.
-        offset_entries, …: of the indexes, zeros of a preallocated file included; None without the file.
+        offset_entries, …: of the indexes, without the zeros of a preallocated file; None without the file.
         codecs: names of the codecs of its batches, "none" among them, sorted.
     """
 
@@ -53,15 +54,19 @@ class SegmentFigures:
     codecs: set[str] = field(default_factory=set)
 
     def count_entries(self, segment: SegmentFiles) -> None:
-        """Take the numbers of entries from the sizes of the indexes."""
-        self.offset_entries = _entry_count(segment.offset_index, offset_index.ENTRY_SIZE)
-        self.time_entries = _entry_count(segment.time_index, time_index.ENTRY_SIZE)
-        self.aborted_entries = _entry_count(segment.transaction_index, transaction_index.ENTRY_SIZE)
+        """Count the entries of the indexes; only a `.txnindex` is never longer than those."""
+        self.offset_entries = _entry_count(segment.offset_index, offset_index.ENTRY_DTYPE)
+        self.time_entries = _entry_count(segment.time_index, time_index.ENTRY_DTYPE)
+        size = unless_gone(segment_size, segment.transaction_index)
+        self.aborted_entries = None if size is None else size // transaction_index.ENTRY_SIZE
 
 
-def _entry_count(path: str | None, entry_size: int) -> int | None:
-    size = unless_gone(segment_size, path)
-    return None if size is None else size // entry_size
+def _entry_count(path: str | None, entry: np.dtype[Any]) -> int | None:
+    slots = unless_gone(lambda path: IndexSlots(path, entry), path)
+    if slots is None:
+        return None
+    with slots:
+        return len(slots)
 
 
 class SegmentTable(Follower):

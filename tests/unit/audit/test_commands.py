@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import shutil
 from functools import cached_property
@@ -130,6 +131,15 @@ def test_topics_without_a_metadata_log_have_the_ids_of_their_directories(golden:
     shutil.rmtree(root / "__cluster_metadata-0")
     found = {row["topic"]: row["topicId"] for row in asked(listing_commands.topics, root)}
     assert found == {name: topic_id for name, topic_id in expected.items() if name != "__cluster_metadata"}
+
+
+def test_zeros_of_a_preallocated_index_are_no_entries(golden: Golden, tmp_path: Path) -> None:
+    copy = shutil.copytree(golden("demo") / "orders-0", tmp_path / "orders-0")
+    for words in ([], ["--contents"]):
+        before = asked(listing_commands.segments, copy, *words)
+        for index in (*copy.glob("*.index"), *copy.glob("*.timeindex")):
+            os.truncate(index, index.stat().st_size + 24_000)
+        assert asked(listing_commands.segments, copy, *words) == before
 
 
 def test_segments_are_counted(golden: Golden) -> None:
