@@ -130,7 +130,7 @@ def _topic(name: str, partitions: Sequence[Partition], cluster: Cluster) -> Topi
     return TopicRow(
         topic=name,
         topic_id=next(local_ids, None) if topic is None else topic.topic_id,
-        partitions=tuple(one.files.partition for one in partitions),
+        partitions=tuple(one.files.partition for one in partitions if one.is_live),
         partition_count=None if topic is None else len(topic.partitions),
         segment_count=len(logs),
         size=sum(unless_gone(segment_size, log) or 0 for log in logs),

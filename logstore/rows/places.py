@@ -15,8 +15,8 @@ class TopicRow(NamedTuple):
     topic_id: Annotated[str | None, "its id, as Kafka writes it in base 64"]
     partitions: Annotated[tuple[Int32, ...], "numbers of the partitions here"]
     partition_count: Annotated[Int32 | None, "of all partitions, as the metadata says"]
-    segment_count: Annotated[Int32, "how many segments"]
-    size: Annotated[int, "bytes of its logs"]
+    segment_count: Annotated[Int32, "how many segments, of directories that are stray or being moved too"]
+    size: Annotated[int, "bytes of these"]
     config: Annotated[Mapping[str, str], "configurations of the topic"]
 
 
