@@ -124,6 +124,7 @@ def _partition(word: str, note: Note) -> str:
     path, is_one = _only(word, note)
     if not is_one:
         names = [file_name(one.path) for one in list_data_directory(path).partitions]
+        names.sort(key=lambda name: name.startswith("__"))  # users' topics first
         raise UsageError(
             "This is a data directory, not a partition",
             path=path,

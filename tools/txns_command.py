@@ -17,6 +17,7 @@ from . import HELP_SETTINGS
 from .paths import Note, partition_directory, place_of
 from .progress import Progress, log_size
 from .rows import PARTITION_COLUMN, Column, Row, RowType, TypedRows, VerbAnswer, by_directory, one_row
+from .tables import count_of
 from .verbs import FINDINGS, Verb, code_of_problems, now_option, path_argument, paths_argument
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ _paths = paths_argument(place_of)
 @_paths
 @now_option
 def list_(paths: list[tuple[str, str | None]], now: int) -> VerbAnswer:
-    """List the open transactions of data directories or partitions, and what becomes of each.
+    """List open transactions, and what becomes of each.
 
     Read: `__transaction_state`, and other logs from the newest snapshot on, or from the first record of an open
     transaction; all of a log if nobody is going to end one. Damage elsewhere is not seen; see `logstore verify`.
@@ -159,7 +160,10 @@ def _explanation_lines(explanation: Explanation) -> list[str]:
         ("transactional id", one.transactional_id or "not known"),
         ("producer id", transaction.producer_id),
         ("producer epoch", transaction.producer_epoch),
-        ("offsets", f"{transaction.first_offset} to {transaction.last_offset}, {transaction.record_count} records"),
+        (
+            "offsets",
+            f"{transaction.first_offset} to {transaction.last_offset}, {count_of(transaction.record_count, 'record')}",
+        ),
         ("age", one.age.text(duration(one.age_ms))),
         *_coordinator_lines(one.coordinator),
         ("judged", _judged(one)),
@@ -169,8 +173,8 @@ def _explanation_lines(explanation: Explanation) -> list[str]:
     begins = f"At offset {transaction.first_offset} a transaction begins that is still open: {explanation.why}."
     lines = [above, begins, "", *(f"  {name:<17} {value}" for name, value in fields)]
     if len(explanation.open) > 1:
-        count = len(explanation.open) - 1
-        lines += ["", f"Behind it {count} more transactions are open, see `logstore txns list`."]
+        count = count_of(len(explanation.open) - 1, "transaction")
+        lines += ["", f"Open behind it: {count}, see `logstore txns list`."]
     return lines
 
 

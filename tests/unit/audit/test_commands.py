@@ -225,6 +225,7 @@ def test_a_data_directory_is_no_partition(words: list[str], golden: Golden) -> N
     result = CliRunner().invoke(logstore, [*words, str(golden("demo")), str(golden("demo"))])
     assert result.exit_code == 2
     assert "not a partition" in result.stderr
+    assert f"did you mean {golden('demo') / 'orders-0'}?" in result.stderr
 
 
 def test_two_partitions_are_compared_only_if_told_so(golden: Golden) -> None:
