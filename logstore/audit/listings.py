@@ -163,8 +163,7 @@ def producers(path: Path, *, advance: Advance = lambda size: None) -> Rows[Produ
             rows += _producers(partition, cluster, log, problems, advance)
         except LogstoreError as error:
             problems.append(error)
-    told = {one.where.path for one in findings}
-    return Rows(ProducerRow, rows, [*(one for one in problems if one.path not in told), *findings, *unlisted(root)])
+    return Rows(ProducerRow, rows, [*problems, *findings, *unlisted(root)])
 
 
 def _producers(

@@ -68,8 +68,7 @@ def test_damage_is_told_once_with_its_place(damaged: Damaged, words: str) -> Non
     data = damaged(OF_PAYMENTS)
     code, out, err = run(*words.format(data=data).split())
     assert err.count(f"error log-crc {data}/{METADATA}/{LOG} byte 1603 offset 21: expected the checksum") == 1
-    assert err.count(f"{data}/{METADATA}/{LOG}") == 1
-    assert code == 1
+    assert code == (3 if words.startswith("producers") else 1)  # of the metadata log itself it lists none
     assert out
 
 
