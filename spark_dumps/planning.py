@@ -99,7 +99,9 @@ class SegmentRun(NamedTuple):
     def slices(self) -> Iterator[Slice]:
         """Yield the slices of the segments, in order."""
         first, last = self.names[0], self.names[-1]
-        for name, size, mark in zip(self.names, self.sizes, self.marks, strict=True):
+        # of a segment that was merged into the one before and is still there, the offsets come once
+        ends = [*map(base_offset_of, self.names[1:]), self.end_offset]
+        for name, size, mark, end_offset in zip(self.names, self.sizes, self.marks, ends, strict=True):
             yield Slice(
                 topic=self.topic,
                 partition=self.partition,
@@ -110,7 +112,7 @@ class SegmentRun(NamedTuple):
                 end=self.end if name == last else size,
                 is_last=self.has_last and name == last,
                 first_offset=self.first_offset,
-                end_offset=self.end_offset,
+                end_offset=min(end_offset, self.end_offset),
                 mark=mark,
                 aborted=self.aborted,
             )
@@ -224,7 +226,7 @@ def _runs(pieces: Sequence[_Piece]) -> Iterator[SegmentRun]:
             properties=partition.properties,
             etags={log: etag_of(log) for log in logs} if is_url(partition.files.path) else {},
             first_offset=one.first_offset,
-            end_offset=one.end_offset,
+            end_offset=end_offset,
             aborted=one.bounds.aborted_between(segments[0].files.base_offset, end_offset),
         )
 

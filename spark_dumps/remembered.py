@@ -19,7 +19,7 @@ from logstore.disk.side_files import topic_id_of
 
 from .bounds import PartitionBounds, Readers, find_bounds
 from .directories import find_partitions, matches
-from .listed_partition import ListedPartition, RootOffsets
+from .listed_partition import ListedPartition, RootOffsets, with_swaps
 from .options import Options
 from .seen import properties_of
 
@@ -95,7 +95,7 @@ class RememberedPartitions:
             if known is None:
                 listed, directory = partition, None  # it was listed before the stamp was taken
             else:
-                listed = partition._replace(files=list_partition_directory(path))
+                listed = partition._replace(files=with_swaps(list_partition_directory(path)))
                 for error in listed.files.errors:
                     raise error
             log, topic_id = _log_stamp(listed, now_ns), topic_id_of(path)

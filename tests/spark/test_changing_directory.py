@@ -76,6 +76,22 @@ def test_a_segment_that_the_cleaner_merged_into_the_one_before_is_an_error(tmp_p
         planned.rows()
 
 
+@pytest.mark.parametrize("is_left", [False, True])
+def test_a_segment_that_the_cleaner_has_not_renamed_yet_is_read(is_left: bool, tmp_path: Path) -> None:
+    """The first two segments were merged; of the second the `.log` may be left, as in a copy made meanwhile."""
+    paths = write_partition(tmp_path)
+    for path in paths[: 1 if is_left else 2]:
+        path.rename(path.with_name(path.name + ".deleted"))
+    path = write_segment(tmp_path / "new", 0, b"".join(map(batch, range(0, 40, 2))))
+    path.rename(paths[0].with_name(paths[0].name + ".swap"))
+    merged = [offset for offset in range(200 if is_left else 400) if offset // 10 % 2 == 0]
+    planned = [Planned(tmp_path, minPartitions=count, isolation_level="read_committed") for count in (1, 9)]
+    for one in planned:
+        assert one.offsets() == [*merged, *range(200 if is_left else 400, 600)]
+    (row,) = Planned(tmp_path, table="topics").rows()
+    assert (row["log_start_offset"], row["segment_count"]) == (0, 3 if is_left else 2)
+
+
 def test_a_log_that_was_truncated_is_an_error(tmp_path: Path) -> None:
     path = write_partition(tmp_path)[-1]
     planned = Planned(tmp_path)
