@@ -12,6 +12,10 @@ from .topics import NodeDirectory
 
 _NEWER_ADVICE = "open the directory with a logstore that knows that Kafka, or read_only"
 
+#: directories of partitions that a broker assigns when it starts: MIGRATING, after the level was raised to that of
+#: directories, and UNASSIGNED (`DirectoryId`)
+_NOT_ASSIGNED = ("AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ")
+
 
 def require_suitable(state: MetadataState, path: str, node: NodeDirectory, *, has_partitions: bool) -> None:
     """Raise DataDirectoryError unless the directory belongs to this node alone, CorruptRecordError for lost metadata.
@@ -94,10 +98,12 @@ def require_known_levels(features: Mapping[str, int], path: str) -> None:
 
 
 def _require_one_directory(state: MetadataState, path: str, node: NodeDirectory) -> None:
+    broker = state.image.brokers.get(node.node_id)
+    is_only = broker is None or set(broker.directories) <= {node.directory_id}
+    here = {node.directory_id, *(_NOT_ASSIGNED if is_only else ())}
     for name, topic in state.image.topics.items():
         for number, partition in topic.partitions.items():
-            is_here = not partition.directories or partition.directories == (node.directory_id,)
-            if partition.replicas != (node.node_id,) or not is_here:
+            if partition.replicas != (node.node_id,) or not here.issuperset(partition.directories):
                 advice = (
                     "first let its brokers move every partition here: `kafka-reassign-partitions.sh --execute` with "
                     f"[{node.node_id}] as replicas and this directory in log_dirs; or open the directory read_only"

@@ -180,6 +180,21 @@ def test_what_is_not_of_one_directory_is_refused_before_anything_changes(root: P
     assert not (second / "__cluster_metadata-0").exists()
 
 
+@pytest.mark.parametrize("unassigned", ["AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ"])
+def test_a_partition_that_is_not_assigned_yet_is_in_the_only_directory(root: Path, unassigned: str) -> None:
+    """A snapshot has it where the level was raised to that of directories, and the broker was not started since."""
+    here = {**REPLICA_ELSEWHERE, "replicas": [1], "isr": [1], "leader": 1, "directories": [unassigned]}
+    append_metadata(root, encode_value("PartitionRecord", {**here, "topicId": ids(root)["orders-0"]}))
+    with open_store(root) as store:
+        assert store.topics["orders"].partition_count == 3
+        assert values_of(store, "orders") == [b"paid"]
+        known = store.directory._metadata.image.brokers[1]
+    more = {**known.registration, "logDirs": [*known.directories, OTHER_ID]}
+    append_metadata(root, encode_value("RegisterBrokerRecord", more))
+    with pytest.raises(DataDirectoryError, match="has replicas in other directories"):
+        open_store(root)
+
+
 def test_bare_partitions_take_the_id_of_their_topic_or_a_new_one(root: Path) -> None:
     whole = ids(root)
     forget_owner(root)
