@@ -179,7 +179,10 @@ def _topic_ids(directory: DataDirectoryFiles, passes: Passes, cluster: Cluster) 
     empty = {one.files.path for one, size in passes if size.log_end_offset == one.base_offset}
     # a topic that was made again a moment ago may still have the directories of the one before
     recent = {name for name, topic in topics.items() if topic.created_ms > cluster.settled_ms}
+    is_with_zookeeper = isinstance(cluster.identity, MetaProperties) and cluster.identity.version == 0
     for files in directory.partitions:
+        if is_with_zookeeper and metadata_file.FILE_NAME not in files.files:
+            continue  # topics have ids from Kafka 2.8 on, and it makes the file on its start
         silence = UNSETTLED if files.topic in recent and files.kind not in SET_ASIDE else None
         yield from (one._replace(silence=silence) for one in _topic_id(files, ids, empty))
 

@@ -41,6 +41,17 @@ def test_nothing_is_found_in_what_a_broker_wrote(golden: Golden, name: str) -> N
     assert sum(one.size.batch_count for one in result.partitions) > 40
 
 
+def test_brokers_with_zookeeper_know_topics_without_ids(copied: Callable[[str], Path]) -> None:
+    """Such as before Kafka 2.8, or with an older `inter.broker.protocol.version`."""
+    root = copied("demo")
+    shutil.rmtree(root / "__cluster_metadata-0")
+    for path in root.glob("*/partition.metadata"):
+        path.unlink()
+    assert {finding.rule for finding in findings_of(root)} == {"partition-metadata"}
+    (root / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=c\n")
+    assert findings_of(root) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN)
 def test_nothing_is_found_in_a_partition_on_its_own(golden: Golden, name: str, tmp_path: Path) -> None:
