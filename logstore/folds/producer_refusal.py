@@ -59,7 +59,7 @@ _WORDS: dict[int, tuple[type[LogstoreError], str]] = {
     ),
     kernel.NO_TRANSACTION_VERSION: (
         UsageError,
-        "transactionVersion must be explicitly specified, cannot use default value TV_UNKNOWN",
+        "transactionVersion must be explicitly specified, cannot use default value TV_UNKNOWN for origin COORDINATOR",
     ),
 }
 

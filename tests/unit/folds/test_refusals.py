@@ -143,7 +143,7 @@ def test_a_group_that_is_not_committed_does_not_count() -> None:
 
 def test_a_leader_must_know_the_transaction_version_of_a_marker() -> None:
     data, table = scanned([COMMIT])
-    with pytest.raises(UsageError, match="transactionVersion must be explicitly specified"):
+    with pytest.raises(UsageError, match="TV_UNKNOWN for origin COORDINATOR"):
         ProducerUpdate(after(OPEN), AppendOrigin.COORDINATOR).step(data, table, 0, 1)
 
 
