@@ -42,12 +42,13 @@ def replace_segments(
     cleaned = LogSegment.open(directory, cleaned_base_offset, suffix=CLEANED_SUFFIX)
     cleaned.rename_files(SWAP_SUFFIX, reason)
     directory.sync()  # a crash that keeps the `.deleted` names must keep the `.swap` too
+    # in memory first: a log that cannot rename a file is still read, and must have the old segments or the new one
+    for segment in old_segments[1:]:
+        state.segments.remove(segment.base_offset)
+    state.segments.add(cleaned)
     for segment in old_segments:
-        if segment.base_offset != cleaned_base_offset:
-            state.segments.remove(segment.base_offset)
         _delete_files(state, segment, reason, now_ms)
     cleaned.rename_files("", reason)
-    state.segments.add(cleaned)
     directory.sync()
     delete_snapshots(state, old_segments[1:], now_ms)
     return cleaned

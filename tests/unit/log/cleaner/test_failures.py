@@ -139,6 +139,20 @@ def test_failure_while_a_segment_is_replaced_ends_the_writing(call: str, number:
     again.close()
 
 
+@pytest.mark.parametrize("number", [0, 3, 6, 9, 12])
+def test_a_failure_while_segments_are_replaced_hides_no_value(number: int, tmp_path: Path) -> None:
+    """What was acknowledged can still be read."""
+    seam = FailingSeam()
+    case = plain_case([keyed(0, b"a", b"b")], [keyed(2, b"c", b"b")], [keyed(4, b"d", b"a")], [keyed(6, b"z")])
+    log = opened_case(case, tmp_path, seam)
+    newest = {record.key: record.value for record in records_of(log)}
+    seam.failing, seam.passing = "rename", number
+    with pytest.raises(KafkaStorageError, match="Error while replacing segments of t-0"):
+        clean(log, NOW)
+    assert {record.key: record.value for record in records_of(log)} == newest
+    log.close()
+
+
 @pytest.mark.parametrize("is_transactional", [False, True])
 def test_a_newer_value_is_on_the_disk_before_an_older_one_goes(is_transactional: bool, tmp_path: Path) -> None:
     """A roll leaves the sync of its segment to another thread, and a cleaning may come before it.
