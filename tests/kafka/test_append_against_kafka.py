@@ -64,6 +64,7 @@ def test_workloads_try_what_logs_do(tmp_path: Path) -> None:
         segment_counts.append(len(done["end"]["segments"]) if done["end"] else 0)
     assert {
         "append",
+        "clean",
         "records",
         "columns",
         "retain",

@@ -19,7 +19,6 @@ from logstore.columns.batch_table import scan
 from logstore.config.topic import LogConfig
 from logstore.errors import LogstoreError
 from logstore.layout.batch import CODEC_MASK, HEADER_SIZE
-from logstore.log.cleaner.choice import Cleanable
 from logstore.model import Codec
 from tests.crash.lossy_disk import LossyDisk
 from tests.kafka.cleaning_cases import (
@@ -33,6 +32,7 @@ from tests.kafka.cleaning_cases import (
     opened,
 )
 from tests.kafka.judge import Asked
+from tests.kafka.workload_log import chosen_as_json
 from tests.recovery.cases import Case
 from tests.recovery.comparison import answer, disagreement
 from tests.support.dice import Dice
@@ -47,18 +47,6 @@ CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=20, whole=80)
 SEED = seed_of("ORACLE")
 RECORD_LIMIT = "max.decompressed.message.bytes"
 Files = dict[str, tuple[int | None, bytes]]
-
-
-def chosen_as_json(chosen: Cleanable) -> dict[str, Any]:
-    return {
-        "firstDirty": chosen.first_dirty_offset,
-        "firstUncleanable": chosen.first_uncleanable_offset,
-        "cleanBytes": chosen.clean_size,
-        "cleanableBytes": chosen.cleanable_size,
-        "delay": chosen.compaction_delay_ms,
-        "isCheckpointWrong": chosen.is_checkpoint_wrong,
-        "isWorthIt": chosen.is_worth_it,
-    }
 
 
 class Twins:

@@ -17,6 +17,7 @@ from logstore.errors import LogstoreError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.layout.batch import TRANSACTIONAL_FLAG
 from logstore.log.append.request import AppendInfo
+from logstore.log.cleaner.choice import Cleanable
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
@@ -41,6 +42,7 @@ class WorkloadLog:
         self.directory = directory
         self.now = work["now"]
         self.is_open = True
+        self._cleaned: int | None = None
         self._later: list[Callable[[], None]] = []
         self.log = self._open(clean=True, log_start=0, recovery_point=0)
 
@@ -110,6 +112,8 @@ class WorkloadLog:
                 log.delete_old_segments(self.now)
             case "expire":
                 log.drop_expired_producers()
+            case "clean":
+                return self._clean(step)
             case "restart":
                 log.truncate_fully_and_start_at(self._offset(step))
             case "start":
@@ -170,6 +174,14 @@ class WorkloadLog:
             at += BATCH_OVERHEAD + size
         return self.log.append_as_leader(data, leader_epoch=step["epoch"], origin=AppendOrigin.REPLICATION)
 
+    def _clean(self, step: Step) -> Answer:
+        chosen = self.log.cleanable(self._cleaned, self.now)
+        answer = chosen_as_json(chosen)
+        self._cleaned = chosen.first_dirty_offset
+        if chosen.cleanable_size:
+            answer["end"] = self._cleaned = self.log.clean(chosen, self.now, buffer_size=step["dedupe"])
+        return answer
+
     def _reopen(self, *, clean: bool) -> None:
         old = self.log
         old.remove_deleted_files(self.now + LONG_MS)
@@ -207,6 +219,19 @@ def described(log: PartitionLog) -> Answer:
     """What the log knows, in the words of LogCheck."""
     answer: Answer = json.loads(json.dumps(as_json(log.state)))
     return answer
+
+
+def chosen_as_json(chosen: Cleanable) -> Answer:
+    """What of a log may be cleaned, in the words of Cleans.java."""
+    return {
+        "firstDirty": chosen.first_dirty_offset,
+        "firstUncleanable": chosen.first_uncleanable_offset,
+        "cleanBytes": chosen.clean_size,
+        "cleanableBytes": chosen.cleanable_size,
+        "delay": chosen.compaction_delay_ms,
+        "isCheckpointWrong": chosen.is_checkpoint_wrong,
+        "isWorthIt": chosen.is_worth_it,
+    }
 
 
 def _taken_apart(step: Step) -> tuple[list[PythonRecord], dict[str, Any]]:

@@ -14,6 +14,7 @@ closed after them or let go as by a process that is killed. A step has an "op":
     configure config: another configuration
     find      timestamp: the first record from then on, or a special offset
     roll, flush, retain, expire                    of the segment, log, old segments, producers
+    clean     dedupe: what may be cleaned from where the last round ended, and a round with a map of so many bytes
     time      plus: ms that pass
     reopen    clean: closed and opened again, or let go as by a process that is killed
 
@@ -38,6 +39,8 @@ CRC_POSITION = 17  # in a batch
 COLUMNS_SIZE_MAX = 150  # bytes; a larger batch is split where batches may not be large
 INDEX_BYTES_OF_MANY = 4096
 SEQUENCE_MAX = 2**31 - 1
+DEDUPE_SIZES = (100, 4096, 4096)  # bytes
+FEW_KEYS = (b"a", b"b", b"c", b"")
 TOPIC_ID = "dqEnd-x7SkKckvU0_kJgLQ"
 
 
@@ -80,6 +83,7 @@ class Story:
     def __init__(self, dice: Dice) -> None:
         self.dice = dice
         self.config = _config(dice)
+        self.is_compacted = "cleanup.policy" in self.config
         self.is_messy = dice.chance(50)
         self.leader_epoch = dice.choose((0, 0, 5))
         ids = [0, 1, 7, 16, 2**32, 2**40 + 5, *(1000 * number for number in range(12))]
@@ -111,6 +115,10 @@ class Story:
                 yield self._refused()
             elif kind < 88:
                 yield {"op": "time", "plus": self.dice.choose((0, 1, 10, 100, 5000, 10**6, 10**8))}
+            elif kind < 94 and self.is_compacted and self.dice.chance(50):
+                # ours would sync it, which moves its recovery point
+                yield from ({"op": op} for op in self.dice.choose((("flush",), ("roll", "flush"))))
+                yield {"op": "clean", "dedupe": self.dice.choose(DEDUPE_SIZES)}
             elif kind < 94:
                 yield {"op": self.dice.choose(("roll", "flush", "flush", "retain", "expire"))}
             elif kind < 97:
@@ -141,7 +149,7 @@ class Story:
             start, times = -1, [0] * count
         records = [
             Rec(
-                key=None if dice.chance(3) else dice.take(dice.below(9)),
+                key=None if dice.chance(3) else self._key(),
                 value=None if dice.chance(10) else b"v" * dice.choose((0, 5, 20, 100, 300)),
                 headers=[(b"h", b"x")] if dice.chance(10) else [],
                 offset_delta=number,
@@ -156,6 +164,9 @@ class Story:
             "leader_epoch": -1,
         }
         return Batch(0, records, last_offset_delta=count - 1, **{**defaults, **fields})
+
+    def _key(self) -> bytes:
+        return self.dice.choose(FEW_KEYS) if self.is_compacted else self.dice.take(self.dice.below(9))
 
     def _produced(self, actor: Actor) -> Iterator[Step]:
         dice = self.dice
@@ -268,7 +279,6 @@ def _config(dice: Dice) -> dict[str, str]:
     }
     rare = {
         "message.timestamp.type": "LogAppendTime",
-        "cleanup.policy": "compact",
         "max.compaction.lag.ms": "50",
         "compression.type": "uncompressed",
         "message.timestamp.before.max.ms": "500",
@@ -278,4 +288,11 @@ def _config(dice: Dice) -> dict[str, str]:
         "retention.bytes": str(dice.choose((0, 3000))),
         "retention.ms": str(dice.choose((0, 5000))),
     }
-    return config | {name: value for name, value in rare.items() if dice.chance(15)}
+    config |= {name: value for name, value in rare.items() if dice.chance(15)}
+    if dice.chance(25):
+        config |= {
+            "cleanup.policy": dice.choose(("compact", "compact", "compact,delete")),
+            "delete.retention.ms": dice.choose(("0", "100", "86400000")),
+            "segment.index.bytes": "65536",  # Kafka leaves its files where a cleaning finds an index full
+        }
+    return config

@@ -80,7 +80,7 @@ public final class Cleans {
             UnifiedLog log = open(question, later, time);
             log.updateHighWatermark(question.get("highWatermark").asLong());
             try {
-                if (question.get("op").asText().equals("clean")) clean(log, question, time, answer);
+                if (question.get("op").asText().equals("clean")) clean(log, question.get("checkpoint"), question, time, answer);
                 else retain(log, question, answer);
             } catch (Throwable refused) {
                 if (System.getenv("CLEANS_TRACE") != null) refused.printStackTrace();
@@ -97,8 +97,8 @@ public final class Cleans {
         return answer;
     }
 
-    private static void clean(UnifiedLog log, JsonNode question, Time time, ObjectNode answer) throws Exception {
-        JsonNode checkpoint = question.get("checkpoint");
+    /** Says what of a log may be cleaned, and cleans it. */
+    static void clean(UnifiedLog log, JsonNode checkpoint, JsonNode question, Time time, ObjectNode answer) throws Exception {
         Object offsets = method("cleanableOffsets", UnifiedLog.class, Optional.class, long.class).invoke(
             null, log, checkpoint.isNull() ? Optional.empty() : Optional.of(checkpoint.asLong()), time.milliseconds());
         long firstDirty = (long) field(offsets, "firstDirtyOffset");

@@ -79,6 +79,7 @@ public final class Workloads {
     private long now;
     private UnifiedLog log;
     private boolean isOpen;
+    private JsonNode cleaned = JSON.nullNode();
 
     private Workloads(JsonNode workload) {
         this.workload = workload;
@@ -180,11 +181,17 @@ public final class Workloads {
             case "retain" -> log.deleteOldSegments();
             case "expire" -> log.removeExpiredProducers(now);
             case "time" -> now += step.get("plus").asLong();
+            case "clean" -> clean(step, answer);
             case "reopen" -> reopen(step.get("clean").asBoolean());
             case "configure" -> log.updateConfig(config(step.get("config")));
             case "find" -> found(step.get("timestamp").asLong(), answer);
             default -> throw new IllegalStateException(step.toString());
         }
+    }
+
+    private void clean(JsonNode step, ObjectNode answer) throws Exception {
+        Cleans.clean(log, cleaned, step, clock(), answer);
+        cleaned = answer.has("end") ? answer.get("end") : answer.get("firstDirty");
     }
 
     private void reopen(boolean clean) throws Exception {
