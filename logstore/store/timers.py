@@ -189,7 +189,8 @@ class Timers:
             timer.function()
         except Exception as error:
             self.failures[timer.name] = error
-            _LOGGER.warning("%s failed and is tried again later: %s", timer.name, error)
+            again = "" if timer.interval_ms is None else " and is tried again later"
+            _LOGGER.warning("%s failed%s: %s", timer.name, again, error)
         else:
             self.failures.pop(timer.name, None)
 

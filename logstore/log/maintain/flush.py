@@ -8,6 +8,7 @@ it is synced, see `roll`. Unsynced segments are therefore looked for from the re
 from __future__ import annotations
 
 from ...calls import LOG, alone
+from ...errors import KafkaStorageError
 from ..segment.active_segment import ActiveSegment, sync_segment
 from ..segment.log_segment import LogSegment
 from ..state import LogState
@@ -68,15 +69,19 @@ def flush_closed(state: LogState, end_offset: int) -> None:
             if not state.failure.is_writable:
                 return
             unsynced = _unsynced(state, min(end_offset, state.active.base_offset))
-        with state.failure.poisoned_by(FAILURE_TEXT):
-            for segment in unsynced:
-                sync_segment(segment)
-            state.directory.sync()
-            with state.lock:
-                # a truncation may have come first, and appends in place of what it removed
-                below = [segment for segment in state.segments if segment.base_offset < end_offset]
-                if end_offset > state.recovery_point and all(segment.is_synced for segment in below):
-                    _mark(state, end_offset)
+        try:
+            with state.failure.poisoned_by(FAILURE_TEXT):
+                for segment in unsynced:
+                    sync_segment(segment)
+                state.directory.sync()
+                with state.lock:
+                    # a truncation may have come first, and appends in place of what it removed
+                    below = [segment for segment in state.segments if segment.base_offset < end_offset]
+                    if end_offset > state.recovery_point and all(segment.is_synced for segment in below):
+                        _mark(state, end_offset)
+        except KafkaStorageError:
+            if state.failure.error is not None:  # else it was closed, or put aside, since the lock was released
+                raise
 
 
 def raise_recovery_point(state: LogState, offset: int) -> None:

@@ -7,6 +7,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -197,6 +198,25 @@ def test_others_append_while_names_are_put_on_the_disk(flushes: Do, tmp_path: Pa
     assert log.recovery_point == 1
     seam.before_directory = None
     log.close()
+
+
+def test_a_log_that_is_closed_before_its_segments_are_synced_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a topic that is deleted; a store would tell of the failure for ever, as nothing is tried again."""
+    log = opened(tmp_path, Hooked(), [])
+    append(log)
+    log.roll()
+    poisoned_by = log.state.failure.poisoned_by
+
+    def close_first(text: str) -> Any:
+        monkeypatch.undo()
+        elsewhere(log.close)
+        return poisoned_by(text)
+
+    monkeypatch.setattr(log.state.failure, "poisoned_by", close_first)
+    flush_closed(log.state, 1)
+    assert log.is_closed_in_order
 
 
 def test_a_sync_of_less_than_is_durable_is_no_later_flush(tmp_path: Path) -> None:

@@ -212,6 +212,13 @@ def test_what_is_called_once_is_not_replaced_by_a_program() -> None:
     assert called == ["of the store"]
 
 
+def test_what_is_called_once_is_not_said_to_be_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    timers = Timers(lambda: 1000)
+    timers.run_soon(lambda: {}["missing"])
+    timers.run_due()
+    assert [record.getMessage() for record in caplog.records] == ["once 0 failed: 'missing'"]
+
+
 def test_the_thread_calls_what_is_due_and_stops() -> None:
     called, times = threading.Event(), iter(range(0, 10**9, 50))
     timers = Timers(lambda: next(times))
