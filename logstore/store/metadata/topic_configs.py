@@ -52,9 +52,14 @@ def effective_config(
 
     Names unknown to this version are ignored, as by a broker that loads a topic; among `given` they are a UsageError.
     """
-    known = known_names(store_version(image, static)) - _NOT_OF_A_TOPIC
-    own = {key: value for key, value in image.topic_config(name).items() if key in known}
-    return parse_config({**broker_defaults(image, node_id, static), **own, **(given or {})})
+    defaults = broker_defaults(image, node_id, static)
+    return parse_config({**defaults, **known_configs(image.topic_config(name), defaults), **(given or {})})
+
+
+def known_configs(present: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
+    """Return those of a topic's configurations that its version knows: an older Kafka may have set others."""
+    known = known_names(kafka_version(defaults[KAFKA_VERSION])) - _NOT_OF_A_TOPIC
+    return {key: value for key, value in present.items() if key in known}
 
 
 def config_text(config: Mapping[str, Any]) -> dict[str, str]:

@@ -30,7 +30,7 @@ from ...messages.schema import Value
 from ...replay.metadata_image import MetadataImage, TopicImage
 from ...topics import consumer_offsets, transaction_state
 from ...topics.cluster_metadata import encode_value
-from .topic_configs import config_records, config_text, no_config_records, require_valid_config
+from .topic_configs import config_records, config_text, known_configs, no_config_records, require_valid_config
 
 NAME_LENGTH_MAX = 249
 PARTITION_COUNT_MAX = 10_000  # in one request
@@ -154,8 +154,8 @@ def alter_config_records(
     present = image.topic_config(name)
     text = config_text({key: value for key, value in changes.items() if value is not None})
     removed = {key: None for key, value in changes.items() if value is None and key in present}
-    merged = {key: value for key, value in {**present, **text}.items() if key not in removed}
-    require_valid_config(name, merged, defaults=defaults, present=present)
+    kept = {key: value for key, value in known_configs(present, defaults).items() if key not in removed}
+    require_valid_config(name, {**kept, **text}, defaults=defaults, present=present)
     changed = {key: value for key, value in text.items() if present.get(key) != value}
     return config_records(image, name, {**changed, **removed})
 

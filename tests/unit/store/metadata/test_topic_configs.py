@@ -56,3 +56,17 @@ def test_a_topic_that_has_remote_storage_already_is_opened_and_not_changed(tmp_p
             store.alter_config("t", {"remote.storage.enable": False, LEADER: None})
         changes = {"remote.storage.enable": False, "remote.log.delete.on.disable": True, LEADER: None}
         assert store.alter_config("t", changes).config["remote.storage.enable"] == "false"
+
+
+def test_a_configuration_that_only_an_older_kafka_knew_hinders_no_change(tmp_path: Path) -> None:
+    with logstore.open(tmp_path) as store:
+        store.create_topic("t")
+    for name, value in {"message.format.version": "2.8", "message.downconversion.enable": "true"}.items():
+        configured = {"resourceType": 2, "resourceName": "t", "name": name, "value": value}
+        append_metadata(tmp_path, encode_value("ConfigRecord", configured))
+    with logstore.open(tmp_path) as store:
+        assert store.alter_config("t", {"retention.ms": 5}).config["retention.ms"] == "5"
+        left = store.alter_config("t", {"message.format.version": None, "retention.ms": None}).config
+        assert left == {"message.downconversion.enable": "true"}
+        with pytest.raises(InvalidConfigurationError, match=r"Unknown topic config name: message\.format\.version"):
+            store.alter_config("t", {"message.format.version": "2.8"})
