@@ -299,7 +299,7 @@ class GroupMembership:
 
     def _check_assignors(self, joining: Joining) -> None:
         others = [member.joining for member_id, member in self.members.items() if member_id != joining.member_id]
-        if not _common([joining, *others]) or self.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE):
+        if not _common([joining, *others]):
             expected = f"one of {sorted(_common(others))}" if others else None
             raise InconsistentGroupProtocolError(expected=expected, found=tuple(joining.assignors))
 

@@ -5,8 +5,10 @@ The subscriptions and assignments in them are encoded by the consumer protocol (
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
+from ...errors import SchemaError
 from ...messages.schema import Value
 from ...model import TopicPartition
 from ...topics.consumer_offsets import (
@@ -41,8 +43,8 @@ def group_record(group: GroupMembership) -> tuple[GroupKey, GroupMetadata]:
 def group_from_record(key: GroupKey, value: GroupMetadata, *, ticks_ms: int) -> GroupMembership:
     """Return the group of a record, with the last heartbeat of all members at `ticks_ms`.
 
-    Assignors are not in the record. Members of another protocol type than `consumer` have no topics and no partitions.
-    Raises SchemaError for a broken subscription or assignment.
+    Assignors are not in the record. A member has no topics or no partitions if its bytes are of another protocol type
+    than `consumer`, or do not parse: clients write them as they like (`ClassicGroup.computeSubscribedTopics`).
     """
     group = GroupMembership(key.group_id)
     group.state = GroupState.STABLE if value.members else GroupState.EMPTY
@@ -53,8 +55,13 @@ def group_from_record(key: GroupKey, value: GroupMetadata, *, ticks_ms: int) -> 
     group.state_timestamp_ms = value.state_timestamp_ms
     is_consumer = value.protocol_type == CONSUMER_PROTOCOL_TYPE
     for member in value.members:
-        subscription = decode_subscription(member.subscription) if is_consumer else {"topics": []}
-        assignment = decode_assignment(member.assignment) if is_consumer and member.assignment else {}
+        subscription: Value = {"topics": []}
+        assignment: Value = {}
+        if is_consumer:
+            with suppress(SchemaError):
+                subscription = decode_subscription(member.subscription)
+            with suppress(SchemaError):
+                assignment = decode_assignment(member.assignment)
         joining = Joining(
             member_id=member.member_id,
             topics=tuple(subscription["topics"]),

@@ -23,7 +23,15 @@ from logstore.errors import (
 )
 from logstore.model import TopicPartition
 from logstore.replay.internal_topic import ReplayedRecord, replayed
-from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value
+from logstore.topics.consumer_offsets import (
+    GroupKey,
+    GroupMember,
+    GroupMetadata,
+    decode_key,
+    decode_value,
+    encode_key,
+    encode_value,
+)
 from logstore.topics.frames import read_key, write_key, write_value
 from tests.support.built import build_batch_from_records
 from tests.support.small_store import SmallStore, TransactionalClient, offline, started, topic_id_of
@@ -267,6 +275,24 @@ def test_a_topic_with_more_partitions_is_shared_anew(store: SmallStore) -> None:
         store.groups.heartbeat(member)
     joined(store, "m1", topics=("in", "later"))
     assert ("later", 0) in assigned(store, "m1").partitions
+
+
+@pytest.mark.parametrize("protocol_type", ["consumer", "connect"])
+def test_members_whose_bytes_do_not_parse_do_not_keep_their_partition_from_loading(
+    store: SmallStore, protocol_type: str
+) -> None:
+    store.groups.commit(ConsumerGroupMetadata("k"), {PLACE: OffsetAndMetadata(7)})
+    foreign = GroupMember("m1", None, "", "", 1000, 1000, subscription=b"\0", assignment=b"\0")
+    value = GroupMetadata(protocol_type, 3, "own", "m1", 5, (foreign,))
+    log = store.log("__consumer_offsets", store.groups.partition_of("k"))
+    log.append_records([encode_value(value)], [encode_key(GroupKey("k"))])
+    store = again(store)
+    assert committed(store, "k") == 7
+    assert not store.groups.describe("k").members
+    store.groups.join(
+        "k", Joining(member_id="m2", topics=("in",), assignors=ASSIGNORS)
+    )  # a group with no member takes it
+    assert store.groups.sync("k", "m2") is not None
 
 
 def test_nobody_joins_or_deletes_a_share_group(store: SmallStore) -> None:
