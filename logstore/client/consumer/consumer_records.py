@@ -62,7 +62,7 @@ class Lag(NamedTuple):
 
     Attributes:
         offsets: from its position to the end for its isolation level, as Kafka counts lag; includes markers, aborted
-            records and removed ones.
+            records and removed ones; 0 for a position behind that end.
         records: how many of these offsets have a record for it.
     """
 
@@ -73,8 +73,8 @@ class Lag(NamedTuple):
     def of(cls, log: PartitionLog, position: int, isolation: FetchIsolation) -> Lag:
         """Return the distance from `position`, whose records are read to count them."""
         offset_count = isolation.end_offset(log) - position
-        if offset_count <= 0:
-            return cls(offset_count, 0)
+        if offset_count <= 0:  # behind the end, as with a commit of read_uncommitted behind an open transaction
+            return cls(0, 0)
         reader = log.records(max(position, log.log_start_offset), isolation=isolation, check_crc=False)
         return cls(offset_count, sum(map(len, reader.chunks())))
 
