@@ -1,9 +1,10 @@
-"""Enums and names that every module shares, with Kafka's numbers and words."""
+"""Enums, names and numbers that every module shares, with Kafka's values and words."""
 
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from typing import NamedTuple, Protocol
+from numbers import Integral
+from typing import Any, NamedTuple, Protocol
 
 from .errors import UsageError
 
@@ -122,3 +123,15 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def whole_number(name: str, given: Any) -> int:
+    """Return an argument as an int; raise UsageError unless it is a whole number.
+
+    >>> whole_number("offset", 1.5)
+    Traceback (most recent call last):
+    logstore.errors.UsageError: The offset is no whole number; expected an int, found 1.5
+    """
+    if isinstance(given, int | Integral):
+        return int(given)
+    raise UsageError(f"The {name} is no whole number", expected="an int", found=repr(given))

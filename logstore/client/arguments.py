@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from numbers import Integral
+from math import inf
+from numbers import Integral, Real
 from operator import index as as_index
 from typing import Any, NamedTuple
 
 from ..coordinator.groups.membership import ConsumerGroupMetadata
 from ..coordinator.groups.offsets import OffsetAndMetadata
-from ..errors import UsageError
-from ..model import TopicPartition
+from ..errors import InvalidGroupIdError, UsageError
+from ..layout.utf8 import is_unicode
+from ..model import TopicPartition, whole_number
 
+LONG_MAX, INT_MAX = (1 << 63) - 1, (1 << 31) - 1
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 
 
@@ -27,25 +30,18 @@ class OffsetAndTimestamp(NamedTuple):
 Offsets = Mapping[tuple[str, int], int | OffsetAndMetadata] | Mapping[TopicPartition, int | OffsetAndMetadata]
 
 
-def topic_name(given: Any) -> str:
-    """Return a topic's name; raise UsageError if it is not text."""
+def name_of(kind: str, given: Any) -> str:
+    """Return the name of a thing of this kind, such as a topic; raise UsageError if it is not text."""
     if isinstance(given, str):
         return given if type(given) is str else str.__str__(given)  # a subclass may have a hash of the caller's
-    raise UsageError("A topic is given by its name", expected="a str", found=repr(given))
+    raise UsageError(f"A {kind} is given by its name", expected="a str", found=repr(given))
 
 
-def partition_count(given: Any) -> int:
-    """Return a number of partitions as an int; raise UsageError if it is not a whole number."""
-    if isinstance(given, Integral):
-        return int(given)
-    raise UsageError("The number of partitions is a whole number", expected="partitions as an int", found=repr(given))
-
-
-def topic_configs(given: Any) -> Mapping[str, Any]:
-    """Return a topic's configurations; raise UsageError unless they are given by name."""
+def by_name(what: str, given: Any) -> Mapping[str, Any]:
+    """Return values such as configurations; raise UsageError unless they are given by name."""
     if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
         return given
-    raise UsageError("Configurations are given by name", expected="a dict with names as keys", found=repr(given))
+    raise UsageError(f"{what} are given by name", expected="a dict with names as keys", found=repr(given))
 
 
 def topic_partition(given: Any) -> TopicPartition:
@@ -64,11 +60,32 @@ def topic_partitions(given: Any) -> list[TopicPartition]:
     raise UsageError("Partitions are given as a list", expected="a list", found=repr(given))
 
 
-def whole_offset(given: Any) -> int:
-    """Return an offset or a time as an int; raise UsageError if it is not a whole number."""
-    if isinstance(given, Integral):
-        return int(given)
-    raise UsageError("Offsets and times are whole numbers", expected="an int", found=repr(given))
+def by_partition(what: str, given: Any) -> dict[TopicPartition, Any]:
+    """Return values such as offsets; raise UsageError unless they are given by partition."""
+    if isinstance(given, Mapping):
+        return {topic_partition(partition): value for partition, value in given.items()}
+    raise UsageError(f"{what} are given by partition", expected="a dict", found=repr(given))
+
+
+def duration(name: str, given: Any, *, least: float = 0) -> float:
+    """Return a time to wait; raise UsageError unless it is a number from `least` on (`Timer`)."""
+    is_number = isinstance(given, int | float | Real)
+    if is_number and given >= least:  # not NaN
+        wait: float = given
+        return wait
+    expected = "a number from 0 on" if least == 0 else "a number"
+    raise UsageError(f"Invalid {name}: {given}", expected=expected, found=repr(given), java_class=ILLEGAL_ARGUMENT)
+
+
+def time_left(given: Any) -> float | None:
+    """Return a timeout in seconds, which may be over; None is none. Raise UsageError unless it is a number."""
+    return None if given is None else max(duration("timeout", given, least=-inf), 0.0)
+
+
+def require_function(what: str, given: Any) -> None:
+    """Raise UsageError for what cannot be called."""
+    if not callable(given):
+        raise UsageError(f"The {what} is no function", expected="a callable", found=repr(given))
 
 
 def not_negative(name: str, value: Any, maximum: int) -> int:
@@ -92,20 +109,21 @@ def offset_commits(offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return offsets in the form that coordinators take.
 
     Raises:
-        UsageError: a negative offset, or anything but partitions with offsets.
+        UsageError: an offset, leader epoch or text that no record can hold, or anything but partitions with offsets.
     """
-    if not isinstance(offsets, Mapping):
-        raise UsageError("Offsets are given by partition", expected="a dict", found=repr(offsets))
     commits: dict[TopicPartition, OffsetAndMetadata] = {}
-    for partition, given in offsets.items():
+    for partition, given in by_partition("Offsets", offsets).items():
         value = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
-        offset = whole_offset(value.offset)
-        if offset < 0:
-            raise UsageError("Invalid negative offset", found=offset, java_class=ILLEGAL_ARGUMENT)
+        offset, epoch = whole_number("offset", value.offset), value.leader_epoch
+        if not 0 <= offset <= LONG_MAX:
+            text = "Invalid negative offset" if offset < 0 else "An offset has 63 bits"
+            raise UsageError(text, found=offset, java_class=ILLEGAL_ARGUMENT)
+        if epoch is not None and not -1 <= whole_number("leader epoch", epoch) <= INT_MAX:
+            raise UsageError("A leader epoch has 31 bits", expected="None, or an int", found=epoch)
         metadata = "" if value.metadata is None else value.metadata  # as Java's, and kafka-python's, constructor
-        if not isinstance(metadata, str):
-            raise UsageError("The metadata of an offset is a text", expected="a str", found=repr(metadata))
-        commits[topic_partition(partition)] = value._replace(offset=offset, metadata=metadata)
+        if not isinstance(metadata, str) or not is_unicode(metadata):
+            raise UsageError("The metadata of an offset is a text", expected="a str", found=ascii(metadata))
+        commits[partition] = value._replace(offset=offset, metadata=metadata)
     return commits
 
 
@@ -114,12 +132,17 @@ def checked_group(group: ConsumerGroupMetadata | str | None) -> ConsumerGroupMet
 
     Raises:
         UsageError: no group, or a generation without a member.
+        InvalidGroupIdError: an empty group id (`GroupCoordinatorService.commitTransactionalOffsets`).
     """
     if group is None:
         raise UsageError("Consumer group metadata could not be null", java_class=ILLEGAL_ARGUMENT)
     known = ConsumerGroupMetadata(group) if isinstance(group, str) else group
     if not isinstance(known, ConsumerGroupMetadata):
         raise UsageError("A group is given by its id or by Consumer.group_metadata", found=repr(group))
+    if not name_of("group", known.group_id):
+        raise InvalidGroupIdError
+    if not is_unicode(known.group_id):
+        raise UsageError("A group id is a text", expected="a str", found=ascii(known.group_id))
     if known.generation_id > 0 and not known.member_id:
         raise UsageError(
             f"Passed in group metadata GroupMetadata(groupId = {known.group_id}, generationId = {known.generation_id}, "

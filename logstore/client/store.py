@@ -20,11 +20,12 @@ from ..disk.names import is_url
 from ..errors import IllegalStateError, UsageError
 from ..log.load.removals import Removal
 from ..log.partition_log import PartitionLog
+from ..model import whole_number
 from ..store.closing import ClosedInWith
 from ..store.data_directory import DataDirectory
 from ..store.metadata.topics import TopicDescription
 from ..store.opening.start import open_directory
-from .arguments import partition_count, topic_configs, topic_name
+from .arguments import by_name, duration, name_of, require_function, topic_partition
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
 from .consumer.consumer_records import ConsumerRecord
@@ -95,11 +96,11 @@ class Store(ClosedInWith):
 
     def log(self, topic: str, partition: int) -> PartitionLog:
         """Return the log of a partition; raises UnknownTopicOrPartitionError."""
-        return self.directory.log(topic, partition)
+        return self.directory.log(*topic_partition((topic, partition)))
 
     def feature(self, name: str) -> int:
         """Return the finalized level of a feature, such as `transaction.version`; 0 if it is off."""
-        return self.directory.feature(name)
+        return self.directory.feature(name_of("feature", name))
 
     def update_features(self, levels: Mapping[str, int], *, dry_run: bool = False) -> dict[str, int]:
         """Raise levels of features, durably and for ever; an older Kafka may not start here any more.
@@ -115,9 +116,10 @@ class Store(ClosedInWith):
 
         Raises:
             InvalidUpdateVersionError: an unknown feature or level, or a lower one.
+            UsageError: the levels are not given by feature.
             KafkaStorageError: the change could not be written.
         """
-        return self.directory.update_features(levels, dry_run=dry_run)
+        return self.directory.update_features(by_name("Levels", levels), dry_run=dry_run)
 
     def create_topic(
         self, name: str, partitions: int | None = None, config: Mapping[str, Any] | None = None
@@ -134,9 +136,9 @@ class Store(ClosedInWith):
             UsageError: the number of partitions is not whole, or another argument is not what it should be.
             KafkaStorageError, DataDirectoryError: a write failed, and the topic does not exist.
         """
-        count = None if partitions is None else partition_count(partitions)
-        configs = None if config is None else topic_configs(config)
-        return self.directory.create_topic(name if name is None else topic_name(name), count, configs)
+        count = None if partitions is None else whole_number("number of partitions", partitions)
+        configs = None if config is None else by_name("Configurations", config)
+        return self.directory.create_topic(name if name is None else name_of("topic", name), count, configs)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic; its files are removed after `file.delete.delay.ms`.
@@ -147,7 +149,7 @@ class Store(ClosedInWith):
             KafkaStorageError: the deletion could not be written.
             DataDirectoryError: the topic is deleted, but some files remain; the next opening removes them.
         """
-        self.directory.delete_topic(topic_name(name))
+        self.directory.delete_topic(name_of("topic", name))
 
     def add_partitions(self, name: str, partitions: int) -> TopicDescription:
         """Raise the number of a topic's partitions to `partitions`.
@@ -158,7 +160,7 @@ class Store(ClosedInWith):
             KafkaStorageError: the change could not be written.
             DataDirectoryError: the directories could not be made; each is made when it is first asked for.
         """
-        return self.directory.add_partitions(topic_name(name), partition_count(partitions))
+        return self.directory.add_partitions(name_of("topic", name), whole_number("number of partitions", partitions))
 
     def alter_config(self, name: str, changes: Mapping[str, Any]) -> TopicDescription:
         """Set configurations of a topic, effective at once; None unsets one.
@@ -168,11 +170,11 @@ class Store(ClosedInWith):
             UsageError: the changes are not given by name.
             KafkaStorageError: the change could not be written.
         """
-        return self.directory.alter_config(topic_name(name), topic_configs(changes))
+        return self.directory.alter_config(name_of("topic", name), by_name("Configurations", changes))
 
     def describe_topic(self, name: str) -> TopicDescription:
         """Return a topic; raises UnknownTopicOrPartitionError."""
-        return self.directory.describe_topic(topic_name(name))
+        return self.directory.describe_topic(name_of("topic", name))
 
     def next_producer_id(self) -> int:
         """Return a new producer id; raises KafkaStorageError if the next block of them cannot be logged."""
@@ -184,9 +186,12 @@ class Store(ClosedInWith):
         An error that it raises is kept in `failures`, and it is called again. It replaces a function of the same name.
 
         Raises:
-            UsageError: the store has a task of this name, such as `retention`.
+            UsageError: the store has a task of this name, such as `retention`, or is closed; an argument is of another
+                kind.
         """
-        self.directory.schedule_for_program(name, interval_ms, function)
+        require_function("task", function)
+        duration("interval_ms", whole_number("interval_ms", interval_ms))
+        self.directory.schedule_for_program(name_of("task", name), int(interval_ms), function)
 
     def run_due(self) -> list[str]:
         """Call what is due in this thread; return the names."""

@@ -12,6 +12,7 @@ from ..model import FetchIsolation, TopicPartition
 from ..store.data_directory import DataDirectory
 from ..store.read_only import ReadOnlyDirectory
 from ..view.partition_reader import PartitionReader
+from .arguments import name_of
 from .consumer.config import isolation_of
 from .consumer.consumer_records import ConsumerRecord, consumer_records
 from .serializers import Deserializer
@@ -21,8 +22,9 @@ _PIECE_COUNT = 500  # records that become Python objects at once
 
 
 def partitions_of(directory: DataDirectory | ReadOnlyDirectory, topic: str) -> list[TopicPartition]:
-    """Return the partitions of a topic; raises UnknownTopicOrPartitionError."""
-    return [TopicPartition(topic, number) for number in range(directory.describe_topic(topic).partition_count)]
+    """Return the partitions of a topic; raises UnknownTopicOrPartitionError, and UsageError if that is no name."""
+    name = name_of("topic", topic)
+    return [TopicPartition(name, number) for number in range(directory.describe_topic(name).partition_count)]
 
 
 def read_topic(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ..errors import UsageError
 from ..layout.java_integer import parse_int, parse_long
+from ..layout.utf8 import is_unicode
 from ..model import LEVELS, Codec
 
 CONFIG_EXCEPTION = "org.apache.kafka.common.config.ConfigException"
@@ -93,6 +94,8 @@ def as_boolean(name: str, text: str) -> bool:
 
 def as_string(name: str, text: str) -> str:
     """Parse type STRING."""
+    if not is_unicode(text):  # it would be refused when a record of a coordinator is written, for the whole group
+        raise invalid(name, ascii(text), "Not a Unicode text")
     return text.strip()
 
 

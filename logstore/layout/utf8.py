@@ -24,6 +24,15 @@ def java_utf8(data: bytes) -> str:
         return data.decode(errors=_JAVA_REPLACE)
 
 
+def is_unicode(text: str) -> bool:
+    """Return whether text can be encoded: without half a surrogate pair, for which Java writes a question mark."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _java_replace(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeDecodeError):
         raise error

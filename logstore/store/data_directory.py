@@ -140,7 +140,7 @@ class DataDirectory(Host):
 
     def schedule_for_program(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
         """See `Store.schedule`; `schedule` is for the store's own functions."""
-        self.require_same_process()
+        self.require_open()
         self._timers.add_of_program(name, interval_ms, function)
 
     def run_due(self) -> list[str]:

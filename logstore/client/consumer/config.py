@@ -87,6 +87,12 @@ def isolation_of(isolation_level: str) -> FetchIsolation:
     return FetchIsolation(value_of("isolation.level", _DEFINITIONS["isolation.level"], isolation_level))
 
 
+def records_limit(max_records: int) -> int:
+    """Return a limit of the records of one poll; raises UsageError as for `max.poll.records`."""
+    limit: int = value_of("max.poll.records", _DEFINITIONS["max.poll.records"], max_records)
+    return limit
+
+
 def parse_consumer_config(
     values: Mapping[str, Any], *, client_number: int = 1, ignores_network: bool = False
 ) -> ConsumerConfig:

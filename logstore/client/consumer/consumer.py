@@ -11,8 +11,7 @@
     table = consumer.to_arrow()
 
 With `read_committed` it skips aborted transactions, and stops before the first record of the oldest open one.
-Consumers of one group share the partitions of their topics. All are in this process, so a rebalance ends when each of
-them has polled.
+Consumers of one group share the partitions of their topics; a rebalance ends when each of them has polled.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ from ...calls import GROUPS, is_inside
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...errors import IllegalStateError, LogstoreError, UnstableOffsetCommitError
-from ...model import FetchIsolation, TopicPartition
+from ...model import FetchIsolation, TopicPartition, whole_number
 from ...store.closing import ClosedInWith
 from ...store.data_directory import DataDirectory
 from ..arguments import (
     Offsets,
     offset_commits,
+    require_function,
     topic_partition,
     topic_partitions,
-    whole_offset,
 )
 from ..serializers import Deserializer
-from .config import ConsumerConfig
+from .config import ConsumerConfig, records_limit
 from .consumer_records import ConsumerRecord, Lag, RecordsByPartition
 from .fetcher import Fetcher
-from .membership import Membership, RebalanceListener, required_member
+from .membership import Membership, RebalanceListener, require_listener, required_member
 from .polling import Polling
 from .positions import EARLIEST, LATEST, Positions
 from .queries import Partition, PartitionQueries
@@ -104,12 +103,14 @@ class Consumer(PartitionQueries, ClosedInWith):
 
         Raises:
             InvalidGroupIdError: the consumer has no `group.id`.
-            IllegalStateError: partitions were assigned, or the other of topics and pattern was subscribed to.
-            InvalidTopicError, UsageError: a name that no topic can have; an empty name or pattern.
+            IllegalStateError: partitions were assigned, or the other of topics and pattern is given or subscribed to.
+            InvalidTopicError, UsageError: a name that no topic can have; an empty name or pattern, or a listener
+                without its methods.
         """
         with self._use:
             member, state = required_member(self._member), self._positions.subscription
-            state = state.of_topics(topics) if pattern is None else state.of_pattern(pattern)
+            state = state.of_topics(topics) if pattern is None else state.of_pattern(pattern, topics)
+            require_listener(listener)
             if not state.is_shared:
                 self.unsubscribe()
                 return
@@ -163,17 +164,19 @@ class Consumer(PartitionQueries, ClosedInWith):
         """Return the next records by partition, and move the positions behind them.
 
         Args:
-            timeout_ms: how long to wait for the first record.
-            max_records: limit of the number of records; by default `max.poll.records`.
+            timeout_ms: how long to wait for the first record; not negative.
+            max_records: limit of the number of records, at least 1; by default `max.poll.records`.
 
         Raises:
+            UsageError: a timeout or limit that is none.
             IllegalStateError: no topic is subscribed and no partition assigned, or another thread uses the consumer.
             WakeupError: `wakeup` was called.
             OffsetOutOfRangeError, NoOffsetForPartitionError: `auto.offset.reset` is none.
             SerializationError: a deserializer failed; seek past the record to go on.
             CorruptRecordError, LogstoreError: the next record cannot be read; earlier calls returned all before it.
         """
-        return self._polling.poll(timeout_ms, self.config["max.poll.records"] if max_records is None else max_records)
+        limit = self.config["max.poll.records"] if max_records is None else records_limit(max_records)
+        return self._polling.poll(timeout_ms, limit)
 
     def to_arrow(self, timeout_ms: float = 0) -> Any:
         """Return the next records, up to about `fetch.max.bytes`, as a `pyarrow.Table`; waits as `poll` does.
@@ -267,7 +270,7 @@ class Consumer(PartitionQueries, ClosedInWith):
         """Read on from `offset`; raises UsageError if negative, IllegalStateError if the partition is not read."""
         with self._use:
             where = offset.offset if isinstance(offset, OffsetAndMetadata) else offset
-            self._positions.seek(topic_partition(partition), whole_offset(where))
+            self._positions.seek(topic_partition(partition), whole_number("offset", where))
 
     def seek_to_beginning(self, *partitions: Partition) -> None:
         """Read on from the earliest offset; without arguments in all assigned partitions."""
@@ -348,6 +351,8 @@ class Consumer(PartitionQueries, ClosedInWith):
         Args:
             callback: called with the offsets, and None or the error; a wrong call is raised.
         """
+        if callback is not None:
+            require_function("callback", callback)
         with self._use:
             commits = offset_commits(self._positions.known() if offsets is None else offsets)
             member, error = required_member(self._member), None

@@ -27,6 +27,7 @@ from ...errors import (
     LogstoreError,
     RebalanceInProgressError,
     UnknownMemberIdError,
+    UsageError,
 )
 from ...model import FetchIsolation, TopicPartition
 from ...store.data_directory import DataDirectory
@@ -66,6 +67,7 @@ class RebalanceListener(Protocol):
 
     def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> object:
         """Other members have them already: this one was silent for too long. If missing, the revoked one is called."""
+        return self.on_partitions_revoked(lost)
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> object:
         """The consumer got partitions, of which it has read nothing yet."""
@@ -308,6 +310,13 @@ class Membership:
     def _forget(self) -> None:
         self._partitions = None
         self._member_id, self._generation, self._is_joining, self._must_rejoin = "", NO_GENERATION, False, False
+
+
+def require_listener(listener: RebalanceListener | None) -> None:
+    """Raise UsageError for an object without the methods of a listener, of which that of lost partitions may miss."""
+    names = "on_partitions_revoked", "on_partitions_assigned"
+    if listener is not None and not all(callable(getattr(listener, name, None)) for name in names):
+        raise UsageError("This is no listener", expected=f"the methods {' and '.join(names)}", found=repr(listener))
 
 
 def required_member(member: Membership | None) -> Membership:

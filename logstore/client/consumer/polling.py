@@ -13,6 +13,7 @@ from ...errors import IllegalStateError, ReentrantCallError, RequestTimedOutErro
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
 from ...store.fetch import LOOK_AGAIN_S
+from ..arguments import duration
 from .config import ConsumerConfig
 from .consumer_records import ConsumerRecord, Iteration, NextOffsets, RecordsByPartition
 from .fetcher import Fetcher
@@ -98,7 +99,9 @@ class Polling(OneThread):
         self._store, self._close = store, close
         self.listener: RebalanceListener | None = None
         self._config, self._positions, self._fetcher, self._member = config, positions, fetcher, member
-        self._timeout_ms = float("inf") if iteration_timeout_ms is None else iteration_timeout_ms
+        self._timeout_ms = float("inf")
+        if iteration_timeout_ms is not None:
+            self._timeout_ms = duration("consumer_timeout_ms", iteration_timeout_ms)
         self.is_closing = self._is_woken = False
         self._waiting = threading.Lock()  # held while a call reads or waits; `with` releases it in C
         self._iteration = _NOTHING
@@ -204,6 +207,7 @@ class Polling(OneThread):
 
     def _handed_out(self, timeout_ms: float, read: Callable[[], tuple[T, NextOffsets]]) -> T:
         """Return what `_awaited` returns, and move the positions behind it; an interrupt moves them back."""
+        duration("timeout_ms", timeout_ms)
         before = None
         try:
             with self._reading():

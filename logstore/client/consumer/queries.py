@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 
 from ...errors import UnknownTopicOrPartitionError, UsageError
 from ...log.partition_log import PartitionLog
-from ...model import FetchIsolation, TopicPartition
+from ...model import FetchIsolation, TopicPartition, whole_number
 from ...store.data_directory import DataDirectory
 from ...topics import INTERNAL_TOPICS
 from ..arguments import (
     ILLEGAL_ARGUMENT,
     OffsetAndTimestamp,
-    topic_name,
+    by_partition,
+    name_of,
     topic_partition,
     topic_partitions,
-    whole_offset,
 )
 
 Partition = tuple[str, int]
@@ -35,7 +35,7 @@ class PartitionQueries:
     def partitions_for_topic(self, topic: str) -> set[int] | None:
         """Return the numbers of a topic's partitions; None if there is no such topic."""
         try:
-            return set(range(self._store.describe_topic(topic_name(topic)).partition_count))
+            return set(range(self._store.describe_topic(name_of("topic", topic)).partition_count))
         except UnknownTopicOrPartitionError:
             return None
 
@@ -68,9 +68,8 @@ class PartitionQueries:
             UnknownTopicOrPartitionError: there is no such partition.
         """
         found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
-        for given, timestamp in timestamps.items():
-            partition = topic_partition(given)
-            if whole_offset(timestamp) < 0:
+        for partition, timestamp in by_partition("Times", timestamps).items():
+            if whole_number("time", timestamp) < 0:
                 raise UsageError(
                     f"The target time for partition {partition} is {timestamp}. The target time cannot be negative.",
                     java_class=ILLEGAL_ARGUMENT,

@@ -41,7 +41,7 @@ class SubscriptionState:
         """
         if isinstance(topics, str) or not isinstance(topics, Iterable):
             raise UsageError("Topics are a list of names", expected="a list", found=repr(topics))
-        names = frozenset(topics)
+        names = tuple(topics)
         if not names:
             return SubscriptionState()
         if not all(isinstance(name, str) and name.strip() for name in names):
@@ -51,17 +51,22 @@ class SubscriptionState:
         for name in names:
             require_valid_name(name)
         self._require_same(self.is_assigned or self.pattern is not None)
-        return SubscriptionState(names)
+        return SubscriptionState(frozenset(names))
 
-    def of_pattern(self, pattern: str | re.Pattern[str]) -> SubscriptionState:
-        """Return the state with all topics whose whole name matches; raises IllegalStateError and UsageError."""
-        if not pattern:
+    def of_pattern(self, pattern: str | re.Pattern[str], topics: Iterable[str] = ()) -> SubscriptionState:
+        """Return the state with all topics whose whole name matches; raises IllegalStateError and UsageError.
+
+        `topics` are those that are given beside it, of which there must be none.
+        """
+        if isinstance(pattern, str) and not pattern:
             raise UsageError("Topic pattern to subscribe to cannot be empty", java_class=ILLEGAL_ARGUMENT)
-        self._require_same(self.is_assigned or (bool(self.topics) and self.pattern is None))
+        self._require_same(self.is_assigned or bool(topics) or (bool(self.topics) and self.pattern is None))
         try:
-            return SubscriptionState(pattern=re.compile(pattern))
+            compiled = re.compile(pattern)
+            compiled.fullmatch("")  # one of bytes matches no text
         except (re.error, TypeError) as error:
             raise UsageError(f"The topic pattern is none: {error}", found=repr(pattern)) from error
+        return SubscriptionState(pattern=compiled)
 
     def of_partitions(self) -> SubscriptionState:
         """Return the state of a consumer with assigned partitions; raises IllegalStateError if `is_shared`."""

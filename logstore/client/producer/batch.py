@@ -12,6 +12,7 @@ from ...calls import require_outside
 from ...errors import InvalidRecordError, InvalidTimestampError, LogstoreError, RequestTimedOutError
 from ...log.append.request import AppendInfo
 from ...model import TopicPartition
+from ..arguments import require_function, time_left
 
 _WITH_INVALID = "Failed to append record because it was part of a batch which had one more more invalid records"
 _LOGGER = logging.getLogger("logstore")
@@ -275,10 +276,12 @@ class RecordFuture:
             timeout: seconds; None waits as long as it takes, at most `delivery.timeout.ms`.
 
         Raises:
+            UsageError: a timeout that is none.
             RequestTimedOutError: it took longer.
             LogstoreError: the reason why the record is not in the log.
         """
-        if not (self._batch.is_done or self._batch.wait(timeout)):
+        left_s = time_left(timeout)
+        if not (self._batch.is_done or self._batch.wait(left_s)):
             raise RequestTimedOutError(f"Timeout after waiting for {timeout} s.")
         error = self._batch.error_of(self._index)
         if error is not None:
@@ -287,11 +290,13 @@ class RecordFuture:
 
     def add_callback(self, callback: Callable[[RecordMetadata], Any]) -> RecordFuture:
         """Have `callback` called with the metadata in the producer's thread; `Producer.flush` waits for it."""
+        require_function("callback", callback)
         self._batch.when_done(lambda: callback(self._metadata()) if self._batch.is_written(self._index) else None)
         return self
 
     def add_errback(self, errback: Callable[[LogstoreError], Any]) -> RecordFuture:
         """Have `errback` called in the producer's thread with the error, if there is one."""
+        require_function("errback", errback)
 
         def call() -> None:
             error = self.exception

@@ -19,7 +19,7 @@ from ...errors import BufferExhaustedError, IllegalStateError, LogstoreError, Re
 from ...layout.batch import HEADER_SIZE
 from ...log.append.request import AppendInfo
 from ...store.data_directory import DataDirectory
-from ..arguments import topic_name
+from ..arguments import name_of
 from .background import Background
 from .batch import Batch, Record, RecordFuture
 from .config import ProducerConfig
@@ -91,7 +91,7 @@ class Buffer:
             DataDirectoryError: this is the child of a fork.
         """
         if type(topic) is not str or topic not in self._topics:
-            topic = topic_name(topic)
+            topic = name_of("topic", topic)
         self._store.require_same_process()
         queues = self._topics.get(topic)
         if queues is None or is_counted:

@@ -13,6 +13,7 @@ from ...columns.record_columns import RecordColumns
 from ...errors import LogstoreError
 from ...log.append.request import AppendInfo
 from ...model import TopicPartition
+from ..arguments import INT_MAX, not_negative
 from .buffer import Buffer, pause
 from .config import ProducerConfig, require_column_sizes
 from .queues import PartitionQueue, TopicQueues, partitions_for_keys
@@ -40,6 +41,8 @@ def send_columns(
     buffer: Buffer, config: ProducerConfig, topic: str, columns: RecordColumns, partition: int | None
 ) -> list[ColumnsMetadata]:
     """Append all rows behind a producer's earlier records, in order within each partition."""
+    if partition is not None:
+        partition = not_negative("partition", partition, INT_MAX)
     require_column_sizes(config, columns)
     buffer.require_open()
     queues = buffer.queues_of(topic, is_counted=True)

@@ -36,7 +36,7 @@ from ...layout.batch import HEADER_SIZE
 from ...layout.record import NO_HEADERS, RECORD_OVERHEAD_SIZE, Headers, encode_headers
 from ...store.closing import ClosedInWith
 from ...store.data_directory import DataDirectory
-from ..arguments import Offsets, checked_group, not_negative
+from ..arguments import INT_MAX, LONG_MAX, Offsets, checked_group, duration, not_negative, time_left
 from ..serializers import Serializer, serialized
 from .batch import ITEM_COUNT, RecordFuture
 from .buffer import Buffer
@@ -48,7 +48,6 @@ from .states import NOT_IDEMPOTENT, NOT_TRANSACTIONAL, TransactionManagerState
 from .transactions import TransactionManager
 
 IN_TRANSACTION = TransactionManagerState.IN_TRANSACTION
-MS_MAX, PARTITION_MAX = (1 << 63) - 1, (1 << 31) - 1
 
 
 class Producer(ClosedInWith):
@@ -121,7 +120,7 @@ class Producer(ClosedInWith):
         """
         # Exact types run no code of the caller, and a single `+=` is done or not, wherever an interrupt comes.
         is_plain = type(value) is bytes and (key is None or type(key) is bytes) and type(topic) is str
-        has_ms = timestamp_ms is None or (type(timestamp_ms) is int and 0 <= timestamp_ms <= MS_MAX)
+        has_ms = timestamp_ms is None or (type(timestamp_ms) is int and 0 <= timestamp_ms <= LONG_MAX)
         if self._fast and is_plain and has_ms and partition is None:
             key_size, value_size = -1 if key is None else len(key), len(value)
             encoded = encode_headers(headers) if headers else b""
@@ -187,9 +186,10 @@ class Producer(ClosedInWith):
             timeout: seconds; None waits as long as it takes, at most `delivery.timeout.ms`.
 
         Raises:
+            UsageError: a timeout that is none.
             LogstoreError: why the first record was refused, if the program has asked no future and given no errback.
         """
-        is_done = self._buffer.flush(timeout)
+        is_done = self._buffer.flush(time_left(timeout))
         if is_done and not self._buffer.background.is_current:
             self._sender.raise_unreported()
         return is_done
@@ -294,11 +294,12 @@ class Producer(ClosedInWith):
                 get an error.
 
         Raises:
+            UsageError: a timeout that is none; nothing is closed.
             LogstoreError: records were refused or given up, and the program has not seen that, as `flush`; or the
                 transaction could not be ended.
         """
         if not self._store.is_after_fork:
-            self._ending.close(timeout)
+            self._ending.close(None if timeout is None else duration("timeout", timeout))
 
     def invalidate_after_fork(self) -> None:
         """Refuse all calls in the child of a fork, and write nothing: that is the parent's task."""
@@ -318,9 +319,9 @@ class Producer(ClosedInWith):
     ) -> RecordFuture:
         """Send any record, by the slow path; code of the caller runs here, before a lock is held."""
         if timestamp_ms is not None:
-            timestamp_ms = not_negative("timestamp", timestamp_ms, MS_MAX)
+            timestamp_ms = not_negative("timestamp", timestamp_ms, LONG_MAX)
         if partition is not None:
-            partition = not_negative("partition", partition, PARTITION_MAX)
+            partition = not_negative("partition", partition, INT_MAX)
         if type(value) is not bytes or self._value_serializer is not None:
             value = serialized(self._value_serializer, "value", topic, value)
         if key is not None:

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from logstore.client.store import Store
-from logstore.errors import CoordinatorLoadInProgressError, LogstoreError, Recovery, UsageError
+from logstore.errors import (
+    CoordinatorLoadInProgressError,
+    InvalidGroupIdError,
+    LogstoreError,
+    Recovery,
+    RequestTimedOutError,
+    UsageError,
+)
 from tests.support.stores import LONG_MS
 
 TOPICS = {"t": 1}
@@ -89,10 +96,16 @@ def test_a_transaction_does_not_count_without_a_record_that_was_refused(
         ("send_columns", (None, [b"bad"])),
         ("send_columns", (["t"], [b"bad"])),
         ("send_columns", ("t", 5)),
+        ("send_columns", ("t", [b"bad"], None, None, None, "0")),
         ("partitions_for", (None,)),
+        ("flush", ("5",)),
+        ("close", (-1,)),
         ("send_offsets_to_transaction", ({("t", 0): 1}, 5)),
         ("send_offsets_to_transaction", (5, "group")),
         ("send_offsets_to_transaction", ({"t": 1}, "group")),
+        ("send_offsets_to_transaction", ({("t", 0): 1 << 63}, "group")),
+        ("send_offsets_to_transaction", ({("t", 0): 1}, "\ud800")),
+        ("send_offsets_to_transaction", ({("t", 0): 1}, "")),
     ],
     ids=str,
 )
@@ -100,7 +113,7 @@ def test_a_bad_argument_leaves_the_transaction_as_it_is(store: Store, method: st
     producer = store.producer(transactional_id="x")
     producer.init_transactions()
     producer.begin_transaction()
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises((UsageError, InvalidGroupIdError)) as raised:
         getattr(producer, method)(*arguments)
     assert raised.value.recovery is Recovery.MEND
     sent = producer.send("t", b"good")
@@ -118,3 +131,25 @@ def test_a_topic_that_is_deleted_in_a_transaction_asks_for_an_abort(store: Store
         producer.commit_transaction()
     assert raised.value.recovery is Recovery.ABORT
     producer.abort_transaction()
+
+
+@pytest.mark.parametrize("call", [
+    lambda future: future.get("5"),
+    lambda future: future.result(float("nan")),
+    lambda future: future.add_callback(5),
+    lambda future: future.add_errback(5),
+])  # fmt: skip
+def test_a_future_names_a_wrong_argument(store: Store, call: Any) -> None:
+    future = store.producer(linger_ms=LONG_MS).send("t", b"v")
+    with pytest.raises(UsageError):
+        call(future)
+    with pytest.raises(RequestTimedOutError):
+        future.get(-1)
+
+
+def test_a_name_that_is_no_text_keeps_nobody_out_of_a_group(store: Store) -> None:
+    for name in ("client_id", "group_id", "group_instance_id"):
+        with pytest.raises(UsageError, match="Not a Unicode text"):
+            store.consumer("t", **{"group_id": "g", name: "\ud800"})
+    with pytest.raises(UsageError, match="Not a Unicode text"):
+        store.producer(transactional_id="\ud800")

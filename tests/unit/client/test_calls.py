@@ -14,7 +14,7 @@ from logstore.client.arguments import OffsetAndTimestamp
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
-from logstore.errors import CorruptRecordError, InvalidGroupIdError, UsageError, WakeupError
+from logstore.errors import CorruptRecordError, IllegalStateError, InvalidGroupIdError, UsageError, WakeupError
 from logstore.model import TopicPartition
 
 TOPICS = {"t": 2}
@@ -109,16 +109,50 @@ def test_an_empty_group_id_is_none(store: Store, group_id: str) -> None:
         lambda consumer: consumer.end_offsets(["t"]),
         lambda consumer: consumer.beginning_offsets(5),
         lambda consumer: consumer.offsets_for_times({T0: None}),
+        lambda consumer: consumer.commit({T0: 1 << 63}),
+        lambda consumer: consumer.commit({T0: OffsetAndMetadata(1, "\ud800")}),
+        lambda consumer: consumer.commit({T0: OffsetAndMetadata(1, "", 1 << 31)}),
+        lambda consumer: consumer.commit_async({T0: 1}, 5),
         lambda consumer: consumer.offsets_for_times({T0: -1}),
+        lambda consumer: consumer.offsets_for_times([T0]),
+        lambda consumer: consumer.poll(None),
+        lambda consumer: consumer.poll("5"),
+        lambda consumer: consumer.poll(-1),
+        lambda consumer: consumer.poll(float("nan")),
+        lambda consumer: consumer.poll(0, 0),
+        lambda consumer: consumer.poll(0, 1.5),
+        lambda consumer: consumer.to_arrow("5"),
         lambda consumer: (consumer.unsubscribe(), consumer.subscribe(5)),
         lambda consumer: (consumer.unsubscribe(), consumer.subscribe([5])),
         lambda consumer: (consumer.unsubscribe(), consumer.subscribe(pattern="(")),
+        lambda consumer: (consumer.unsubscribe(), consumer.subscribe([["t"]])),
         lambda consumer: (consumer.unsubscribe(), consumer.subscribe(pattern=5)),
+        lambda consumer: (consumer.unsubscribe(), consumer.subscribe(pattern=re.compile(b"t"))),
+        lambda consumer: (consumer.unsubscribe(), consumer.subscribe(["t"], listener=5)),
     ],
 )
 def test_consumer_calls_refuse_arguments_of_wrong_kinds(store: Store, call: Callable[[Any], object]) -> None:
     with pytest.raises(UsageError):
         call(assigned(store))
+
+
+def test_topics_and_a_pattern_are_not_subscribed_to_together(store: Store) -> None:
+    consumer = store.consumer(group_id="g")
+    with pytest.raises(IllegalStateError, match="mutually exclusive"):
+        consumer.subscribe(["t"], pattern="t.*")
+    assert consumer.subscription() == set()
+
+
+def test_lag_is_none_behind_the_last_stable_offset(store: Store) -> None:
+    producer = store.producer(transactional_id="x")
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("t", b"open", partition=0).get()
+    consumer = assigned(store, isolation_level="read_committed")
+    consumer.seek(T0, 1)
+    assert consumer.lag(T0) == (0, 0)
+    producer.commit_transaction()
+    assert consumer.lag(T0) == (1, 0)
 
 
 def test_a_table_waits_for_records_that_count(store: Store) -> None:

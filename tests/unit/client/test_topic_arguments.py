@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from logstore.client.store import Store
-from logstore.errors import UsageError
+from logstore.errors import InvalidConfigurationError, UsageError
 
 TOPICS = {"t": 2}
 
@@ -22,7 +22,9 @@ TOPICS = {"t": 2}
 def test_a_number_of_partitions_that_is_not_whole_is_refused(
     store: Store, call: Callable[[Store, Any], object], partitions: Any
 ) -> None:
-    with pytest.raises(UsageError, match=f"expected partitions as an int, found {partitions!r}"):
+    with pytest.raises(
+        UsageError, match=f"The number of partitions is no whole number; expected an int, found {partitions!r}"
+    ):
         call(store, partitions)
     assert {name: topic.partition_count for name, topic in store.topics.items()} == TOPICS
 
@@ -39,7 +41,9 @@ def test_a_whole_number_of_numpy_is_a_number_of_partitions(store: Store) -> None
     lambda store, name: store.add_partitions(name, 3),
     lambda store, name: store.alter_config(name, {}),
     lambda store, name: store.describe_topic(name),
-], ids=["create_topic", "delete_topic", "add_partitions", "alter_config", "describe_topic"])  # fmt: skip
+    lambda store, name: store.read(name),
+    lambda store, name: store.consumer(name),
+], ids=["create", "delete", "add_partitions", "alter_config", "describe", "read", "consumer"])  # fmt: skip
 def test_a_topic_whose_name_is_no_text_is_refused(
     store: Store, call: Callable[[Store, Any], object], name: Any
 ) -> None:
@@ -58,3 +62,30 @@ def test_configurations_that_are_not_given_by_name_are_refused(
     with pytest.raises(UsageError, match="Configurations are given by name"):
         call(store, config)
     assert store.topics.keys() == TOPICS.keys()
+
+
+@pytest.mark.parametrize("call", [
+    lambda store: store.log([], 0),
+    lambda store: store.log("t", "0"),
+    lambda store: store.feature([]),
+    lambda store: store.update_features(5),
+    lambda store: store.create_topic("new", 1, {"retention.ms": [5, 6]}),
+    lambda store: store.producer(linger_ms=[5, 6]),
+    lambda store: store.consumer(consumer_timeout_ms="5"),
+    lambda store: store.consumer(consumer_timeout_ms=float("nan")),
+    lambda store: store.schedule("mine", "1000", list),
+    lambda store: store.schedule("mine", -1, list),
+    lambda store: store.schedule("mine", 1000, 5),
+    lambda store: store.schedule(["mine"], 1000, list),
+])  # fmt: skip
+def test_calls_of_a_store_name_a_wrong_argument(store: Store, call: Callable[[Any], object]) -> None:
+    with pytest.raises((UsageError, InvalidConfigurationError), match=r"found|Not a number"):
+        call(store)
+    assert store.topics.keys() == TOPICS.keys()
+    assert "mine" not in store.run_due()
+
+
+def test_nothing_is_scheduled_in_a_closed_store(store: Store) -> None:
+    store.close()
+    with pytest.raises(UsageError, match="The store is closed"):
+        store.schedule("mine", 1000, list)

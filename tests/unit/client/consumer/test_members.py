@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from logstore.client.consumer.membership import RebalanceListener
 from logstore.client.store import Store
 from logstore.errors import CommitFailedError, FencedInstanceIdError
 from logstore.model import TopicPartition
@@ -14,6 +15,16 @@ from tests.support.clock import Clock
 from tests.support.group_members import member, settle
 
 TOPICS = {"t": 4}
+
+
+class Inheriting(RebalanceListener):
+    """A listener that inherits what it says nothing of."""
+
+    def __init__(self) -> None:
+        self.revoked: list[list[TopicPartition]] = []
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        self.revoked.append(list(revoked))
 
 
 class OldListener:
@@ -69,8 +80,11 @@ def test_a_listener_that_fails_in_a_rebalance_is_told_once(store: Store) -> None
     listener.error = None
 
 
-def test_lost_partitions_are_told_as_revoked_to_who_does_not_know_better(store: Store, clock: Clock) -> None:
-    consumer, listener = store.consumer(group_id="g"), OldListener()
+@pytest.mark.parametrize("kind", [OldListener, Inheriting])
+def test_lost_partitions_are_told_as_revoked_to_who_does_not_know_better(
+    store: Store, clock: Clock, kind: type[Inheriting]
+) -> None:
+    consumer, listener = store.consumer(group_id="g"), kind()
     consumer.subscribe(["t"], listener=listener)
     settle(consumer)
     clock.now_ms += 300_000
