@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from numbers import Integral
+from operator import index
 from typing import Any, NamedTuple, Protocol
 
 from .errors import UsageError
@@ -17,6 +17,17 @@ class Codec(IntEnum):
     SNAPPY = 2
     LZ4 = 3
     ZSTD = 4
+
+    @classmethod
+    def of(cls, given: Codec | str) -> Codec:
+        """Return a codec that is given as such, or by Kafka's name for it; raise UsageError for anything else."""
+        if isinstance(given, cls):
+            return given
+        for codec in cls:
+            if given == codec.kafka_name:
+                return codec
+        names = ", ".join(codec.kafka_name for codec in cls)
+        raise UsageError("There is no such codec", expected=names, found=repr(given))
 
     @property
     def kafka_name(self) -> str:
@@ -132,6 +143,7 @@ def whole_number(name: str, given: Any) -> int:
     Traceback (most recent call last):
     logstore.errors.UsageError: The offset is no whole number; expected an int, found 1.5
     """
-    if isinstance(given, int | Integral):
-        return int(given)
-    raise UsageError(f"The {name} is no whole number", expected="an int", found=repr(given))
+    try:
+        return index(given)
+    except TypeError as error:
+        raise UsageError(f"The {name} is no whole number", expected="an int", found=repr(given)) from error

@@ -15,7 +15,7 @@ import numpy as np
 
 from logstore.codec.outcome import Decompressed, collect
 from logstore.errors import UsageError
-from logstore.model import LEVELS, Codec
+from logstore.model import LEVELS, Codec, whole_number
 
 __all__ = ["Decompressed", "checked_level", "compress", "decompress"]
 
@@ -74,7 +74,7 @@ def checked_level(codec: Codec, level: int | None) -> int:
         )
     if level is None:
         return levels.default
-    if not levels.least <= level <= levels.greatest and level != levels.default:
+    if not levels.least <= whole_number("compression level", level) <= levels.greatest and level != levels.default:
         raise UsageError(
             f"{codec.kafka_name} doesn't support given compression level: {level}",
             expected=f"{levels.least} to {levels.greatest}, or {levels.default}",

@@ -42,7 +42,7 @@ def record_columns(
         UsageError: columns of different lengths, of unsupported types, or none at all.
     """
     value_column, key_column = _bytes(values), _bytes(keys)
-    times = None if timestamps is None else _timestamps(timestamps)
+    times = None if timestamps is None else timestamps_ms(timestamps)
     header_column = None if headers is None else _headers(headers)
     columns = (value_column, key_column, times, header_column)
     count = next((len(column) for column in columns if column is not None), None)
@@ -94,8 +94,12 @@ def _headers(values: Any) -> BytesColumn:
     return HeaderColumns.of_lists(values).encoded()
 
 
-def _timestamps(values: Any) -> Int64Array:
-    """Return ints or datetime64 as milliseconds since 1970, truncated; -1 is no timestamp."""
+def timestamps_ms(values: Any) -> Int64Array:
+    """Return ints or datetime64 as milliseconds since 1970, truncated: int64[n]; -1 is no timestamp.
+
+    Raises:
+        UsageError: they are something else, such as floats, text or times of Python, whose zone nobody names.
+    """
     if arrow_columns.is_arrow(values):
         return arrow_columns.timestamps_column(values)
     array = values if isinstance(values, np.ndarray) else np.array(values)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from operator import index
 from typing import Concatenate, ParamSpec, TypeVar, Unpack
 from weakref import ref
 
@@ -19,7 +18,7 @@ from ..folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ..folds.verification import VerificationGuard
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE
 from ..layout.record import EncodedHeaders, Headers, bytes_column, encode_headers
-from ..model import Codec
+from ..model import Codec, whole_number
 from .append.columns import COLUMNS_BATCH_SIZE, answer_to_all, column_requests
 from .append.fast import FastPath
 from .append.records import new_records_request
@@ -30,6 +29,7 @@ from .state import LogState
 P = ParamSpec("P")
 T = TypeVar("T")
 _NO_VERSION = UNKNOWN_TRANSACTION_VERSION
+_ID, _EPOCH = "producer id", "producer epoch"
 
 
 class LogAppends:
@@ -160,7 +160,8 @@ class LogAppends:
             batch = np.frombuffer(data, np.uint8)
         except (TypeError, ValueError, BufferError) as error:
             raise UsageError("A batch is one piece of bytes, without gaps", found=repr(error)) from error
-        return self.append(BatchRequest(batch, index(leader_epoch), origin, guard, index(transaction_version)))
+        epoch, version = whole_number("leader epoch", leader_epoch), whole_number("version", transaction_version)
+        return self.append(BatchRequest(batch, epoch, origin, guard, version))
 
     def append_records(
         self,
@@ -173,7 +174,7 @@ class LogAppends:
         producer_epoch: int = -1,
         base_sequence: int = NO_SEQUENCE,
         is_transactional: bool = False,
-        codec: Codec = Codec.NONE,
+        codec: Codec | str = Codec.NONE,
         level: int | None = None,
         leader_epoch: int = 0,
         guard: VerificationGuard | None = None,
@@ -183,26 +184,29 @@ class LogAppends:
 
         Args:
             keys: one for each value; None makes all null.
-            timestamps: ms; None takes the time of the append.
+            timestamps: ms since 1970 as ints, or numpy's datetime64; None takes the time of the append.
             headers: (key, value) pairs of each record; None for no headers.
             producer_id, producer_epoch, base_sequence: of an idempotent producer.
-            codec, level: the producer's, as for `append_columns`.
+            codec, level: the producer's, as for `append_columns`; Kafka's name of a codec, such as "zstd", will do.
             guard: of `begin_verification`, for the first batch of a transaction.
             origin: COORDINATOR for records whose sequences are not checked.
 
         Raises:
-            UsageError: columns of different lengths, an item that is not bytes, a transaction without a producer.
+            UsageError: columns of different lengths, an item that is not bytes, times that are neither of the above, a
+                transaction without a producer.
             LogstoreError: as `append_as_leader`.
         """
         if not type(producer_id) is type(producer_epoch) is type(base_sequence) is type(leader_epoch) is int:
-            producer_id, producer_epoch = index(producer_id), index(producer_epoch)
-            base_sequence, leader_epoch = index(base_sequence), index(leader_epoch)
-        if headers is not None and not isinstance(headers, EncodedHeaders):
-            headers = EncodedHeaders(map(encode_headers, headers))
+            producer_id, producer_epoch = whole_number(_ID, producer_id), whole_number(_EPOCH, producer_epoch)
+            base_sequence = whole_number("base sequence", base_sequence)
+            leader_epoch = whole_number("leader epoch", leader_epoch)
+        codec = codec if type(codec) is Codec else Codec.of(codec)
         try:
+            if headers is not None and not isinstance(headers, EncodedHeaders):
+                headers = EncodedHeaders(map(encode_headers, headers))
             values, keys = bytes_column(values), None if keys is None else bytes_column(keys)
         except TypeError as error:
-            raise UsageError("Keys and values are lists of bytes", found=repr(error)) from error
+            raise UsageError("Keys and values are lists of bytes, headers of pairs", found=repr(error)) from error
         producer = producer_id, producer_epoch, base_sequence, bool(is_transactional)
         request = new_records_request(
             (values, keys, timestamps, headers, *producer, leader_epoch, guard, codec, level, origin, _NO_VERSION)
@@ -234,6 +238,10 @@ class LogAppends:
             LogstoreError: as `append_as_leader`; the batches before the refused one stay appended.
         """
 
+        if not isinstance(columns, RecordColumns):
+            raise UsageError("Records are given as columns", expected="RecordColumns", found=type(columns).__name__)
+        sent["codec"] = Codec.of(sent.get("codec", Codec.NONE))
+
         def append(state: LogState) -> AppendInfo:
             state.failure.require_writable()
             requests = column_requests(state, columns, batch_size, leader_epoch, guard, sent)
@@ -261,11 +269,11 @@ class LogAppends:
         """
         return self.append(
             MarkerRequest(
-                index(producer_id),
-                index(producer_epoch),
+                whole_number(_ID, producer_id),
+                whole_number(_EPOCH, producer_epoch),
                 bool(is_commit),
-                index(coordinator_epoch),
-                index(transaction_version),
-                index(leader_epoch),
+                whole_number("coordinator epoch", coordinator_epoch),
+                whole_number("version", transaction_version),
+                whole_number("leader epoch", leader_epoch),
             )
         )

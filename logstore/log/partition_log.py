@@ -23,7 +23,7 @@ from ..disk.lock import invalidate_when_forked
 from ..errors import KafkaStorageError
 from ..folds.producer_state import ProducerEntry
 from ..folds.verification import VerificationGuard
-from ..model import FetchIsolation
+from ..model import FetchIsolation, whole_number
 from ..view.log_view import LogView, ReadableLog
 from ..view.read import ReadBounds
 from .cleaner.choice import Cleanable, cleanable
@@ -151,7 +151,8 @@ class PartitionLog(LogAppends, ReadableLog):
 
     def producer(self, producer_id: int) -> ProducerEntry | None:
         """Return the state of a producer; None if it is unknown."""
-        return self._use(lambda state: state.producers.state.get(producer_id))
+        wanted = whole_number("producer id", producer_id)
+        return self._use(lambda state: state.producers.state.get(wanted))
 
     def producer_entries(self) -> list[ProducerEntry]:
         """Return the state of all producers, in the order in which they came."""
@@ -174,9 +175,9 @@ class PartitionLog(LogAppends, ReadableLog):
         """Return the guard to append a transactional batch with, see `ProducerState.begin_verification`."""
         return self._use(
             lambda state: state.producers.state.begin_verification(
-                producer_id,
-                sequence=sequence,
-                producer_epoch=producer_epoch,
+                whole_number("producer id", producer_id),
+                sequence=whole_number("sequence", sequence),
+                producer_epoch=whole_number("producer epoch", producer_epoch),
                 supports_epoch_bump=supports_epoch_bump,
                 now_ms=state.host.now_ms(),
             )
@@ -206,11 +207,11 @@ class PartitionLog(LogAppends, ReadableLog):
         Raises:
             OffsetOutOfRangeError: an offset above the high watermark.
         """
-        return self._use(raise_log_start, offset)
+        return self._use(raise_log_start, whole_number("offset", offset))
 
     def delete_records(self, offset: int) -> int:
         """Move the log start to `offset`, -1 for the high watermark; return the log start, see `delete_records`."""
-        return self._use(delete_records, offset)
+        return self._use(delete_records, whole_number("offset", offset))
 
     def delete_old_segments(self, now_ms: int) -> list[DeletedSegment]:
         """Delete what `retention.ms`, `retention.bytes` and the log start do not retain; to be called periodically."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..columns.decoded_records import Records, TailRecords
 from ..folds.leader_epochs import LeaderEpochs
-from ..model import FetchIsolation
+from ..model import FetchIsolation, whole_number
 from .offset_for_timestamp import TimestampAndOffset, fetchable_offset_for_timestamp
 from .read import INT_MAX, Fetched, ReadBounds, read
 from .record_reader import RecordReader
@@ -48,11 +48,11 @@ class ReadableLog(ABC):
         The data is mapped, not copied; of another process's log it is copied, 16 MiB or one batch at most.
         """
         view = self.view()
-        size = min(max_size, view.read_size_max)
+        size = min(whole_number("size", max_size), view.read_size_max)
         return read(
             view.segments,
             view.bounds,
-            start_offset,
+            whole_number("offset", start_offset),
             size,
             FetchIsolation.of(isolation),
             min_one_message=min_one_message,
@@ -73,7 +73,7 @@ class ReadableLog(ABC):
             view.segments,
             view.bounds,
             view.epochs,
-            timestamp,
+            whole_number("time", timestamp),
             FetchIsolation.of(isolation),
             record_size_max=self.record_size_max,
         )
@@ -96,11 +96,11 @@ class ReadableLog(ABC):
         return RecordReader(
             view.segments,
             view.bounds,
-            view.bounds.log_start_offset if start_offset is None else start_offset,
+            view.bounds.log_start_offset if start_offset is None else whole_number("offset", start_offset),
             FetchIsolation.of(isolation),
-            end_offset=end_offset,
+            end_offset=None if end_offset is None else whole_number("offset", end_offset),
             check_crc=check_crc,
-            fetch_size=min(fetch_size, view.read_size_max),
+            fetch_size=min(whole_number("size", fetch_size), view.read_size_max),
         )
 
 

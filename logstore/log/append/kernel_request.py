@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -130,7 +130,7 @@ class RequestColumns:
             numbers = [-1 if item is None else len(item) for item in items]
             data = b"".join([item for item in items if item is not None])
         if timestamps is not None:
-            times = list(timestamps)
+            times = list(timestamps) if isinstance(timestamps, Iterable) else []
             if list(map(type, times)).count(int) != count or len(times) != count:
                 return None
             numbers += times

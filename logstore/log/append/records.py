@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...codec import compress
+from ...columns.any_columns import timestamps_ms
 from ...columns.batch_fields import SentFieldArguments
 from ...columns.batch_table import Batches
 from ...columns.record_columns import BytesColumn, RecordColumns
@@ -95,7 +96,7 @@ class RecordsRequest(NamedTuple):
             len(self.values),
             None if self.keys is None else BytesColumn.of_values(self.keys),
             BytesColumn.of_values(self.values),
-            None if self.timestamps is None else np.array(self.timestamps, np.int64),
+            None if self.timestamps is None else timestamps_ms(self.timestamps),
             None if self.headers is None else BytesColumn.of_values(list(map(headers_bytes, self.headers))),
         ).stamped(now_ms)
         sent: SentFieldArguments = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from datetime import datetime
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -43,11 +44,11 @@ def opened(place: Path, **config: str) -> PartitionLog:
     return log
 
 
-def appended(log: PartitionLog, *arguments: Any) -> bytes:
+def appended(log: PartitionLog, *arguments: Any, **named: Any) -> bytes:
     """What an append adds to the file."""
     path = Path(log.state.directory.path) / f"{0:020}.log"
     before = log.size
-    log.append_records(*arguments)
+    log.append_records(*arguments, **named)
     return path.read_bytes()[before : log.size]
 
 
@@ -244,3 +245,56 @@ def test_a_batch_with_gaps_in_its_memory_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="one piece of bytes"):
             log.append_as_leader(data)  # type: ignore[arg-type]
     log.close()
+
+
+SECOND_MS = SOME_TIME // 1000 * 1000
+SECOND = np.array([SECOND_MS // 1000], "datetime64[s]")
+
+
+@pytest.mark.parametrize("times", [[1.7], ["5"], [None], [True], [1 << 63], 5, np.array([1.7]), [datetime(2026, 1, 1)]])
+def test_times_that_are_no_milliseconds_are_refused(tmp_path: Path, times: Any) -> None:
+    log = opened(tmp_path)
+    with pytest.raises(UsageError, match="Timestamps are not milliseconds since 1970"):
+        log.append_records([b"x"], timestamps=times)
+    assert log.log_end_offset == 1
+
+
+@pytest.mark.parametrize("times", [SECOND, [SECOND_MS], np.array([SECOND_MS]), SECOND.astype("M8[us]")])
+def test_times_of_numpy_count_in_their_own_unit(tmp_path: Path, times: Any) -> None:
+    assert opened(tmp_path).append_records([b"x"], timestamps=times).max_timestamp == SECOND_MS
+
+
+def test_a_codec_is_given_by_its_name_too(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    values = [b"x" * 1000]
+    by_name, by_itself = (
+        appended(log, values, None, [5], codec="zstd"),
+        appended(log, values, None, [5], codec=Codec.ZSTD),
+    )
+    assert by_name[8:] == by_itself[8:]
+    assert len(by_name) < 200
+    for wrong in ({"codec": "zip"}, {"codec": 4}, {"codec": "gzip", "level": "9"}):
+        with pytest.raises(UsageError):
+            log.append_records(values, **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("call", [
+    lambda log: log.append_records([b"x"], producer_id=None),
+    lambda log: log.append_records([b"x"], leader_epoch="0"),
+    lambda log: log.append_records([b"x"], headers=5),
+    lambda log: log.append_columns([b"x"]),
+    lambda log: log.append_end_transaction("1", 0, is_commit=True, coordinator_epoch=0, transaction_version=1),
+    lambda log: log.begin_verification(None, sequence=0, producer_epoch=0, supports_epoch_bump=False),
+    lambda log: log.producer("1"),
+    lambda log: log.delete_records("1"),
+    lambda log: log.increment_log_start_offset(None),
+    lambda log: log.read(None, 100),
+    lambda log: log.read(0, None),
+    lambda log: log.records("0"),
+    lambda log: log.records(float("nan")),
+    lambda log: log.records(0, end_offset="1"),
+    lambda log: log.offset_for_timestamp(None),
+])  # fmt: skip
+def test_calls_of_a_log_name_a_wrong_argument(tmp_path: Path, call: Any) -> None:
+    with pytest.raises(UsageError, match="found"):
+        call(opened(tmp_path))
