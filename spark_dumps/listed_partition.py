@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from logstore.disk.directory import PartitionFiles, SegmentFiles, list_partition_directory
-from logstore.disk.names import child, file_name, parent
+from logstore.disk.directory import PartitionFiles, list_partition_directory
+from logstore.disk.names import parent
 from logstore.disk.side_files import log_start_offsets_of, recovery_points_of
-from logstore.layout.file_names import LOG_SUFFIX, SEGMENT_SUFFIXES, SWAP_SUFFIX, directory_name
-from logstore.view.follower import segment_names
+from logstore.layout.file_names import directory_name
+from logstore.view.follower import with_swaps
 
 from .seen import SeenFiles
 
@@ -78,21 +78,6 @@ class ListedPartition(NamedTuple):
     def name(self) -> str:
         """The name in Kafka's messages, such as `orders-0`."""
         return directory_name(self.topic, self.partition)
-
-
-def with_swaps(files: PartitionFiles) -> PartitionFiles:
-    """Return the files of a partition with the `.swap` files of segments that have no `.log`.
-
-    They are complete: the cleaner is about to give them their names, or was killed before it did.
-    """
-    names = [file_name(path) for path in files.left_overs if path.endswith(SWAP_SUFFIX)]
-    known = {segment.base_offset for segment in files.segments} if names else set()
-    swaps = []
-    for base_offset, found in segment_names(names).items():
-        if base_offset not in known:
-            paths = {kind: child(files.path, name) for kind, name in found.items()}
-            swaps.append(SegmentFiles(base_offset, paths[LOG_SUFFIX], *map(paths.get, SEGMENT_SUFFIXES[1:])))
-    return files._replace(segments=tuple(sorted([*files.segments, *swaps]))) if swaps else files
 
 
 def relist(partition: ListedPartition) -> ListedPartition:

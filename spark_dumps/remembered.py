@@ -16,10 +16,11 @@ from logstore.disk import paths
 from logstore.disk.directory import list_partition_directory
 from logstore.disk.names import is_url, parent
 from logstore.disk.side_files import topic_id_of
+from logstore.view.follower import with_swaps
 
 from .bounds import PartitionBounds, Readers, find_bounds
 from .directories import find_partitions, matches
-from .listed_partition import ListedPartition, RootOffsets, with_swaps
+from .listed_partition import ListedPartition, RootOffsets
 from .options import Options
 from .seen import properties_of
 

@@ -23,6 +23,7 @@ from ..disk.side_files import read_offset_checkpoint, read_offset_index, read_ti
 from ..errors import CheckpointFormatError, DataDirectoryError
 from ..layout import clean_shutdown, offset_checkpoint
 from ..layout.file_names import DELETED_SUFFIX, LOG_SUFFIX, METADATA_TOPIC, DirectoryKind
+from ..view.follower import with_swaps
 from .finding import Where
 
 T = TypeVar("T")
@@ -152,7 +153,7 @@ def open_partition(path: str, checkpoints: Checkpoints | None = None) -> Partiti
         InvalidNameError: the name is no partition's.
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
-    root, files = directory_around(path), list_partition_directory(path)
+    root, files = directory_around(path), with_swaps(list_partition_directory(path))
     checkpoints = read_checkpoints(root) if checkpoints is None else checkpoints
     is_closed = paths.exists(child(root, clean_shutdown.FILE_NAME))
     return Partition(files, _surroundings(files, checkpoints, is_closed=is_closed))
@@ -171,7 +172,7 @@ def partitions_of(directory: DataDirectoryFiles) -> list[Partition]:
     """Return the partitions of a data directory, with the checkpoints beside them, by topic and number."""
     checkpoints, is_closed = read_checkpoints(directory.path), clean_shutdown.FILE_NAME in directory.files
     found = [
-        Partition(files, _surroundings(files, checkpoints, is_closed=is_closed))
+        Partition(with_swaps(files), _surroundings(files, checkpoints, is_closed=is_closed))
         for files in directory.partitions
         if files.kind is not DirectoryKind.DELETE
     ]

@@ -18,7 +18,9 @@ import numpy as np
 
 from ..columns.batch_table import ByteArray, scan_chunk
 from ..columns.legacy import valid_row_count
+from ..disk.directory import PartitionFiles, SegmentFiles
 from ..disk.file_range import FileRange, file_identity
+from ..disk.names import child, file_name
 from ..disk.side_files import read_producer_snapshot
 from ..errors import CorruptRecordError, CorruptSnapshotError, InvalidNameError, LogstoreError
 from ..folds import aborted_transactions, producer_update
@@ -236,6 +238,21 @@ def segment_names(names: list[str]) -> dict[int, dict[str, str]]:
         if kind is not None and offset is not None:
             found.setdefault(offset, {})[kind] = name
     return {offset: found[offset] for offset in sorted(found) if LOG_SUFFIX in found[offset]}
+
+
+def with_swaps(files: PartitionFiles) -> PartitionFiles:
+    """Return the files of a partition with the `.swap` files of segments that have no `.log`.
+
+    They are complete: the cleaner is about to give them their names, or was killed before it did.
+    """
+    names = [file_name(path) for path in files.left_overs if path.endswith(SWAP_SUFFIX)]
+    known = {segment.base_offset for segment in files.segments} if names else set()
+    swaps = []
+    for base_offset, found in segment_names(names).items():
+        if base_offset not in known:
+            paths = {kind: child(files.path, name) for kind, name in found.items()}
+            swaps.append(SegmentFiles(base_offset, paths[LOG_SUFFIX], *map(paths.get, SEGMENT_SUFFIXES[1:])))
+    return files._replace(segments=tuple(sorted([*files.segments, *swaps]))) if swaps else files
 
 
 def snapshot_names(names: list[str]) -> dict[int, str]:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +74,14 @@ def test_arrow_has_the_same_rows(kind: str, golden: Golden) -> None:
             values = table.column(field.name)
             shown = values.cast(pa.int64()) if field.kind is Kind.TIME else values
             assert shown.to_pylist() == [getattr(row, field.name) for row in rows]
+
+
+def test_groups_are_there_while_the_cleaner_renames_their_log(golden: Golden, tmp_path: Path) -> None:
+    place = shutil.copytree(golden("groups"), tmp_path / "groups", copy_function=shutil.copyfile)
+    before = list(logstore.groups(place))
+    for log in place.glob("__consumer_offsets-*/*.log"):
+        log.rename(f"{log}.swap")
+    assert list(logstore.groups(place)) == before != []
 
 
 def test_a_dump_has_every_batch_and_every_record(golden: Golden) -> None:
