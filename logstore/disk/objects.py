@@ -96,7 +96,7 @@ def configure(options: Mapping[str, str]) -> None:
     if options != _options:
         _options.clear()
         _options.update(options)
-        _store.cache_clear()
+        forget_all()
 
 
 def obstore() -> Any:

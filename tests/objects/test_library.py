@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import logstore
 from logstore.audit.directory_audit import audit_directory
-from logstore.disk import objects
+from logstore.disk import objects, paths
 from logstore.errors import UsageError
 from logstore.view.partition_reader import PartitionReader
 from logstore_tools.commands import logstore as command_line
@@ -89,3 +89,11 @@ def test_an_object_has_the_time_at_which_it_was_written(store: ObjectStore, demo
     day_s = 86_400
     status = objects.stat(f"{demo}/meta.properties")
     assert abs(status.st_mtime_ns / 1e9 - time.time()) < day_s
+
+
+def test_a_listing_is_of_the_store_that_the_options_name(store: ObjectStore) -> None:
+    store.put("named/one", b"1")
+    assert [entry.name for entry in paths.scan("s3://logs/named")] == ["one"]
+    store.put("named/two", b"2")  # as of another store: the server has but one bucket
+    objects.configure({"aws_region": "eu-west-1"})
+    assert paths.exists("s3://logs/named/two")
