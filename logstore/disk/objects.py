@@ -134,7 +134,7 @@ def _store(scheme: str, root: str) -> ObjectStore:
     obstore()
     from obstore.store import HTTPStore, from_url
 
-    names = ("aws_endpoint", "aws_endpoint_url", "endpoint", "endpoint_url")
+    names = ("aws_endpoint", "aws_endpoint_url", "aws_endpoint_url_s3", "endpoint", "endpoint_url")
     endpoints = [root, *(value for name in names if (value := _options.get(name) or os.environ.get(name.upper())))]
     given: dict[str, Any] = {
         "client_options": {"allow_http": any(endpoint.startswith("http://") for endpoint in endpoints)},

@@ -97,3 +97,10 @@ def test_a_listing_is_of_the_store_that_the_options_name(store: ObjectStore) -> 
     store.put("named/two", b"2")  # as of another store: the server has but one bucket
     objects.configure({"aws_region": "eu-west-1"})
     assert paths.exists("s3://logs/named/two")
+
+
+def test_the_endpoint_of_s3_alone_may_be_without_tls(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", store.endpoint)
+    store.put("endpoint/x", b"1")
+    assert [entry.name for entry in paths.scan("s3://logs/endpoint")] == ["x"]
