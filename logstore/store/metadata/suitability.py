@@ -6,7 +6,10 @@ import os
 from collections.abc import Mapping
 
 from ...config.kafka_version import METADATA_VERSION, NEWEST, level_name, unknown_levels
+from ...disk.names import child
+from ...disk.side_files import read_quorum_state
 from ...errors import DataDirectoryError
+from ...layout import quorum_state
 from ...replay.metadata_state import MetadataState, metadata_damage, snapshot_damage
 from .topics import NodeDirectory
 
@@ -47,6 +50,9 @@ def require_suitable(state: MetadataState, path: str, node: NodeDirectory, *, ha
 
 def _require_only_voter(state: MetadataState, path: str, node: NodeDirectory) -> None:
     voter_ids = {voter["voterId"] for voter in state.voters}
+    quorum_path = child(path, quorum_state.FILE_NAME)
+    if os.path.exists(quorum_path):  # where a configuration names the voters, it alone has them
+        voter_ids.update(read_quorum_state(quorum_path).voter_ids)
     if voter_ids - {node.node_id}:
         raise DataDirectoryError(
             "The metadata log belongs to a quorum of other nodes",

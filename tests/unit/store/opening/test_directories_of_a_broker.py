@@ -14,6 +14,8 @@ from logstore.audit.directory_audit import audit_directory
 from logstore.disk.seam import SEAM
 from logstore.disk.side_files import topic_id_of
 from logstore.errors import CheckpointFormatError, DataDirectoryError, InconsistentTopicIdError, InvalidTopicError
+from logstore.layout.checkpoint_writing import quorum_state_bytes
+from logstore.layout.quorum_state import QuorumState
 from logstore.topics.cluster_metadata import encode_value
 from logstore_tools.commands import logstore as command_line
 from logstore_tools.takeover.adoption import adopt
@@ -178,6 +180,18 @@ def test_what_is_not_of_one_directory_is_refused_before_anything_changes(root: P
             open_store(path)
         assert contents(path) == before
     assert not (second / "__cluster_metadata-0").exists()
+
+
+def test_a_brokers_directory_whose_controller_is_another_node_is_refused(root: Path) -> None:
+    """After an opening, which led a quorum of its own, the broker could not register with its controller any more."""
+    quorum = QuorumState(0, 3000, 1, -1, None, (3000,))
+    (root / "__cluster_metadata-0" / "quorum-state").write_bytes(quorum_state_bytes(quorum))
+    before = contents(root)
+    with pytest.raises(DataDirectoryError, match="quorum of other nodes"):
+        open_store(root)
+    result = call("import", str(root), "--dry-run")
+    assert (result.exit_code, "voters 1, 3000" in result.stderr) == (1, True)
+    assert contents(root) == before
 
 
 @pytest.mark.parametrize("unassigned", ["AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ"])
