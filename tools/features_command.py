@@ -100,8 +100,8 @@ def _upgrade(directory: str, wanted: Mapping[str, int], *, dry_run: bool) -> Ver
     from .takeover.inspection import inspect
 
     require_accessible(directory, writes=not dry_run)
-    require_formattable(absolute_path(directory))
     found, present = inspect(directory), _present(directory)
+    require_formattable(absolute_path(directory))
     node_id = None if found.properties is None else found.properties.node_id
     raised = raised_levels(present, wanted, 1 if node_id is None else node_id)
     if raised:
