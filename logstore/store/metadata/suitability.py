@@ -6,10 +6,11 @@ import os
 from collections.abc import Mapping
 
 from ...config.kafka_version import METADATA_VERSION, NEWEST, level_name, unknown_levels
-from ...disk.names import child
+from ...disk.names import child, parent
 from ...disk.side_files import read_quorum_state
 from ...errors import DataDirectoryError
-from ...layout import quorum_state
+from ...layout import clean_shutdown, quorum_state
+from ...layout.file_names import directory_name
 from ...replay.metadata_state import MetadataState, metadata_damage, snapshot_damage
 from .topics import NodeDirectory
 
@@ -104,12 +105,19 @@ def require_known_levels(features: Mapping[str, int], path: str) -> None:
 
 
 def _require_one_directory(state: MetadataState, path: str, node: NodeDirectory) -> None:
-    broker = state.image.brokers.get(node.node_id)
-    is_only = broker is None or set(broker.directories) <= {node.directory_id}
-    here = {node.directory_id, *(_NOT_ASSIGNED if is_only else ())}
+    broker, root = state.image.brokers.get(node.node_id), parent(path)
+    registered = set(broker.directories) if broker is not None else set()
+    here = {node.directory_id, *(_NOT_ASSIGNED if registered <= {node.directory_id} else ())}
+    is_closed = os.path.exists(child(root, clean_shutdown.FILE_NAME))
     for name, topic in state.image.topics.items():
         for number, partition in topic.partitions.items():
-            if partition.replicas != (node.node_id,) or not here.issuperset(partition.directories):
+            found = f"{name}-{number} on {partition.replicas} in {partition.directories}"
+            is_here = partition.replicas == (node.node_id,) and here.issuperset(partition.directories)
+            # below the level of directories a second of several log.dirs is on no record
+            if is_here and is_closed and not partition.directories and not registered:
+                is_here = os.path.isdir(child(root, directory_name(name, number)))
+                found = f"no directory of {name}-{number}, though the broker was stopped in order"
+            if not is_here:
                 advice = (
                     "first let its brokers move every partition here: `kafka-reassign-partitions.sh --execute` with "
                     f"[{node.node_id}] as replicas and this directory in log_dirs; or open the directory read_only"
@@ -118,6 +126,6 @@ def _require_one_directory(state: MetadataState, path: str, node: NodeDirectory)
                     "A partition has replicas in other directories or on other nodes",
                     path=path,
                     expected=f"all partitions on node {node.node_id} in directory {node.directory_id}",
-                    found=f"{name}-{number} on {partition.replicas} in {partition.directories}",
+                    found=found,
                     advice=advice,
                 )

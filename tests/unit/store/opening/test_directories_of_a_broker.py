@@ -20,6 +20,7 @@ from logstore.topics.cluster_metadata import encode_value
 from logstore_tools.commands import logstore as command_line
 from logstore_tools.takeover.adoption import adopt
 from logstore_tools.takeover.inspection import inspect
+from tests.support.formatted import formatted, level
 from tests.support.stores import FEW_PARTITIONS, append_metadata, open_store, values_of
 
 UNIQUE = "0f2a0f2a0f2a0f2a0f2a0f2a0f2a0f2a"
@@ -192,6 +193,21 @@ def test_a_brokers_directory_whose_controller_is_another_node_is_refused(root: P
     result = call("import", str(root), "--dry-run")
     assert (result.exit_code, "voters 1, 3000" in result.stderr) == (1, True)
     assert contents(root) == before
+
+
+def test_a_partition_that_an_old_level_may_have_in_another_directory_is_not_made(tmp_path: Path) -> None:
+    """Below 3.7 no record has directories; beside an empty one and the partition no broker started."""
+    root = formatted(tmp_path / "data", level("metadata.version", 14))
+    with open_store(root) as store:
+        store.create_topic("orders", 2)
+    shutil.rmtree(root / "orders-1")
+    before = contents(root)
+    with pytest.raises(DataDirectoryError, match="in other directories") as caught:
+        open_store(root)
+    assert caught.value.found == "no directory of orders-1, though the broker was stopped in order"
+    assert contents(root) == before
+    (root / ".kafka_cleanshutdown").unlink()  # a crash may have come before the directory was made
+    open_store(root).close()
 
 
 @pytest.mark.parametrize("unassigned", ["AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ"])
