@@ -22,7 +22,7 @@ from ..disk import paths
 from ..disk.directory import SegmentFiles
 from ..disk.names import child
 from ..kernels.scan import batches as fields
-from ..layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
+from ..layout.batch import CODEC_MASK, CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from ..layout.file_names import METADATA_TOPIC
 from ..layout.offset_checkpoint import CLEANER_OFFSET_FILE_NAME as _CLEANER
 from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME as _LOG_START
@@ -286,7 +286,8 @@ class AuditedBatches:
         offset_max: highest offset that the segment can hold: below the next segment, and within reach of indexes.
         is_after_damage: bytes before the first batch are none; their offsets are not known.
         transactions: number of the transaction that each has data of, -1 for none; see `transactions`.
-        base, last, span, epochs: first and last offset, number of offsets, leader epoch.
+        base, last, span, epochs: first and last offset, number of offsets, leader epoch. The header of a compressed set
+            of magic 0 or 1 has only the last offset: it is taken to begin where the batch before ends.
         is_v2, is_producers, is_transactional: of magic 2 or above, of a producer, data of a transaction.
         is_thin, is_hole: fewer records than offsets; offsets missing before it that no damage explains.
         is_ascending: each begins behind the one before; followers that go by offsets need it.
@@ -315,6 +316,9 @@ class AuditedBatches:
         self.is_thin: BoolArray = self.is_v2 & (table.record_count >= 0) & (table.record_count < self.span)
         self.is_hole: BoolArray = self.base > self.before
         self.is_hole[0] &= not self.is_after_damage
+        is_set = self.is_hole & ~self.is_v2 & (table.attributes & CODEC_MASK != 0)
+        if is_set.any():
+            self.base, self.is_hole = np.where(is_set, self.before, self.base), self.is_hole & ~is_set
         self.is_ascending = bool((self.last >= self.base).all() and (self.base[1:] > self.last[:-1]).all())
 
     def where(self, row: int, offset: int | None = None) -> Where:

@@ -5,8 +5,9 @@ Each entry must have the last offset of the batch it leads to, entries must asce
 largest timestamp up to its batch, the first to have it. A closed segment's last time entry is its largest timestamp.
 
 Kafka before 4.1, but for 3.9.1 and 3.9.2, made one entry for all batches of an append, as followers and the cleaner
-append them: the position of the first, the last offset of the last. Kafka up to 3.6 gave a time entry the offset of the
-first record with the largest timestamp, if a producer sent the batch uncompressed. Both lead searches as well.
+append them: the position of the first, the last offset of the last, or up to 1.1 the first offset of the first. Kafka
+up to 3.6 gave a time entry the offset of the first record with the largest timestamp, if a producer sent the batch
+uncompressed. All lead searches as well.
 """
 
 from __future__ import annotations
@@ -148,7 +149,10 @@ class OffsetIndexCheck(IndexCheck):
         here = entries_in(self.values, int(positions[0]), end, is_sorted=self._is_sorted)
         rows = np.searchsorted(positions, self.values[here], side="right") - 1
         last, start, offsets = batches.last[rows], positions[rows], self.offsets[here]
-        self._prove(here, last, start, (last != offsets) | (start != self.values[here]))
+        is_wrong = (last != offsets) | (start != self.values[here])
+        if is_wrong.any() and self.may_be_of_older_kafka:
+            is_wrong &= (start != self.values[here]) | (batches.base[rows] != offsets)
+        self._prove(here, last, start, is_wrong)
         is_begun = (start == self.values[here]) & (last < offsets)
         if (is_begun.any() or self._appends.size) and self.may_be_of_older_kafka:
             self._appends = np.concatenate([self._appends, here[is_begun]])

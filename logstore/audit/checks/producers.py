@@ -273,6 +273,8 @@ class Producers(Follower):
                 is_wrong = found is not None and NONE != found.last_offset == row.last_offset and found[:4] != row[:4]
                 silence = None if is_wrong else unknown
             elif found is not None:
+                if found == self._row_of_older_kafka(producer_id, row):
+                    continue
                 silence = _silence_of_row(row, found, known_from, unknown)
             elif _may_have_expired(row, survivors):
                 silence = Silence.EXPIRED
@@ -282,6 +284,13 @@ class Producers(Follower):
         for producer_id, found in stored.items():
             if found.last_offset >= offset:
                 yield snapshot_state.at(place, f"last offsets below {offset}", found.text(producer_id))
+
+    def _row_of_older_kafka(self, producer_id: int, row: SnapshotRow) -> SnapshotRow:
+        """Return the entry of Kafka 1.1, where a marker left the timestamp as it was; `row` if none was so old."""
+        entry = self._state.get(producer_id)
+        if entry is None or self._evidence.cluster.indexes_by_batch is Known.YES:
+            return row
+        return row._replace(timestamp=entry.batches[-1].timestamp if entry.batches else NONE)
 
     def _may_begin_at(self, stored: dict[int, SnapshotRow], offset: int) -> int:
         """Return the highest offset from which on a snapshot may know the log; 0 if it knows all of it.

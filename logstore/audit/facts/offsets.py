@@ -142,7 +142,7 @@ class OffsetRanges(Follower):
         data["end"], data["transaction"] = batches.last + 1, batches.transactions
         data["label"] = np.where(is_v2 & (table.attributes & TRANSACTIONAL_FLAG != 0), _OPEN, _COMMITTED)
         data["label"][is_v2 & (table.attributes & CONTROL_FLAG != 0)] = _CONTROL
-        data["count"] = np.where(is_v2, np.maximum(table.record_count, 0), 1)
+        data["count"] = np.where(is_v2, np.maximum(table.record_count, 0), batches.last - batches.base + 1)
         rows["end"] = np.maximum.accumulate(np.maximum(rows["end"], self._end))
         rows = rows[np.diff(rows["end"], prepend=self._end) > 0]
         if rows.size:

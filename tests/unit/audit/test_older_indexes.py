@@ -1,21 +1,27 @@
-"""Index entries that only Kafka before 4.1 writes are no findings, unless no such Kafka was in the cluster."""
+"""What only Kafka before 4.1 writes is no finding, unless no such Kafka was in the cluster."""
 
 from __future__ import annotations
 
+import shutil
 import struct
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+import logstore
 from logstore.audit import log_pass
 from logstore.audit.directory_audit import audit_directory
+from logstore.audit.facts.offsets import Label
 from logstore.columns import batch_table
 from logstore.columns.record_windows import RECORD_COUNT_MAX
+from tests.naive.checksum import crc32c
 from tests.support.audit_faults import CRC, change_batch
 from tests.support.audit_story import Story
 from tests.support.audit_story_faults import A
 from tests.support.encoder import LOG_APPEND_TIME, SOME_TIME, ZSTD, Batch, Rec
+from tests.support.golden import Golden
+from tests.support.snapshots import ENTRY_SIZE, HEADER
 
 NOW_MS = SOME_TIME + 1000
 FIRST = f"{0:020d}"
@@ -74,6 +80,47 @@ def table_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("table_rows")
 def test_an_entry_of_an_append_of_several_batches_is_right(tmp_path: Path) -> None:
     assert found(write(tmp_path, BATCHES, index=entries()), "offset-index") == []
+
+
+@pytest.mark.usefixtures("table_rows")
+def test_an_entry_of_the_first_offset_of_an_append_is_right(tmp_path: Path) -> None:
+    """Kafka up to 1.1 made such (`LogSegment.append`)."""
+    changed = ((number, 3 * first, first * SIZE) for number, (first, _) in enumerate(APPENDED[1:]))
+    assert found(write(tmp_path, BATCHES, index=entries(*changed)), "offset-index") == []
+
+
+@pytest.mark.parametrize("name", ["v0-gzip-0", "v1-lz4-0"])
+def test_compressed_sets_of_messages_lose_no_offset(name: str, golden: Golden, tmp_path: Path) -> None:
+    """Their headers have the last offset alone."""
+    shutil.copytree(golden("legacy") / name, tmp_path / name)
+    for checkpoint in ("cleaner-offset-checkpoint", "recovery-point-offset-checkpoint", ".kafka_cleanshutdown"):
+        (tmp_path / checkpoint).write_text("0\n0\n")
+    audited = audit_directory(str(tmp_path), NOW_MS)
+    assert "offsets-lost" not in {one.rule for one in audited.findings}
+    ((start, end, label, count),) = audited.partitions[0].ranges
+    assert (start, end, label, count) == (0, 31, Label.COMMITTED, 31)
+
+
+@pytest.mark.parametrize("is_older", [True, False])
+def test_a_marker_once_left_the_time_of_its_producer(is_older: bool, golden: Golden, tmp_path: Path) -> None:
+    """Kafka up to 1.1 did not take the time of a marker (`ProducerAppendInfo.appendEndTxnMarker`)."""
+    root = shutil.copytree(golden("transactions-v0"), tmp_path / "data")
+    partition, now_ms = root / "payments-0", int(1000 * (root / "meta.properties").stat().st_mtime)
+    producer = next(one for one in logstore.producers(partition) if one.last_sequence and one.coordinator_epoch == 0)
+    batches = [one for one in logstore.dump(partition) if one.producer_id == producer.producer_id]
+    snapshot = max(partition.glob("*.snapshot"))
+    content = bytearray(snapshot.read_bytes())
+    starts = range(HEADER.size, len(content), ENTRY_SIZE)
+    entry = next(one for one in starts if content[one : one + 8] == struct.pack(">q", producer.producer_id))
+    time_ms = [one.max_timestamp for one in batches if not one.is_control][-1]
+    content[entry + 26 : entry + 34] = struct.pack(">q", time_ms)
+    content[2:6] = struct.pack(">I", crc32c(bytes(content[6:])))
+    assert bytes(content) != snapshot.read_bytes()
+    snapshot.write_bytes(content)
+    if is_older:
+        shutil.rmtree(root / "__cluster_metadata-0")
+    rules = [one.rule for one in audit_directory(str(root), now_ms).findings]
+    assert rules == ([] if is_older else ["snapshot-state"])
 
 
 @pytest.mark.usefixtures("table_rows")
