@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.crash.lossy_disk import LossyDisk
 from tests.kafka.cleaning_cases import (
     NOW,
     CleaningCase,
+    Entry,
     Step,
     cleaning_cases,
     example_case,
@@ -33,10 +35,11 @@ from tests.kafka.cleaning_cases import (
 )
 from tests.kafka.judge import Asked
 from tests.kafka.workload_log import chosen_as_json
+from tests.naive import legacy
 from tests.recovery.cases import Case
 from tests.recovery.comparison import answer, disagreement
 from tests.support.dice import Dice
-from tests.support.encoder import GZIP, NONE, Batch, Rec
+from tests.support.encoder import DELETE_HORIZON, GZIP, LOG_APPEND_TIME, NONE, Batch, Rec
 from tests.support.judges import judged, told
 from tests.support.sampling import case_count, seed_of
 from tests.support.snapshots import comparable
@@ -132,14 +135,17 @@ def kafka(asked: Callable[..., Asked]) -> Asked:
     return asked("Cleans")
 
 
-def compare(kafka: Asked, place: Path, cases: list[CleaningCase], *, is_plain: bool = True) -> list[dict[str, Any]]:
-    """Run all cases, a round of each in turn; Kafka's answers."""
+def compare(
+    kafka: Asked, place: Path, cases: list[CleaningCase], *, is_plain: bool = True, is_whole: bool = False
+) -> list[dict[str, Any]]:
+    """Run all cases, a round of each in turn, which cleans the log anew if `is_whole`; Kafka's answers."""
     twins = [Twins(case, place / str(case.number)) for case in cases]
     answers = []
     read = files if is_plain else meanings
     for number in range(max(len(case.steps) for case in cases)):
         asked = [twin for twin in twins if number < len(twin.case.steps) and not twin.is_done]
         for twin in asked:
+            twin.checkpoint = None if is_whole else twin.checkpoint
             expected = json.loads(kafka.answer(json.dumps(twin.question(number)) + "\n"))
             where = f"seed {SEED} case {twin.case.number} round {number}"
             answer = twin.answer(number)
@@ -176,6 +182,35 @@ def test_old_magics_are_cleaned_to_the_same_records(kafka: Asked, tmp_path: Path
         case.config |= {"internal.segment.bytes": "1000000", "segment.index.bytes": "65536"}
     answers = compare(kafka, tmp_path, cases, is_plain=False)
     assert any("end" in answer for answer in answers)
+
+
+def odd_cases() -> Iterator[CleaningCase]:
+    """Offsets that no two segments can share, tombstones from the ends of time, and wrappers of KAFKA-4298."""
+    far, times = 2**31, {"base_timestamp": NOW, "max_timestamp": NOW}
+    config = {"cleanup.policy": "compact", "delete.retention.ms": "1000", "file.delete.delay.ms": "0"}
+    steps = [Step(NOW + 2000 * number, 4096) for number in range(3)]
+    same = [Rec(b"k", b"v")]
+    offsets = [[0, far - 1], [far, 2 * far - 1], [2 * far, 3 * far - 1], [3 * far], [3 * far + 1]]
+    yield CleaningCase(0, [[Batch(one, same, **times) for one in segment] for segment in offsets], config, steps)
+    for number, time in enumerate((-1, 0, 2**63 - 1), start=1):
+        horizon = {"flags": DELETE_HORIZON, "base_timestamp": time, "max_timestamp": NOW}
+        deleted = Batch(0, [Rec(b"k"), Rec(b"l", b"v", offset_delta=1, timestamp_delta=7)], 1, **horizon)
+        tombstone = Batch(2, [Rec(b"l")], base_timestamp=time, max_timestamp=time)
+        rest = [Batch(3, [Rec(b"m", b"v")], **times)], [Batch(4, same, **times)]
+        yield CleaningCase(number, [[deleted], [tombstone], *rest], config, steps)
+    inner = legacy.message_set(0, [legacy.Message(one, -1, b"%d" % (one % 2), b"v") for one in range(4)])
+    for number, attributes in enumerate((GZIP, GZIP | LOG_APPEND_TIME), start=4):
+        wrapper = legacy.message(1, None, gzip.compress(inner), timestamp=NOW, attributes=attributes)
+        segments = [[Entry(25, legacy.entry(28, wrapper))], [Batch(60, same, **times)]]
+        yield CleaningCase(number, segments, config, steps)
+
+
+def test_odd_logs_are_cleaned_to_the_same_records(kafka: Asked, tmp_path: Path) -> None:
+    answers = compare(kafka, tmp_path, list(odd_cases()), is_plain=False, is_whole=True)
+    assert all("end" in answer for answer in answers)
+    sizes = [path.stat().st_size for path in sorted((tmp_path / "0" / "ours" / "t-0").glob("*.log"))]
+    assert sizes[0] == 0
+    assert len(sizes) == 3  # three empty segments became one
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
