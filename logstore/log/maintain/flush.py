@@ -80,7 +80,8 @@ def flush_closed(state: LogState, end_offset: int) -> None:
                     if end_offset > state.recovery_point and all(segment.is_synced for segment in below):
                         _mark(state, end_offset)
         except KafkaStorageError:
-            if state.failure.error is not None:  # else it was closed, or put aside, since the lock was released
+            # not of a log that was put aside since, or closed, and perhaps moved away: all of it was synced
+            if state.failure.error is not None and not state.failure.is_closed:
                 raise
 
 

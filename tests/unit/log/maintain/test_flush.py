@@ -219,6 +219,22 @@ def test_a_log_that_is_closed_before_its_segments_are_synced_is_no_failure(
     assert log.is_closed_in_order
 
 
+def test_a_log_that_is_moved_while_its_segments_are_synced_is_no_failure(tmp_path: Path) -> None:
+    seam = Hooked()
+    log = opened(tmp_path, seam, [])
+    append(log)
+    log.roll()
+
+    def move() -> None:
+        seam.before_directory = None
+        elsewhere(log.close)
+        fail()  # as the system does for a name that is gone
+
+    seam.before_directory = move
+    flush_closed(log.state, 1)
+    assert log.recovery_point == 1
+
+
 def test_a_sync_of_less_than_is_durable_is_no_later_flush(tmp_path: Path) -> None:
     """`flush.ms` counts from the last flush that moved the recovery point, or met it (`LocalLog.markFlushed`)."""
     clock = iter(range(1, 1000))
