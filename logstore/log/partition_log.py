@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Concatenate
 
-from ..calls import LOG, alone
+from ..calls import LOG, alone, alone_in_log
 from ..columns.decoded_records import Records, TailRecords
 from ..config.topic import DEDUPE_BUFFER_SIZE, LogConfig, is_tiered
 from ..disk.lock import invalidate_when_forked
@@ -250,12 +251,15 @@ class PartitionLog(LogAppends, ReadableLog):
             "Error while removing expired producers of", lambda state: state.producers.state.drop_expired(now_ms)
         )
 
-    def moved_to(self, path: str) -> None:
-        """Follow the directory to its new path (`UnifiedLog.renameDir`).
+    def move(self, rename: Callable[[], str]) -> None:
+        """Rename the directory by a function that returns its new path (`UnifiedLog.renameDir`).
 
         Readers that have a view go on there; by the old path they would get the bytes of the next topic of that name.
         """
-        self.state.directory.path = path
+        with alone_in_log(), self.lock, ExitStack() as names:
+            for segment in self.state.segments:
+                names.enter_context(segment.holding_names())
+            self.state.directory.path = rename()
 
     def close(self) -> None:
         """Write and sync everything, so that the next load may treat the log as cleanly closed.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from functools import partial
 from typing import NamedTuple
 
 from ..calls import PARTITIONS, alone
@@ -349,9 +350,8 @@ class Partitions:
             failure = error
         try:
             if self.directories.has(key):
-                path = self.directories.delete(key, due_ms)
-                if log is not None:
-                    log.moved_to(path)
+                rename = partial(self.directories.delete, key, due_ms)
+                rename() if log is None else log.move(rename)
             self.checkpoints.forget(key)
         except LogstoreError as error:
             failure = failure or error

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
 
@@ -139,6 +139,10 @@ class LogSegment(Segment):
             for kind in SEGMENT_SUFFIXES:
                 self.directory.delete(self.file_name(kind), reason)
         self.release()
+
+    def holding_names(self) -> AbstractContextManager[object]:
+        """Return a `with` block in which no reader maps the `.log`, or reads another file, by its name."""
+        return self._renaming
 
     @contextmanager
     def _keeping_bytes(self) -> Iterator[None]:

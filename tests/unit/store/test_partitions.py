@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from logstore.model import TopicPartition
 from logstore.store import partitions
 from tests.support.elsewhere import elsewhere
 from tests.support.logs import records_of
+from tests.support.seams import UnsyncedSeam
 from tests.support.stores import open_store, read_checkpoint
 
 ORDERS = TopicPartition("orders", 0)
@@ -144,6 +146,31 @@ def test_a_reader_of_a_deleted_topic_never_gets_what_the_next_one_of_its_name_ha
         view = log.view()
         make_anew(store)
         assert [record.value for record in records_of(view)] == [b"old", b"old"]
+
+
+class _ReadingSeam(UnsyncedSeam):
+    """Another thread begins `read` between the rename of a directory and what follows."""
+
+    read: Callable[[], object] | None = None
+
+    def rename(self, path: str, new_path: str) -> None:
+        super().rename(path, new_path)
+        if self.read is not None and new_path.endswith("-delete"):
+            thread = threading.Thread(target=self.read)
+            thread.start()
+            thread.join(0.2)  # it waits for the end of the move
+
+
+def test_a_reader_waits_while_the_directory_of_a_deleted_topic_is_moved(tmp_path: Path) -> None:
+    seam, found = _ReadingSeam(), queue.SimpleQueue[list[bytes | None]]()
+    with open_store(tmp_path, seam=seam) as store:
+        store.create_topic("orders", 1)
+        log = store.log("orders", 0)
+        log.append_records([b"old"])
+        log.roll()
+        seam.read = lambda: found.put([record.value for record in records_of(log)])
+        store.delete_topic("orders")
+        assert found.get(timeout=30) == [b"old"]
 
 
 class _Before:
