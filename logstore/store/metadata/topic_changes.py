@@ -14,8 +14,8 @@ from typing import Any
 
 from ...config.broker import BrokerConfig, topic_defaults
 from ...config.kafka_version import RAFT_VERSION
-from ...config.topic import LogConfig
-from ...errors import LogstoreError
+from ...config.topic import LogConfig, parse_config
+from ...errors import LogstoreError, UsageError
 from ...layout.kafka_uuid import random_uuid
 from ...layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
 from ...model import TopicPartition
@@ -185,10 +185,20 @@ class TopicChanges:
 
 
 def wanted_partitions(image: MetadataImage, node_id: int, config: BrokerConfig) -> list[WantedPartition]:
-    """Return all partitions of the metadata, as they must be opened."""
+    """Return all partitions of the metadata, as they must be opened.
+
+    Raises:
+        UsageError: a topic has a configuration with which no broker of this version starts.
+    """
     wanted = []
     for name, topic in image.topics.items():
-        wanted += _wanted(topic, effective_config(image, node_id, config, name))
+        try:
+            wanted += _wanted(topic, effective_config(image, node_id, config, name))
+        except UsageError as error:
+            parse_config(broker_defaults(image, node_id, config))  # raises what is wrong with all topics
+            error.found = f"topic {name}"
+            error.advice = "change it with the Kafka that set it: no broker of this version starts with it either"
+            raise
     return wanted
 
 

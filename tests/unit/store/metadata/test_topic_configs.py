@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.errors import InvalidConfigurationError
+from logstore.errors import InvalidConfigurationError, UsageError
 from logstore.topics.cluster_metadata import encode_value
 from tests.support.stores import append_metadata
 
@@ -70,3 +70,13 @@ def test_a_configuration_that_only_an_older_kafka_knew_hinders_no_change(tmp_pat
         assert left == {"message.downconversion.enable": "true"}
         with pytest.raises(InvalidConfigurationError, match=r"Unknown topic config name: message\.format\.version"):
             store.alter_config("t", {"message.format.version": "2.8"})
+
+
+def test_a_topic_with_a_configuration_that_no_broker_starts_with_is_named(tmp_path: Path) -> None:
+    with logstore.open(tmp_path) as store:
+        store.create_topic("a", config={"retention.ms": 5})
+        store.create_topic("t")
+    configured = {"resourceType": 2, "resourceName": "t", "name": "segment.bytes", "value": "14"}  # Kafka 3 took it
+    append_metadata(tmp_path, encode_value("ConfigRecord", configured))
+    with pytest.raises(UsageError, match=r"segment\.bytes: Value must be at least 1048576; found topic t; change it"):
+        logstore.open(tmp_path)
