@@ -20,7 +20,7 @@ from ..errors import CheckpointFormatError
 
 _BLANKS = " \t\f"
 _LINE_END = re.compile("\r\n|\n|\r")
-_KEY = re.compile(r"(?:[^\\=: \t\f]|\\.)*", re.DOTALL)
+_KEY = re.compile(r"(?:[^\\=: \t\f]+|\\.)*+", re.DOTALL)  # without ways back, of 100 bytes a character
 _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.|$)", re.DOTALL)
 _CONTROL_CHARACTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 
@@ -122,6 +123,16 @@ def test_meta_properties_of_both_versions_are_parsed() -> None:
 def test_properties_are_parsed_with_everything_that_java_allows() -> None:
     data = b"! no\r  a\\=b : c\\\r\n\t d\\\\\n\\u00e9\\tx y=\xe9\nlone\nz==1\na\\=b=last\n\\"
     assert parse_properties(data) == {"a=b": "last", "é\tx": "y=é", "lone": "", "z": "=1", "": ""}
+
+
+def test_a_huge_key_takes_little_more_memory_than_its_bytes() -> None:
+    data = b"a" * 1_000_000 + b"\\:" * 10_000
+    tracemalloc.start()
+    try:
+        assert [*map(len, parse_properties(data))] == [1_010_000]
+        assert tracemalloc.get_traced_memory()[1] < 30_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_quorum_state_of_both_versions_is_parsed() -> None:
