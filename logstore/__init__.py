@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from os import PathLike, fspath
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from .clock import now_ms as _now_ms
@@ -117,6 +117,8 @@ def __dir__() -> list[str]:
 @overload
 def open(path: str | PathLike[str], *, read_only: Literal[True], now_ms: Callable[[], int] = ...) -> ReadOnlyStore: ...
 @overload
+def open(path: str | PathLike[str], *, read_only: bool, now_ms: Callable[[], int] = ...) -> Store | ReadOnlyStore: ...
+@overload
 def open(
     path: str | PathLike[str],
     *,
@@ -156,36 +158,44 @@ def open(
     Raises:
         DataDirectoryError: another process has locked it; it is of another cluster, or of one of several nodes.
         RecoveryLossError: readable batches would go, and that is not accepted; nothing is removed.
-        UsageError: an unknown configuration, or a wrong value.
+        UsageError: an unknown configuration, a wrong value, a path that is empty or none.
         LogstoreError: a partition that a broker would not start with either; after an orderly close, where it is used.
     """
+    path = _checked(path, now_ms)
     if read_only:
         from .client.read_only import ReadOnlyStore
         from .errors import UsageError
 
         if accept_loss or any(given is not None for given in (config, progress, cluster_id, kafka_version)):
             raise UsageError("A store that is read_only takes the path and now_ms alone")
-        return ReadOnlyStore(fspath(path), now_ms)
+        return ReadOnlyStore(path, now_ms)
     from .client.store import open_store
     from .disk.seam import SEAM
 
-    return open_store(
-        fspath(path),
-        config=_with_version(config or {}, kafka_version),
-        now_ms=now_ms,
-        progress=progress,
-        seam=SEAM,
-        cluster_id=cluster_id,
-        accept_loss=accept_loss,
-    )
+    how = {"now_ms": now_ms, "progress": progress, "cluster_id": cluster_id, "accept_loss": accept_loss}
+    return open_store(path, config=_with_version(config or {}, kafka_version), seam=SEAM, **how)
+
+
+def _checked(path: str | PathLike[str], now_ms: Callable[[], int]) -> str:
+    """Return the path of a directory to open; raise UsageError for one that is none, and for a clock that is none."""
+    from .client.arguments import require_function
+    from .disk.names import path_text
+    from .model import whole_number
+
+    require_function("clock", now_ms)
+    if now_ms is not _now_ms:
+        whole_number("time of the clock", now_ms())  # that of `time.time` is none
+    return path_text(path)
 
 
 def _with_version(config: Mapping[str, Any], version: str | None) -> Mapping[str, Any]:
     """Return the configuration with the version of Kafka; raises UsageError if it names another one."""
+    from .client.arguments import by_name
     from .config.kafka_version import kafka_version
     from .config.topic import KAFKA_VERSION
     from .errors import UsageError
 
+    config = by_name("Configurations", config)
     if version is None:
         return config
     if kafka_version(config.get(KAFKA_VERSION, version)) is not kafka_version(version):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
-from os import fspath
 from typing import Any
 
 from ..clock import now_ms as current_ms
+from ..disk.names import path_text
 from ..disk.recognition import names_partition
+from ..model import whole_number
 from ..rows.findings import AuditedRow, FindingRow, NotAskedRow, VerifiedRow
 from ..rows.listing import Rows
 from ..rows.schema import row_of, unless_missing
@@ -58,7 +59,7 @@ def audit(
         UsageError: `path` is no data directory.
         DataDirectoryError: it cannot be listed.
     """
-    root, now = data_directory_at(path), current_ms() if now_ms is None else now_ms
+    root, now = data_directory_at(path), _judged_ms(now_ms)
     audited = audit_directory(root, now, partial(follow_all, decodes=not checksums_only, advance=advance))
     rows = verified_rows(audited.partitions, audited.findings)
     return AuditedFindings(audited.findings, rows, audited_row(root, audited))
@@ -75,10 +76,10 @@ def verify(path: Path, *, checksums_only: bool = False, advance: Advance = lambd
         UsageError: `path` is neither a data directory nor a partition.
         DataDirectoryError: it cannot be listed.
     """
-    if names_partition(fspath(path)):
-        facts = verify_partition_directory(fspath(path), decodes=not checksums_only, advance=advance)
+    if names_partition(path_text(path)):
+        facts = verify_partition_directory(path_text(path), decodes=not checksums_only, advance=advance)
         return AuditedFindings(facts.findings, verified_rows([facts], facts.findings))
-    found = verify_directory(fspath(path), decodes=not checksums_only, advance=advance)
+    found = verify_directory(path_text(path), decodes=not checksums_only, advance=advance)
     return AuditedFindings(found.findings, verified_rows(found.partitions, found.findings))
 
 
@@ -100,7 +101,7 @@ def transactions(
         DataDirectoryError: it cannot be listed, or the partition cannot be read.
     """
     root, only = place_at(path)
-    found, findings = read_transactions(root, current_ms() if now_ms is None else now_ms, only, advance)
+    found, findings = read_transactions(root, _judged_ms(now_ms), only, advance)
     return Rows(OpenTransactionRow, list(map(open_transaction_row, found.open)), [*findings, *unlisted(root)])
 
 
@@ -115,13 +116,17 @@ def explain(path: Path, *, now_ms: int | None = None, advance: Advance = lambda 
         DataDirectoryError: it cannot be listed, or the partition cannot be read.
     """
     root, only = place_at(path)
-    found, findings = read_transactions(root, current_ms() if now_ms is None else now_ms, only, advance)
+    found, findings = read_transactions(root, _judged_ms(now_ms), only, advance)
     explanations = [
         Explanation(history, [one for one in found.open if one.history is history])
         for history in found.histories.values()
     ]
     rows = [explanation_row(one) for one in explanations if one.blocking is not None or only is not None]
     return Rows(ExplanationRow, rows, [*findings, *unlisted(root)])
+
+
+def _judged_ms(now_ms: int | None) -> int:
+    return current_ms() if now_ms is None else whole_number("now_ms", now_ms)
 
 
 def finding_row(finding: Finding) -> FindingRow:

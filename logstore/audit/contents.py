@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from os import fspath
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..columns.record_windows import record_windows
 from ..disk import paths
 from ..disk.directory import PartitionFiles, SegmentFiles, list_data_directory, list_partition_directory
 from ..disk.loaded import LoadedFile
-from ..disk.names import file_name, normal_path, parent
+from ..disk.names import absolute_path, file_name, normal_path, parent, path_text
 from ..disk.recognition import names_partition
 from ..errors import CorruptRecordError, LogstoreError, UsageError
 from ..layout.batch import CONTROL_FLAG
@@ -39,6 +38,8 @@ class _Place(NamedTuple):
 def dump(path: Path, *, records: Literal[False] = ...) -> Rows[BatchRow]: ...
 @overload
 def dump(path: Path, *, records: Literal[True]) -> Rows[RecordRow]: ...
+@overload
+def dump(path: Path, *, records: bool) -> Rows[BatchRow] | Rows[RecordRow]: ...
 def dump(path: Path, *, records: bool = False) -> Rows[BatchRow] | Rows[RecordRow]:
     """Read the batches of logs, or their records: markers and what was aborted included, as the log has them.
 
@@ -54,7 +55,7 @@ def dump(path: Path, *, records: bool = False) -> Rows[BatchRow] | Rows[RecordRo
         DataDirectoryError: it cannot be read; also while the rows are iterated over.
         CorruptRecordError, InvalidRecordError, DecompressionError, UnsupportedCompressionTypeError: after all rows.
     """
-    places = _places(fspath(path))
+    places = _places(absolute_path(path_text(path)))  # read later, in whatever working directory
     if records:
         return Rows(RecordRow, _Contents(places, _record_rows))
     return Rows(BatchRow, _Contents(places, _batch_rows))

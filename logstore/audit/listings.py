@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
 
 from ..disk.directory import PartitionFiles, list_data_directory
 from ..disk.mapped import segment_size
-from ..disk.names import child, file_name, normal_path, parent
+from ..disk.names import child, file_name, normal_path, parent, path_text
 from ..disk.recognition import names_partition, require_data_directory
 from ..disk.side_files import topic_id_of
 from ..errors import DataDirectoryError, LogstoreError
@@ -44,14 +44,14 @@ def unlisted(path: str) -> list[LogstoreError]:
 
 def data_directory_at(path: Path) -> str:
     """Return the path of a data directory; raise UsageError for a partition and for anything else."""
-    require_data_directory(fspath(path))
-    return fspath(path)
+    require_data_directory(path_text(path))
+    return path_text(path)
 
 
 def place_at(path: Path) -> tuple[str, str | None]:
     """Return a data directory with None, or the one around a partition with the partition's name; both absolute."""
-    absolute = normal_path(fspath(path))
-    return (parent(absolute), file_name(absolute)) if names_partition(fspath(path)) else (absolute, None)
+    absolute = normal_path(path_text(path))
+    return (parent(absolute), file_name(absolute)) if names_partition(path_text(path)) else (absolute, None)
 
 
 def not_looked_at(path: str) -> DataDirectoryError:
@@ -207,15 +207,15 @@ def segments(path: Path, *, contents: bool = False, advance: Advance = lambda si
         UsageError: `path` is neither a data directory nor a partition.
         DataDirectoryError: it cannot be read.
     """
-    is_partition = names_partition(fspath(path))
-    partitions = [open_partition(fspath(path))] if is_partition else open_partitions(fspath(path))
+    is_partition = names_partition(path_text(path))
+    partitions = [open_partition(path_text(path))] if is_partition else open_partitions(path_text(path))
     rows, problems = list[SegmentRow](), list[LogstoreError]()
     for partition in partitions:
         try:
             rows += (_read_segments if contents else _listed_segments)(partition, problems, advance)
         except DataDirectoryError as error:
             problems.append(error)
-    listed = partitions[0].files.errors if is_partition else unlisted(fspath(path))
+    listed = partitions[0].files.errors if is_partition else unlisted(path_text(path))
     return Rows(SegmentRow, rows, [*problems, *listed])
 
 

@@ -13,8 +13,25 @@ from __future__ import annotations
 import os
 import re
 
+from ..errors import UsageError
+
 _SLASHES = re.compile("/{2,}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def path_text(path: str | os.PathLike[str]) -> str:
+    """Return the path that a caller names.
+
+    Raises:
+        UsageError: it is empty, which would be the working directory, or no text that the system takes as a path.
+    """
+    try:
+        text = os.fspath(path)
+        if isinstance(text, str) and text and "\0" not in text and os.fsencode(text):
+            return text
+    except (TypeError, UnicodeEncodeError):
+        pass
+    raise UsageError("A path is a text, and not empty", expected="a str or os.PathLike", found=ascii(path))
 
 
 def is_url(path: str) -> bool:

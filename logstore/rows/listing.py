@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from ..errors import UsageError
+from ..errors import LogstoreError, UsageError
 from .schema import Kind, RowField, fields_of, iso_text
 
 if TYPE_CHECKING:
@@ -73,14 +73,17 @@ class Rows(Generic[R]):
         """Return a table for a notebook: the first rows, and what could not be read."""
         fields = fields_of(self.row_type)
         head = "".join(f"<th>{html.escape(field.name)}</th>" for field in fields)
-        body, is_more = [], False
-        for number, row in enumerate(self):
-            if is_more := number == SHOWN_ROW_COUNT:
-                break
-            cells = (_cell(field, getattr(row, field.name)) for field in fields)
-            body.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+        body, is_more, problems = [], False, [*self.problems]
+        try:
+            for number, row in enumerate(self):
+                if is_more := number == SHOWN_ROW_COUNT:
+                    break
+                cells = (_cell(field, getattr(row, field.name)) for field in fields)
+                body.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+        except LogstoreError as error:  # damage, after all rows of a dump
+            problems.append(error)
         notes = [f"<p>only the first {SHOWN_ROW_COUNT} rows are shown</p>"] if is_more else []
-        notes += [f"<p>not read: {html.escape(str(problem))}</p>" for problem in self.problems]
+        notes += [f"<p>not read: {html.escape(str(problem))}</p>" for problem in problems]
         return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>{''.join(notes)}"
 
 

@@ -19,6 +19,15 @@ with logstore.open("data") as store:
             producer.send("orders", key=b"42", value=b"paid", headers=[("trace", b"7")])
     for record in store.read("orders", isolation_level="read_committed"):
         reveal_type(record.offset)
+    ends = store.consumer().end_offsets([logstore.TopicPartition("orders", 0)])
+    store.consumer().offsets_for_times(ends)
+
+
+def opened(read_only: bool) -> None:
+    logstore.open("data", read_only=read_only)
+    logstore.dump("data", records=read_only)
+
+
 for finding in logstore.audit("data"):
     reveal_type(finding.rule)
 for topic in logstore.topics("data"):

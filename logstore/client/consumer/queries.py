@@ -19,6 +19,7 @@ from ..arguments import (
 )
 
 Partition = tuple[str, int]
+Times = Mapping[tuple[str, int], int] | Mapping[TopicPartition, int]  # a mapping's type of keys is invariant
 
 
 class PartitionQueries:
@@ -60,11 +61,11 @@ class PartitionQueries:
         isolation = self._isolation
         return {partition: isolation.end_offset(self._log(partition)) for partition in topic_partitions(partitions)}
 
-    def offsets_for_times(self, timestamps: Mapping[Partition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+    def offsets_for_times(self, timestamps: Times) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Return by partition the first record at or after a time (ms); None where there is none.
 
         Raises:
-            UsageError: a negative time.
+            UsageError: a negative time, or times that are not given by partition.
             UnknownTopicOrPartitionError: there is no such partition.
         """
         found: dict[TopicPartition, OffsetAndTimestamp | None] = {}

@@ -112,6 +112,8 @@ def test_a_damaged_log_gives_all_that_can_be_read_and_then_the_error(golden: Gol
     found, error = read_to_the_error(partition)
     assert found == [row for row in whole if row.offset > first.last_offset]
     assert ("checksum" in str(error), error.position) == (True, first.position)
+    page = logstore.dump(partition, records=True)._repr_html_()
+    assert (page.count("<tr>"), "not read: Record is corrupt" in page) == (1 + len(found), True)
 
 
 def read_to_the_error(partition: Path) -> tuple[list[Any], CorruptRecordError]:
@@ -162,3 +164,38 @@ def test_explain_names_what_readers_wait_for(golden: Golden) -> None:
     }
     (one,) = logstore.explain(golden("demo") / "orders-0", now_ms=LATER_MS)
     assert one in list(told)
+
+
+def test_a_dump_is_of_the_directory_that_was_named(
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(golden("demo"))
+    rows = [logstore.dump(path) for path in ("orders-0", Path("."))]
+    counts = [len(list(batches)) for batches in rows]
+    monkeypatch.chdir(tmp_path)
+    assert [len(list(batches)) for batches in rows] == counts
+
+
+WRONG_PATHS: list[Any] = ["", b"data", None, 5, "da\0ta", "\ud800"]
+
+
+@pytest.mark.parametrize("path", WRONG_PATHS)
+@pytest.mark.parametrize("call", [
+    *(logstore.audit, logstore.verify, logstore.transactions, logstore.explain, logstore.groups, logstore.producers),
+    *(logstore.topics, logstore.segments, logstore.dump, logstore.open),
+    lambda path: logstore.open(path, read_only=True),
+])  # fmt: skip
+def test_a_path_that_is_none_is_refused(
+    call: Callable[[Any], object], path: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="A path is a text, and not empty"):
+        call(path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("call", [logstore.audit, logstore.transactions, logstore.explain])
+def test_a_time_to_judge_by_is_a_whole_number(call: Callable[..., object], golden: Golden) -> None:
+    for wrong in ("5", 1.5):
+        with pytest.raises(UsageError, match="The now_ms is no whole number"):
+            call(golden("demo"), now_ms=wrong)

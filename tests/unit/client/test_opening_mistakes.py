@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +26,7 @@ def test_a_partition_is_no_store(store: Store, name: str, read_only: bool) -> No
     store.log("t", 0).append_records([b"v"])
     store.close()
     with pytest.raises(DataDirectoryError, match=f"This is a partition.*{name}.*open its parent, {store.path}$"):
-        logstore.open(Path(store.path) / name, read_only=read_only)  # type: ignore[call-overload]
+        logstore.open(Path(store.path) / name, read_only=read_only)
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -35,7 +37,7 @@ def test_a_directory_of_something_else_is_no_store(tmp_path: Path, content: str,
     file.write_text("x")
     (tmp_path / "else" / "other.txt").write_text("x")
     with pytest.raises(LogstoreError, match=r"not a Kafka data directory|should only contain Kafka|no partition"):
-        logstore.open(tmp_path / "else", read_only=read_only)  # type: ignore[call-overload]
+        logstore.open(tmp_path / "else", read_only=read_only)
     assert not (tmp_path / "else" / "meta.properties").exists()
 
 
@@ -101,3 +103,12 @@ def test_a_clock_that_fails_stops_no_timers(monkeypatch: pytest.MonkeyPatch, cap
     assert "clock" not in running.failures
     running.stop()
     assert "The clock failed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "how", [{"now_ms": 5}, {"now_ms": time.time}, {"config": "num.partitions=3"}, {"config": {5: 1}}]
+)
+def test_an_opening_names_a_wrong_argument(tmp_path: Path, how: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="found"):
+        logstore.open(tmp_path / "data", **how)
+    assert not (tmp_path / "data").exists()
