@@ -100,9 +100,11 @@ class DataDirectory(Host):
             self._begin_change()
             topic_id = self.describe_topic(name).topic_id
             error = self._changes.delete(name)
-        self._tell_groups(name)
         try:
-            self.groups.topic_deleted(name, topic_id)
+            try:
+                self.groups.topic_deleted(name, topic_id)
+            finally:
+                self._tell_groups(name)
         except LogstoreError as another:
             if error is None:
                 raise

@@ -218,10 +218,8 @@ class Membership:
             return True
         try:
             self._store.groups.heartbeat(self._identity)
-        except RebalanceInProgressError:
-            pass
-        except (UnknownMemberIdError, IllegalGenerationError, FencedInstanceIdError):
-            return True
+        except LogstoreError as error:  # in a rebalance the member may still commit
+            return isinstance(error, UnknownMemberIdError | IllegalGenerationError | FencedInstanceIdError)
         return False
 
     def _must_join(self, topics: frozenset[str], listener: RebalanceListener | None) -> bool:
