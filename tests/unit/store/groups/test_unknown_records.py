@@ -13,7 +13,7 @@ from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.disk.seam import Seam
 from logstore.errors import SchemaError
 from logstore.topics import consumer_offsets, transaction_state
-from logstore.topics.consumer_offsets import OffsetKey
+from logstore.topics.consumer_offsets import GroupKey, GroupMember, GroupMetadata, OffsetKey
 from logstore_tools.takeover.adoption import adopt
 from tests.support.small_store import START_MS
 
@@ -65,6 +65,20 @@ def test_a_damaged_record_of_transactional_ids_says_where_it_is(tmp_path: Path, 
         logstore.open(tmp_path)
     assert (caught.value.path, caught.value.offset) == (str(tmp_path / "__transaction_state-0"), 1)
     assert "read_only" in str(caught.value)
+
+
+@pytest.mark.parametrize("subscription", ["", "0001 00000001 0001 74 ffffffff"], ids=["none", "without its last field"])
+def test_a_member_whose_client_encodes_its_topics_otherwise_keeps_no_group_shut(
+    tmp_path: Path, subscription: str
+) -> None:
+    """A broker loads such groups with a warning, or without: Sarama's version 1 has the fields of version 0."""
+    member = GroupMember("m", None, "sarama", "/127.0.0.1", 60_000, 30_000, bytes.fromhex(subscription), b"")
+    value = GroupMetadata("consumer", 4, "range", "m", START_MS, (member,))
+    key = consumer_offsets.encode_key(GroupKey("members"))
+    written(tmp_path, OFFSETS, key, consumer_offsets.encode_value(value))
+    with logstore.open(tmp_path) as store:
+        committed = store.groups.fetch("group")[("t", 0)]
+        assert (committed and committed.offset, store.groups.describe("members").members) == (17, {})
 
 
 def test_groups_of_a_type_that_a_newer_kafka_wrote_are_passed_over(
