@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from logstore.columns.batch_table import Int64Array
 from logstore.disk.loaded import LoadedFile
 from logstore.disk.side_files import read_producer_snapshot, read_time_index, read_transaction_index
+from logstore.disk.system_errors import is_missing
 from logstore.errors import (
     CorruptIndexError,
     CorruptRecordError,
@@ -41,6 +42,7 @@ _OFFSET_MAX = 2**63 - 1
 _NONE_ABORTED: Int64Array = np.empty((0, 3), np.int64)
 
 Readers = dict[str, PartitionReader]
+T = TypeVar("T")
 
 
 class PartitionBounds:
@@ -195,6 +197,21 @@ def find_bounds(
         except DataDirectoryError:  # retention or the cleaner took a file away
             partition = relist(partition)
     return PartitionBounds(partition, isolation_level, readers, is_open_ended=is_open_ended)
+
+
+def while_files_go(plan: Callable[[], T]) -> T:
+    """Return the result of `plan`; call it again if retention or the cleaner took a file away since it was listed.
+
+    Raises:
+        DataDirectoryError: the directory changes faster than it can be planned.
+    """
+    for _ in range(LISTING_COUNT_MAX - 1):
+        try:
+            return plan()
+        except DataDirectoryError as error:
+            if not is_missing(error):
+                raise
+    return plan()
 
 
 def find_ranges(partitions: Iterable[ListedPartition], options: Options) -> tuple[list[PartitionRange], list[Unlisted]]:

@@ -19,7 +19,7 @@ from logstore.layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX
 from logstore.view.walk import tables_and_damage, tables_around_damage
 
 from .arrow_records import KeptRecords, record_batch
-from .bounds import find_ranges, require_named
+from .bounds import find_ranges, require_named, while_files_go
 from .directories import chosen_partitions
 from .options import Options
 from .planning import Slice, SliceTask, mark_of, plan_tasks
@@ -47,6 +47,10 @@ def _shown(options: Options) -> list[str]:
 
 def plan(options: Options) -> list[InputPartition]:
     """Plan tasks of about 128 MiB; small partitions share one."""
+    return while_files_go(lambda: _plan(options))
+
+
+def _plan(options: Options) -> list[InputPartition]:
     found = chosen_partitions(options)
     for bound in (options.starting, options.ending):
         require_named(bound, found.keys)

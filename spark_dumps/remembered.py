@@ -62,6 +62,7 @@ class RememberedPartitions:
     def bounds(self, *, may_lack: bool) -> dict[Key, PartitionBounds]:
         """Return the current bounds of all chosen partitions; raises as `find_partitions` and `find_bounds`."""
         partitions, found = self._listed(may_lack=may_lack), {}
+        roots, self._roots = self._roots, {}  # after an error all is listed again
         before, self._known, self.topic_ids = self._known, {}, {}
         for partition in partitions:
             one = self._look(partition, before.get(partition.files.path))
@@ -69,6 +70,7 @@ class RememberedPartitions:
             found[partition.key] = one.bounds
             if one.topic_id is not None:
                 self.topic_ids[partition.key] = one.topic_id
+        self._roots = roots
         return found
 
     def _listed(self, *, may_lack: bool) -> list[ListedPartition]:

@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from logstore.errors import UsageError
 from logstore.layout.file_names import directory_name
 
-from .bounds import PartitionBounds, PartitionRange, require_named, resolve
+from .bounds import PartitionBounds, PartitionRange, require_named, resolve, while_files_go
 from .options import Mode, Options
 from .planning import plan_tasks
 from .pyspark_parts import prepare_worker
@@ -124,6 +124,9 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             UsageError: offsets of the batch are gone (`failOnDataLoss`).
         """
+        return while_files_go(lambda: self._tasks(start, end))
+
+    def _tasks(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
         begins, ends, bounds = as_offsets(start), as_offsets(end), self._bounds()
         begin_ids, end_ids, ids = ids_in(start), ids_in(end), self._topic_ids(bounds)
         for key in sorted(begins.keys() - ends.keys()):

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyspark.sql.datasource import InputPartition
 
+from spark_dumps import planning
 from spark_dumps.schemas import parse_columns, struct_of
 from spark_dumps.source import KafkaSegments
 
@@ -39,6 +41,17 @@ class Planned:
     def offsets(self) -> list[int]:
         """The column `offset`, without rows for damage."""
         return [row["offset"] for row in self.rows() if row.get("_corrupt_record") is None]
+
+
+def without_log(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a log go when the first task is put together."""
+    real = planning.mark_of
+
+    def take_away(log: str, size: int) -> int:
+        path.unlink(missing_ok=True)
+        return real(log, size)
+
+    monkeypatch.setattr(planning, "mark_of", take_away)
 
 
 class Executors:

@@ -16,7 +16,7 @@ from logstore.errors import DataDirectoryError, UsageError
 from spark_dumps import bounds
 from spark_dumps.listed_partition import ListedPartition
 from spark_dumps.tables import MODULES
-from tests.spark.planned import Planned
+from tests.spark.planned import Planned, without_log
 from tests.spark.segment_files import batch, write_partition, write_segment
 
 ALL = list(range(600))
@@ -109,6 +109,13 @@ def test_planning_lists_again_when_a_file_is_gone(tmp_path: Path, monkeypatch: p
         return real(partition)
 
     monkeypatch.setattr(bounds, "plan_segments", take_away)
+    assert Planned(tmp_path).offsets() == ALL[200:]
+
+
+def test_planning_begins_anew_when_a_file_goes_after_the_bounds_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_log(write_partition(tmp_path)[0], monkeypatch)
     assert Planned(tmp_path).offsets() == ALL[200:]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from logstore.errors import DataDirectoryError
 from spark_dumps import directories, remembered
 from spark_dumps.options import parse_options
 from spark_dumps.remembered import RememberedPartitions
@@ -89,6 +90,21 @@ def test_partitions_that_come_go_and_are_made_anew_are_found(data: Path, listing
     shutil.rmtree(data / "orders-1")
     write_partition(data, "orders-1", [1])
     assert stream.ends() == ({**ends, 1: (0, 10)}, ["orders-1"])
+
+
+def test_after_an_error_all_is_listed_again(data: Path, listings: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise DataDirectoryError("gone", path="0.log")
+
+    stream = Stream(data, listings)
+    with (data / "orders-0" / f"{0:020d}.log").open("ab") as log:
+        log.write(batch(2))
+    with monkeypatch.context() as patched:
+        patched.setattr(remembered, "find_bounds", fail)
+        with pytest.raises(DataDirectoryError):
+            stream.ends()
+    write_segment(data / "orders-4", 20, batch(2))
+    assert stream.ends()[0] == {**EXPECTED, 0: (0, 30), 4: (0, 30)}
 
 
 def test_a_raised_log_start_is_found(data: Path, listings: list[str]) -> None:

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from logstore.errors import UsageError
 from spark_dumps.source import KafkaSegments
 from spark_dumps.stream import OffsetsJson, RecordsStream, as_json, as_offsets
+from tests.spark.planned import without_log
 from tests.spark.segment_files import batch, data, marker, write_partition, write_segment
 from tests.support.encoder import SOME_TIME
 
@@ -251,6 +252,14 @@ def test_records_that_are_gone_end_the_query(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="orders-0 is gone"):
         strict.partitions(start, end)
     assert offsets_read(lax, start, end) == {}
+
+
+def test_a_log_that_goes_while_a_batch_is_planned_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, reader = write_partition(tmp_path)[0], stream(tmp_path, failOnDataLoss="false")
+    start = {"orders": {"0": 0}}
+    end = reader.latestOffset(start, EVERYTHING)
+    without_log(path, monkeypatch)
+    assert offsets_read(reader, start, end) == {("orders", 0): list(range(200, 600))}
 
 
 @pytest.mark.parametrize(
