@@ -184,7 +184,7 @@ class Membership:
         answer: dict[TopicPartition, OffsetAndMetadata | None] = dict.fromkeys(wanted)
         for partition in wanted:
             value = found[partition]
-            if value is not None:
+            if value is not None and value.offset >= 0:  # -1 is none: some clients commit it
                 epoch = None if value.leader_epoch == NO_LEADER_EPOCH else value.leader_epoch
                 answer[partition] = OffsetAndMetadata(value.offset, value.metadata, epoch)
         return answer

@@ -11,7 +11,13 @@ from logstore.client.consumer import Consumer
 from logstore.client.store import Store
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
-from logstore.errors import CommitFailedError, FencedInstanceIdError, RebalanceInProgressError, RequestTimedOutError
+from logstore.errors import (
+    CommitFailedError,
+    FencedInstanceIdError,
+    NoOffsetForPartitionError,
+    RebalanceInProgressError,
+    RequestTimedOutError,
+)
 from logstore.model import TopicPartition
 from tests.support.clock import Clock
 from tests.support.group_members import member, settle
@@ -81,6 +87,15 @@ def test_a_member_goes_on_from_committed_offsets(store: Store) -> None:
     assert places[PARTITIONS[2]] == 2
     assert places[PARTITIONS[3]] == 1
     assert store.consumer(group_id="other").committed(PARTITIONS[0]) == {PARTITIONS[0]: None}
+
+
+def test_a_negative_offset_that_another_client_committed_is_none(store: Store) -> None:
+    store.groups.commit(ConsumerGroupMetadata("g"), {PARTITIONS[0]: OffsetAndMetadata(-1)})
+    consumer = store.consumer(group_id="g", auto_offset_reset="none")
+    consumer.assign(PARTITIONS[:1])
+    assert consumer.committed(PARTITIONS[0]) == {PARTITIONS[0]: None}
+    with pytest.raises(NoOffsetForPartitionError):
+        consumer.poll()
 
 
 def test_offsets_are_committed_automatically(store: Store) -> None:
