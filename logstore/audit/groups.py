@@ -36,7 +36,7 @@ class GroupLag(NamedTuple):
 
     Attributes:
         lag: offsets up to the log's end, as other tools count; negative beyond it; None if the partition is not in the
-            directory.
+            directory, or the committed offset is -1, which some clients commit for none.
         record_lag: records that a read_committed consumer still gets.
         is_exact: whether `record_lag` is exact, or a lower bound.
     """
@@ -55,7 +55,7 @@ def group_lags(groups: Groups) -> list[GroupLag]:
     found = []
     for (group_id, topic, partition), commits in sorted(groups.commits.items()):
         view, lag, count, is_exact = groups.view(topic, partition), None, None, True
-        if view is not None:
+        if view is not None and commits[-1].offset >= 0:
             lag = view.end - commits[-1].offset
             count, is_exact = visible_count(view.ranges, max(commits[-1].offset, view.start), view.stable_end)
         found.append(GroupLag(group_id, topic, partition, commits[-1], lag, count, is_exact))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import logstore
 from logstore.audit import checks
 from logstore.audit.cluster import Cluster
 from logstore.audit.directory_audit import (
@@ -27,6 +28,9 @@ from logstore.audit.groups import group_lags
 from logstore.audit.open_transactions import Explanation, Verdict
 from logstore.audit.partition import Partition
 from logstore.audit.verify import PartitionFacts
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
+from logstore.model import TopicPartition
 from logstore.topics.transaction_state import TransactionMetadata, TransactionState
 from logstore_tools.check_commands import audit as audit_command
 from logstore_tools.txns_command import command as txns_command
@@ -50,6 +54,7 @@ from tests.support.audit_story_faults import (
 from tests.support.audit_twenty_faults import twenty_faults
 from tests.support.encoder import CONTROL, TRANSACTIONAL, Batch
 from tests.support.golden import WRITTEN, Golden
+from tests.support.stores import FEW_PARTITIONS
 
 SOON_MS = 1000
 
@@ -204,6 +209,15 @@ def test_lag_counts_records_that_a_consumer_gets(tmp_path: Path) -> None:
     # of what follows on offset 3: two committed, one plain, then six and one of the idempotent producer
     assert (copy.record_lag, copy.is_exact) == (2 + 1 + 6 + 1, True)
     assert visible_count(view.ranges, 0, view.stable_end) == (13, True)
+
+
+def test_there_is_no_lag_behind_a_negative_offset(tmp_path: Path) -> None:
+    with logstore.open(tmp_path, config=FEW_PARTITIONS) as store:
+        store.create_topic("t")
+        store.log("t", 0).append_records([b"a"])
+        store.groups.commit(ConsumerGroupMetadata("g"), {TopicPartition("t", 0): OffsetAndMetadata(-1)})
+    groups = audit_directory(str(tmp_path), SOME_TIME).groups
+    assert [(lag.lag, lag.record_lag) for lag in group_lags(groups)] == [(None, None)]
 
 
 def test_lag_in_a_thinned_batch_is_the_least_it_can_be(golden: Golden) -> None:
