@@ -98,7 +98,7 @@ def _late(facts: Transactions, verdict: Verdict, expected: str) -> Iterator[Plac
     return ((*place, CLOSED if facts.is_closed else None) for place in _open(facts, verdict, expected))
 
 
-@rule(WARNING, "it holds nobody back; look for a producer that begins transactions and stops", unless=(CLOSED,))
+@rule(WARNING, "it holds nobody back; look for a producer that begins transactions and stops", unless=(CLOSED, DAMAGED))
 def transaction_no_data(facts: Transactions) -> Iterator[Place]:
     """A transaction has been open for longer than its timeout, and has no data in a partition that it claims."""
     for transactional_id, rows in facts.log.history.items():
@@ -110,7 +110,7 @@ def transaction_no_data(facts: Transactions) -> Iterator[Place]:
             history = facts.histories.get(place)
             if history is not None and not history.is_open(metadata.producer_id):
                 found = f"producer {metadata.producer_id} has nothing open"
-                silence = CLOSED if facts.is_closed else None
+                silence = DAMAGED if history.evidence.has_damage else CLOSED if facts.is_closed else None
                 yield history.partition.where(), f"data of {transactional_id}", found, silence
 
 

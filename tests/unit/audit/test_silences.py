@@ -303,6 +303,7 @@ SILENCED: dict[tuple[str, Silence], Build] = {
     ("transaction-hanging", Silence.DAMAGED): fault("transaction-hanging", damaged(f"{STATE}/{FIRST}", 1)),
     ("transaction-hanging", Silence.COORDINATOR_MISSING): fault("transaction-hanging", without(STATE)),
     ("transaction-timeout", Silence.CLOSED): fault("transaction-timeout", write(CLEAN_SHUTDOWN, b"")),
+    ("transaction-no-data", Silence.DAMAGED): fault("transaction-no-data", damaged(f"{A}/{FIRST}")),
     ("transaction-no-data", Silence.CLOSED): fault("transaction-no-data", write(CLEAN_SHUTDOWN, b"")),
     ("marker-late", Silence.CLOSED): fault("marker-late", write(CLEAN_SHUTDOWN, b"")),
     ("marker-missing", Silence.UNSETTLED): told(decided(), of_a_moment_ago),
