@@ -202,8 +202,8 @@ class Evidence(Follower):
             return False
         try:
             return paths.stat(path).st_mtime + MINUTE_MS / 1000 > paths.stat(checkpoint).st_mtime
-        except FileNotFoundError:
-            return True  # of a running broker
+        except OSError:
+            return True  # of a running broker, or refused
 
     @property
     def cleaned_up_to(self) -> int:

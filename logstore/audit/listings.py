@@ -108,32 +108,38 @@ def topics(path: Path) -> Rows[TopicRow]:
     """
     root = data_directory_at(path)
 
-    def read() -> tuple[list[TopicRow], list[Finding]]:
-        cluster = Cluster(root)
-        return _topics(open_partitions(root), cluster), findings_of(metadata_problems(cluster))
+    def read() -> tuple[list[TopicRow], list[Finding], list[LogstoreError]]:
+        cluster, problems = Cluster(root), list[LogstoreError]()
+        return _topics(open_partitions(root), cluster, problems), findings_of(metadata_problems(cluster)), problems
 
-    (rows, _), told = read_until_stable(root, read, lambda found: found[1])
-    return Rows(TopicRow, rows, [*told, *unlisted(root)])
+    (rows, _, problems), told = read_until_stable(root, read, lambda found: found[1])
+    return Rows(TopicRow, rows, [*problems, *told, *unlisted(root)])
 
 
-def _topics(partitions: Sequence[Partition], cluster: Cluster) -> list[TopicRow]:
+def _topics(partitions: Sequence[Partition], cluster: Cluster, problems: list[LogstoreError]) -> list[TopicRow]:
     by_topic: dict[str, list[Partition]] = {name: [] for name in cluster.image.topics}
     for partition in partitions:
         by_topic.setdefault(partition.files.topic, []).append(partition)
-    return [_topic(name, found, cluster) for name, found in sorted(by_topic.items())]
+    return [_topic(name, found, cluster, problems) for name, found in sorted(by_topic.items())]
 
 
-def _topic(name: str, partitions: Sequence[Partition], cluster: Cluster) -> TopicRow:
-    topic = cluster.topic(name)
-    local_ids = (topic_id for one in partitions if (topic_id := topic_id_of(one.files.path)) is not None)
-    logs = [segment.log for one in partitions for segment in one.files.segments]
+def _topic(name: str, partitions: Sequence[Partition], cluster: Cluster, problems: list[LogstoreError]) -> TopicRow:
+    """Return a topic as a row; add to `problems` why one of its partitions is not counted."""
+    topic, size = cluster.topic(name), 0
+    topic_id = None if topic is None else topic.topic_id
+    for one in partitions:
+        try:
+            topic_id = topic_id or topic_id_of(one.files.path)
+            size += sum(unless_gone(segment_size, segment.log) or 0 for segment in one.files.segments)
+        except LogstoreError as error:
+            problems.append(error)
     return TopicRow(
         topic=name,
-        topic_id=next(local_ids, None) if topic is None else topic.topic_id,
+        topic_id=topic_id,
         partitions=tuple(one.files.partition for one in partitions if one.is_live),
         partition_count=None if topic is None else len(topic.partitions),
-        segment_count=len(logs),
-        size=sum(unless_gone(segment_size, log) or 0 for log in logs),
+        segment_count=sum(len(one.files.segments) for one in partitions),
+        size=size,
         config=cluster.image.topic_config(name),
     )
 

@@ -20,6 +20,7 @@ from ..disk.directory import (
 )
 from ..disk.names import child, file_name, normal_path, parent
 from ..disk.side_files import read_offset_checkpoint, read_offset_index, read_time_index
+from ..disk.system_errors import is_refused
 from ..errors import CheckpointFormatError, DataDirectoryError
 from ..layout import clean_shutdown, offset_checkpoint
 from ..layout.file_names import DELETED_SUFFIX, LOG_SUFFIX, METADATA_TOPIC, DirectoryKind
@@ -132,8 +133,8 @@ def unless_gone(read: Callable[[str], T], path: str | None) -> T | None:
         return None
     try:
         return read(path)
-    except DataDirectoryError:
-        if paths.exists(path):
+    except DataDirectoryError as error:
+        if is_refused(error) or paths.exists(path):
             raise
         return None
 

@@ -77,6 +77,6 @@ def signature(path: str, depth: int = 2, scan: Scan | None = None) -> Signature:
             else:
                 status = entry.stat(follow_symlinks=False)
                 found.add((entry.path, status.st_size, status.st_mtime_ns))
-        except (FileNotFoundError, DataDirectoryError):
+        except (OSError, DataDirectoryError):
             continue
     return found

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..disk.directory import SegmentFiles
 from ..disk.side_files import read_producer_snapshot
-from ..errors import CorruptRecordError, CorruptSnapshotError, LogstoreError
+from ..errors import CorruptRecordError, CorruptSnapshotError, DataDirectoryError, LogstoreError
 from ..folds import producer_update
 from ..folds.producer_state import ProducerState
 from ..layout.producer_snapshot import ProducerSnapshot
@@ -126,7 +126,7 @@ def _begun(producers: KnownProducers) -> int | None:
 
 
 def _snapshots(partition: Partition, bad: list[LogstoreError]) -> Iterator[tuple[int, ProducerSnapshot | None]]:
-    """Yield the snapshots behind the log start, newest first, and in the end none; add those that are damaged to `bad`.
+    """Yield the snapshots behind the log start, newest first, and in the end none; add errors of others to `bad`.
 
     A broker takes an older one in the place of one that is damaged, and more of the log.
     """
@@ -134,7 +134,7 @@ def _snapshots(partition: Partition, bad: list[LogstoreError]) -> Iterator[tuple
         if offset > partition.first_offset:
             try:
                 snapshot = unless_gone(read_producer_snapshot, path)
-            except CorruptSnapshotError as error:
+            except (CorruptSnapshotError, DataDirectoryError) as error:
                 error.path = error.path or path
                 bad.append(error)
                 continue

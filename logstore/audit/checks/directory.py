@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from ...config.kafka_version import METADATA_VERSION
 from ...disk import paths
@@ -132,7 +133,8 @@ def _partitions(directory: DataDirectoryFiles, passes: Passes, cluster: Cluster)
     for one in directory.partitions:
         if one.kind is DirectoryKind.LIVE and cluster.has_partition(*one.key) is Known.NO:
             yield partition_unknown.at(Where(one.path, *one.key), "a partition of the cluster", _NONE_OF_THIS_NAME)
-    yield from _twice(directory.partitions, cluster.image)
+    with suppress(DataDirectoryError):  # of an id that the system refuses, which is told beside those of topics
+        yield from _twice(directory.partitions, cluster.image)
     following = cluster.image.next_producer_id
     for partition, size in passes:
         # only a broker that is alone has each block of ids on record before it uses it

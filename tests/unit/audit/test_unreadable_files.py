@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from click.testing import CliRunner
 
 from logstore.audit.directory_audit import audit_directory
 from logstore_tools.check_commands import audit, verify
+from logstore_tools.commands import logstore as command_line
 from logstore_tools.takeover_commands import import_, promote
 from logstore_tools.verbs import UNREADABLE
 from tests.support.audit_faults import FAULTS
@@ -104,3 +106,34 @@ def test_open_transactions_of_a_log_that_is_not_read_to_its_end_are_judged(golde
     plant, *_ = FAULTS["log-size"]
     plant(root)
     assert "log-size" in {finding.rule for finding in audit_directory(str(root), 0).findings}
+
+
+VERBS = ("audit", "verify", "segments", "topics", "groups", "producers", "txns list", "report -o {page}")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives up the rights of root, for which there must be some")
+def test_a_directory_that_may_be_listed_alone_keeps_nothing_from_being_told(golden: Golden) -> None:
+    """Such a directory has the right to read, but not to search: names are there, and nothing can be asked of them."""
+    with tempfile.TemporaryDirectory() as place:  # pytest's are for their owner alone
+        data = shutil.copytree(golden("demo"), Path(place) / "data")
+        (data / ".kafka_cleanshutdown").unlink()
+        pages = Path(place) / "pages"
+        pages.mkdir()
+        Path(place).chmod(0o755)
+        pages.chmod(0o777)
+        (data / "orders-0").chmod(0o744)
+        answers = {}
+        for uid in (0, 65534):  # root first, who may read what is imported
+            os.seteuid(uid)
+            try:
+                for verb in VERBS:
+                    words = verb.format(page=pages / f"{uid}.html").split()
+                    answers[verb] = CliRunner().invoke(command_line, [*words, str(data)])
+            finally:
+                os.seteuid(0)
+    for verb, done in answers.items():
+        assert isinstance(done.exception, SystemExit), (verb, done.exception)
+        assert done.exit_code == UNREADABLE, verb
+        assert verb.startswith("report") or {"Permission denied" in done.output, "payments" in done.output} == {True}
+    found = [line.split() for line in answers["audit"].stdout.splitlines() if line.startswith(("error", "warning"))]
+    assert {rule for _, rule, *_ in found} == {"log-unreadable", "transaction-timeout"}  # that of payments-0
