@@ -91,12 +91,7 @@ def inspect(path: str, now_ms: int | None = None) -> Inspection:
     if properties is not None:
         require_suitable(state, child(path, DIRECTORY_NAME), node_of(properties), has_partitions=bool(strays))
         steps += _first_steps(state, properties)
-    steps += [
-        f"unset {' '.join(sorted(config))} of {name}, which a broker would take over from a topic that was deleted"
-        for name, config in sorted(image.removed_configs.items())
-        if config and name in image.topics
-    ]
-    steps += _directory_steps(path, found, image)
+    steps += _config_steps(image) + _directory_steps(path, found, image)
     told = [entry for entry in found if entry.fate is not Fate.SERVED and not entry.lacks_id]
     fates = [entry.text for entry in told if not entry.fate.ends_broker]
     endings = [entry.text for entry in told if entry.fate.ends_broker]
@@ -134,6 +129,14 @@ def _first_steps(state: MetadataState, properties: MetaProperties) -> list[str]:
     if properties.node_id not in state.image.brokers:
         steps.append(f"register node {properties.node_id} in the metadata log")
     return steps
+
+
+def _config_steps(image: MetadataImage) -> list[str]:
+    return [
+        f"unset {' '.join(sorted(config))} of {name}, which a broker would take over from a topic that was deleted"
+        for name, config in sorted(image.removed_configs.items())
+        if config and name in image.topics
+    ]
 
 
 def _directory_steps(path: str, found: Sequence[FoundDirectory], image: MetadataImage) -> list[str]:
