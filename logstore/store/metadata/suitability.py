@@ -50,17 +50,18 @@ def require_suitable(state: MetadataState, path: str, node: NodeDirectory, *, ha
 
 
 def _require_only_voter(state: MetadataState, path: str, node: NodeDirectory) -> None:
-    voter_ids = {voter["voterId"] for voter in state.voters}
+    voters = {(voter["voterId"], voter["voterDirectoryId"]) for voter in state.voters}
     quorum_path = child(path, quorum_state.FILE_NAME)
-    if os.path.exists(quorum_path):  # where a configuration names the voters, it alone has them
-        voter_ids.update(read_quorum_state(quorum_path).voter_ids)
-    if voter_ids - {node.node_id}:
+    # where a configuration names the voters, it alone has them, without directories
+    configured = read_quorum_state(quorum_path).voter_ids if os.path.exists(quorum_path) else ()
+    if voters - {node} or set(configured) - {node.node_id}:
+        names = [f"{node_id} in directory {directory_id}" for node_id, directory_id in sorted(voters)]
         raise DataDirectoryError(
-            "The metadata log belongs to a quorum of other nodes",
+            "The metadata log belongs to a quorum of other nodes or directories",
             path=path,
-            expected=f"node {node.node_id} as its only voter",
-            found=f"voters {', '.join(map(str, sorted(voter_ids)))}",
-            advice="open the directory read_only",
+            expected=f"node {node.node_id} in directory {node.directory_id} as its only voter",
+            found=f"voters {', '.join([*map(str, configured), *names])}",
+            advice="open the directory read_only; or put back the meta.properties that it had",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -191,8 +192,18 @@ def test_a_brokers_directory_whose_controller_is_another_node_is_refused(root: P
     with pytest.raises(DataDirectoryError, match="quorum of other nodes"):
         open_store(root)
     result = call("import", str(root), "--dry-run")
-    assert (result.exit_code, "voters 1, 3000" in result.stderr) == (1, True)
+    assert (result.exit_code, "voters 3000, 1 in directory" in result.stderr) == (1, True)
     assert contents(root) == before
+
+
+def test_a_directory_that_is_not_the_voters_is_refused(tmp_path: Path) -> None:
+    """No broker finds a leader there, and so it does not start."""
+    open_store(tmp_path).close()
+    properties = tmp_path / "meta.properties"
+    properties.write_text(re.sub(r"directory\.id=.*", f"directory.id={OTHER_ID}", properties.read_text()))
+    with pytest.raises(DataDirectoryError, match="quorum of other nodes or directories"):
+        open_store(tmp_path)
+    assert call("import", str(tmp_path), "--dry-run").exit_code == 1
 
 
 def test_a_partition_that_an_old_level_may_have_in_another_directory_is_not_made(tmp_path: Path) -> None:
