@@ -130,7 +130,6 @@ def command(
     salvage` keeps them. The dry run is the recovery itself, up to the first change.
     """
     from logstore.audit.partition import open_partition
-    from logstore.config.topic import is_compacted
     from logstore.disk.lock import data_directory_lock
     from logstore.log.load.loader import LoadSettings
     from logstore.log.load.recover import plan_recovery, recover_partition
@@ -139,9 +138,6 @@ def command(
 
     path = absolute_path(directory)
     around, (log_config, problems) = open_partition(path).surroundings, topic_config(path, config)
-    # it was compacted once, so that a swap of cleaned segments may be left
-    if around.cleaner_offset is not None and not is_compacted(log_config):
-        log_config["cleanup.policy"] = [*log_config["cleanup.policy"], "compact"]
     settings = LoadSettings(
         was_clean=around.was_closed if was_clean is None else was_clean,
         recovery_point=(around.recovery_point or 0) if recovery_point is None else recovery_point,
@@ -149,6 +145,7 @@ def command(
         now_ms=now,
         config=log_config,
         accepts_loss=yes,
+        was_cleaned=around.cleaner_offset is not None,
     )
     if dry_run:
         with Progress("recover"):

@@ -15,7 +15,11 @@ from ..disk.open_files import OPEN_FILES, OpenFiles
 from ..disk.seam import Seam
 from ..errors import LogstoreError
 from ..layout.file_names import directory_name
-from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
+from ..layout.offset_checkpoint import (
+    CLEANER_OFFSET_FILE_NAME,
+    LOG_START_OFFSET_FILE_NAME,
+    RECOVERY_POINT_FILE_NAME,
+)
 from ..log.load.loader import LoadSettings
 from ..log.load.opening import PlannedLog, make_log
 from ..log.load.removals import Removal, require_accepted
@@ -325,6 +329,7 @@ class Partitions:
             wanted.config,
             self._accepts_loss,
             self._open_files,
+            was_cleaned=self.checkpoints.get(CLEANER_OFFSET_FILE_NAME, key) is not None,
         )
         return PlannedLog(self.directories.path(key), settings, seam=self._seam, topic_id=wanted.topic_id)
 

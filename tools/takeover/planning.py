@@ -13,7 +13,11 @@ from logstore.coordinator.transactions.transaction import from_record
 from logstore.disk.directory import partition_directories
 from logstore.disk.names import child
 from logstore.disk.seam import SEAM
-from logstore.layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
+from logstore.layout.offset_checkpoint import (
+    CLEANER_OFFSET_FILE_NAME,
+    LOG_START_OFFSET_FILE_NAME,
+    RECOVERY_POINT_FILE_NAME,
+)
 from logstore.layout.partition_metadata import METADATA_TOPIC_ID
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.opening import PlannedLog
@@ -51,6 +55,7 @@ def plan_opening(found: Inspection, now_ms: int) -> dict[TopicPartition, Recover
             checkpoints.get(LOG_START_OFFSET_FILE_NAME, wanted.key) or 0,
             now_ms,
             wanted.config,
+            was_cleaned=checkpoints.get(CLEANER_OFFSET_FILE_NAME, wanted.key) is not None,
         )
         with naming(wanted.key):
             plan = plans[wanted.key] = PlannedLog(path, settings, topic_id=wanted.topic_id).summary

@@ -54,6 +54,8 @@ class LoadSettings:
         config: of `config.parse_config`.
         accepts_loss: readable batches may go, as in a broker; else such a load is refused, and nothing changes.
         open_files: the budget of the running log.
+        was_cleaned: the log was compacted once, by `cleaner-offset-checkpoint`, whatever its policy is now, so that a
+            swap of cleaned segments may be left.
     """
 
     was_clean: bool
@@ -63,6 +65,7 @@ class LoadSettings:
     config: LogConfig
     accepts_loss: bool = True
     open_files: OpenFiles = OPEN_FILES
+    was_cleaned: bool = False
 
 
 class _OverflowedError(Exception):
@@ -149,7 +152,7 @@ class LogLoader:
             self._load()
             if self._opens_for_appends:
                 self._cut_torn_tail()
-            is_compacted = "compact" in self._settings.config["cleanup.policy"]
+            is_compacted = self._settings.was_cleaned or "compact" in self._settings.config["cleanup.policy"]
             self.removals = planned_removals(self._directory, is_compacted=is_compacted)
             if self._opens_for_appends and (hidden := self._hidden()) is not None:
                 self.removals.append(hidden)

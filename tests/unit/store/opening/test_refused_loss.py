@@ -15,7 +15,7 @@ import logstore
 from logstore.errors import LogstoreError, RecoveryLossError
 from logstore.layout.clean_shutdown import FILE_NAME
 from logstore_tools import takeover_commands
-from tests.support.stores import FEW_PARTITIONS
+from tests.support.stores import FEW_PARTITIONS, values_of
 
 LOG = f"{0:020}.log"
 
@@ -101,6 +101,22 @@ def test_after_an_orderly_close_the_partition_is_refused_when_it_is_asked_for(tm
     assert (tmp_path / FILE_NAME).exists()
     with logstore.open(tmp_path, accept_loss=True) as store:
         assert store.log("t", 0).log_end_offset == 1
+
+
+def test_a_swap_of_cleaned_segments_is_no_loss_after_the_policy_has_changed(tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    with logstore.open(root) as store:
+        store.create_topic("t", config={"cleanup.policy": "compact"})
+        for number in range(3):
+            store.log("t", 0).append_records([b"%d" % number], keys=[b"k"])
+        store.alter_config("t", {"cleanup.policy": "delete"})
+    (root / FILE_NAME).unlink()
+    (root / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 2\n")
+    content = (root / "t-0" / LOG).read_bytes()
+    (root / "t-0" / f"{LOG}.swap").write_bytes(content[len(content) // 3 * 2 :])
+    assert call("import", str(root), "--dry-run").exit_code == 0
+    with logstore.open(root) as store:
+        assert values_of(store, "t") == [b"2"]
 
 
 def test_the_metadata_log_is_asked_for_too(crashed: Path) -> None:
