@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from logstore import clock
+from logstore.audit.checks.metadata_log import startup_files
 from logstore.config.broker import parse_broker_config
 from logstore.config.kafka_version import METADATA_VERSION
 from logstore.config.topic import REMOTE_STORAGE
-from logstore.disk.directory import list_partition_directory, partition_directories
+from logstore.disk.directory import list_data_directory, list_partition_directory, partition_directories
 from logstore.disk.names import absolute_path, child, file_name
 from logstore.errors import InvalidNameError
 from logstore.layout import clean_shutdown, meta_properties, partition_metadata
@@ -111,7 +112,7 @@ def inspect(path: str, now_ms: int | None = None) -> Inspection:
         tuple(name for name in sorted(image.topics) if image.topic_config(name).get(REMOTE_STORAGE) == "true"),
         image,
         (*fates, *due),
-        (*endings, *_foreign_files(found)),
+        (*endings, *_foreign_files(found), *_startup_files(path)),
     )
 
 
@@ -120,6 +121,12 @@ def _foreign_files(found: Sequence[FoundDirectory]) -> list[str]:
     errors = [error for entry in found for error in list_partition_directory(entry.path).errors]
     names = [str(error.path) for error in errors if isinstance(error, InvalidNameError)]
     return [f"{path} has no offset in its name: no broker starts beside it" for path in names]
+
+
+def _startup_files(path: str) -> list[str]:
+    """Return what keeps a broker from starting among the files that it reads first."""
+    broken = startup_files(list_data_directory(path))
+    return [f"{one.where.path}: expected {one.expected}, found {one.found}: no broker starts on it" for one in broken]
 
 
 def _first_steps(state: MetadataState, properties: MetaProperties) -> list[str]:

@@ -196,6 +196,15 @@ def test_a_brokers_directory_whose_controller_is_another_node_is_refused(root: P
     assert contents(root) == before
 
 
+def test_bootstrap_records_that_no_broker_reads_are_told(root: Path) -> None:
+    """A broker reads them at each start, a store only for an empty metadata log."""
+    (root / "bootstrap.checkpoint").write_bytes(b"\x01noise\xff")
+    result = call("import", str(root), "--dry-run")
+    assert (result.exit_code, "a broker does not start on it" in result.stdout) == (0, True)
+    result = call("promote", str(root))
+    assert (result.exit_code, "bootstrap.checkpoint: expected" in result.stderr) == (1, True)
+
+
 def test_a_directory_that_is_not_the_voters_is_refused(tmp_path: Path) -> None:
     """No broker finds a leader there, and so it does not start."""
     open_store(tmp_path).close()
