@@ -209,11 +209,11 @@ def _removal_texts(plans: Plans) -> list[str]:
     texts = []
     for path, removals in _removals(plans).items():
         readable = [one for one in removals if one.batch_count]
-        torn_size = sum(one.end - one.start for one in removals if not one.batch_count)
+        others = [one for one in removals if not one.batch_count]
         if readable:
             texts.append(f"remove {readable_text(readable)}, in {path}: {readable[0].reason}")
-        if torn_size:
-            texts.append(f"remove {torn_size:,} bytes from the first damage on, in {path}")
+        if others:  # torn, or left out by the cleaner
+            texts.append(f"remove {sum(one.end - one.start for one in others):,} bytes, in {path}: {others[0].reason}")
     return texts
 
 

@@ -337,6 +337,6 @@ def test_what_recovery_did_is_said(tmp_path: Path) -> None:
     (tmp_path / "recovery-point-offset-checkpoint").write_bytes(b"0\n0\n")
     assert as_told("promote", str(tmp_path))["done"] == [
         "recover all partitions, because the directory was not closed in order",
-        f"remove 4 bytes from the first damage on, in {tmp_path / 't-0'}",
+        f"remove 4 bytes, in {tmp_path / 't-0'}: cut 4 bytes at byte 69: the last batch is cut off",
     ]
     assert as_told("promote", str(tmp_path))["done"] == []
