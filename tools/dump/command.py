@@ -11,9 +11,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from logstore.disk.files import file_size
-from logstore.disk.names import java_file
+from logstore.disk.names import java_file, normal_path
 from logstore.disk.paths import exists
-from logstore.errors import LogstoreError, UsageError
+from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 from logstore.layout.file_names import KRAFT_SNAPSHOT_SUFFIX, LOG_SUFFIX
 
 from .options import FILTER_OPTIONS, DumpOptions
@@ -117,7 +117,7 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
         findings.immediate(f"logstore: nothing passes {asked}")
     for level in sorted(options.newer):
         findings.immediate(f"logstore: written by a newer Kafka ({level}); what is not known of it is not decoded")
-    is_missing = not options.has("files") and not all(map(exists, paths))
+    is_missing = not options.has("files") and not all(exists(p) for p in paths if normal_path(p) in options.named)
     return UNREADABLE if is_missing or noted or findings.is_any_left_out else 0
 
 
@@ -184,12 +184,20 @@ def _is_log(path: str) -> bool:
 
 
 def _dump_file(options: DumpOptions, path: str, out: Output, findings: Findings) -> None:
-    """Print the file at `path`, which `java_file` has normalised.
-
-    Printers are imported when there is a file for them, because an import takes longer than a small dump.
-    """
+    """Print the file at `path`, which `java_file` has normalised; tell of one that was deleted since it was listed."""
     if options.format == "text":
         out.print(f"Dumping {path}")
+    try:
+        _print_file(options, path, out, findings)
+    except LogstoreError:
+        if exists(path) or normal_path(path) in options.named:
+            raise
+        findings.is_any_left_out = True
+        findings.immediate(_own_line(DataDirectoryError("The file was deleted before it was dumped", path=path)))
+
+
+def _print_file(options: DumpOptions, path: str, out: Output, findings: Findings) -> None:
+    """Import the printer of a file, because an import takes longer than a small dump, and print the file."""
     if _is_log(path):
         from .log_dump import dump_log
 

@@ -54,7 +54,7 @@ class Findings:
         immediate: prints a line, given without its end, to stderr at once.
 
     Attributes:
-        is_any_left_out: records that were asked for are not in the output, because their batch is corrupt.
+        is_any_left_out: what was asked for is not in the output: a corrupt batch, a file deleted since it was listed.
     """
 
     def __init__(self, immediate: Callable[[str], None]) -> None:

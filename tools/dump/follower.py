@@ -72,7 +72,7 @@ class DumpFollower:
             DataDirectoryError: a log became shorter; a broker cuts logs when it starts after a crash.
             LogstoreError: as `dump_log`.
         """
-        named = {normal_path(word) for word in (*self._options.files, *self._options.words)}
+        named = self._options.named
         while True:
             self._paths = [
                 path for path in map(java_file, list_paths()) if path in self._seen or _is_followed(path, named)
@@ -164,7 +164,7 @@ def _order(path: str) -> tuple[int, str]:
     return len(path), path
 
 
-def _is_followed(path: str, named: set[str]) -> bool:
+def _is_followed(path: str, named: frozenset[str]) -> bool:
     """Return whether a path is that of a log, outside a directory that a broker has set aside, unless that is named."""
     path = normal_path(path)
     name = name_of_partition(parent(path))

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from logstore.config.kafka_version import NEWEST, KafkaVersion, kafka_version
+from logstore.disk.names import normal_path
 from logstore.errors import LogstoreError, UsageError
 
 if TYPE_CHECKING:
@@ -136,6 +137,11 @@ class DumpOptions:
         while len(parts) > 1 and parts[-1] == "":
             parts.pop()
         return parts if parts != [""] or self.text("files") == "" else []
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The normal paths of what is named; other files were found in a directory or by a glob."""
+        return frozenset(map(normal_path, (*self.files, *self.words)))
 
     @cached_property
     def prints_contents(self) -> bool:

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from logstore.errors import DataDirectoryError
-from logstore_tools.paths import dump_files
+from logstore_tools import paths as sources
+from logstore_tools.paths import Note, dump_files
 from tests.conformance.dumping import answer
+from tests.support.encoder import Batch, Rec
 from tests.support.golden import Golden
 
 SEGMENT = ("00000000000000000000.log", "00000000000000000000.index", "00000000000000000000.timeindex")
@@ -182,6 +184,25 @@ def test_directories_that_cannot_be_read_are_told() -> None:
         Path("data/b-0").chmod(0o755)
     assert paths == below("data/a-0", *SEGMENT)
     assert len(notes) == 1
+
+
+@pytest.mark.parametrize("options", [[], ["--format", "json"], ["--records"]], ids=" ".join)
+def test_files_that_are_deleted_after_the_listing_are_told_and_passed_over(
+    options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def list_and_delete(words: Sequence[str], note: Note) -> list[str]:
+        files = dump_files(words, note)
+        for name in SEGMENT:
+            Path("orders-0", name).unlink(missing_ok=True)
+        return files
+
+    monkeypatch.setattr(sources, "dump_files", list_and_delete)
+    make("orders-0", [*SEGMENT, LATER[0]])
+    Path("orders-0", LATER[0]).write_bytes(Batch(10, [Rec()]).to_bytes())
+    rc, stdout, stderr = answer(["--deep-iteration", *options, "orders-0"])
+    assert (rc, "10" in stdout) == (3, True)
+    assert stderr.startswith(f"logstore: The file was deleted before it was dumped; at orders-0/{SEGMENT[0]}\n")
+    assert answer([f"orders-0/{SEGMENT[0]}"])[0] == 1  # what is named is asked for
 
 
 def test_files_beside_words_ignores_the_words_as_kafkas_tool_does(golden: Golden) -> None:
