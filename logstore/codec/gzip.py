@@ -24,6 +24,7 @@ TRAILER_SIZE = 8
 FLAG_HEADER_CRC, FLAG_EXTRA, FLAG_NAME, FLAG_COMMENT = 2, 4, 8, 16
 # Java looks for another member only behind more bytes than a header and a trailer have
 IGNORED_TAIL_SIZE = HEADER_SIZE + TRAILER_SIZE
+_STEP_SIZE = 256  # bytes
 # `java.util.zip.GZIPOutputStream` since JDK 16: no time, no extra flags, unknown operating system
 JAVA_HEADER = PLAIN_HEADER + b"\x00\x00\x00\x00\x00\xff"
 
@@ -110,8 +111,7 @@ def _header_end(payload: memoryview, start: int) -> int:
         position += 2 + int.from_bytes(payload[position : position + 2], "little")
     for flag in FLAG_NAME, FLAG_COMMENT:
         if flags & flag:
-            length = bytes(payload[position:]).find(0)
-            position = len(payload) + 1 if length < 0 else position + length + 1
+            position = _text_end(payload, position)
     if flags & FLAG_HEADER_CRC:
         checksum = zlib.crc32(payload[start:position]) & 0xFFFF
         if int.from_bytes(payload[position : position + 2], "little") != checksum:
@@ -120,3 +120,12 @@ def _header_end(payload: memoryview, start: int) -> int:
     if position > len(payload):
         raise damaged(Codec.GZIP, start, "its header is cut off")
     return position
+
+
+def _text_end(payload: memoryview, start: int) -> int:
+    """Return the position behind a text that a zero ends, or one behind the payload; few bytes are copied at once."""
+    for position in range(start, len(payload), _STEP_SIZE):
+        length = bytes(payload[position : position + _STEP_SIZE]).find(0)
+        if length >= 0:
+            return position + length + 1
+    return len(payload) + 1

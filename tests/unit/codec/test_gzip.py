@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import struct
+import tracemalloc
 import zlib
 
 import pytest
@@ -118,3 +119,16 @@ def test_a_stream_as_large_as_the_cap_is_delivered() -> None:
     payload = memoryview(gzip.compress(RECORDS, mtime=0))
     assert decompress(Codec.GZIP, payload, 2, len(RECORDS)).error is None
     assert decompress(Codec.GZIP, payload, 2, len(RECORDS) - 1).error is not None
+
+
+def test_the_texts_of_a_header_are_skipped_without_a_copy_of_the_stream() -> None:
+    """Each member copied all behind it, so that the time grew with the square of the size of a stream."""
+    named = member(b"paid", 8 | 16, b"n" * 1000 + b"\0" + b"c" * 255 + b"\0")
+    payload = memoryview(named + named + bytes(5_000_000))
+    tracemalloc.start()
+    try:
+        outcome = decompress(Codec.GZIP, payload, 2, SIZE_MAX)
+        assert (outcome.data.tobytes(), outcome.error) == (b"paidpaid", None)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
