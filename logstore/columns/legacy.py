@@ -13,13 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..codec import decompress
+from ..config.topic import ARRAY_SIZE_MAX
 from ..errors import CorruptRecordError, InvalidRecordError, UnsupportedCompressionTypeError
 from ..kernels.scan import batches as fields
 from ..layout import legacy as layout
 from ..layout.batch import MAGIC_V2, NO_TIMESTAMP
 from ..model import Codec, TimestampType
 from .batch_table import BatchTable, ByteArray, compute_is_valid
-from .record_table import DECOMPRESSED_SIZE_MAX
+from .record_table import DECOMPRESSED_SIZE_MAX, SIZE_ABOVE_MAX
 
 
 class LegacyRecord(NamedTuple):
@@ -175,7 +176,8 @@ def read_legacy_records(entry: LegacyRecord, size_max: int = DECOMPRESSED_SIZE_M
 
     Raises:
         UnsupportedCompressionTypeError: a codec id unknown to Kafka.
-        InvalidRecordError: an impossible wrapper; behind the good messages, one that is compressed itself.
+        InvalidRecordError: an impossible wrapper, or a size that Java has no array for; behind the good messages, one
+            that is compressed itself.
         CorruptRecordError: a message shorter than a message can be.
         DecompressionError: the stream is broken or too large.
     """
@@ -228,6 +230,8 @@ def _entries(data: memoryview) -> Iterator[tuple[int, memoryview]]:
             raise CorruptRecordError(
                 f"Record size is less than the minimum record overhead ({layout.MESSAGE_SIZE_MIN})", offset=offset
             )
+        if size > ARRAY_SIZE_MAX:
+            raise InvalidRecordError(SIZE_ABOVE_MAX.format(detail=size, second=ARRAY_SIZE_MAX), offset=offset)
         position = start + size
         if position > len(data):
             return

@@ -23,6 +23,7 @@ DECOMPRESSED_SIZE_MAX = 128 * 1024 * 1024  # bytes; a larger stream is refused a
 
 _PREMATURE_END = "Incorrect declared batch size, premature EOF reached"
 _BAD_STRUCTURE = "Found invalid record structure"
+SIZE_ABOVE_MAX = "Invalid record size: {detail} exceeds the configured maximum record size of {second}."
 _MESSAGES = {
     fields.PREMATURE_END: _PREMATURE_END,
     fields.VARINT_TOO_LONG: "Varint is too long, the most significant bit in the 5th byte is set, "
@@ -40,7 +41,7 @@ _MESSAGES = {
     "read {second}",
     fields.RECORDS_REMAINING: "Incorrect declared batch size, records still remaining in file",
     fields.NEGATIVE_SIZE: "Invalid record size: {detail} is negative.",
-    fields.SIZE_ABOVE_MAX: "Invalid record size: {detail} exceeds the configured maximum record size of {second}.",
+    fields.SIZE_ABOVE_MAX: SIZE_ABOVE_MAX,
     fields.LENGTH_TOO_LONG: _PREMATURE_END,
     fields.STRUCTURE_TOO_LONG: _BAD_STRUCTURE,
     fields.ENDED_IN_LENGTH: _PREMATURE_END,

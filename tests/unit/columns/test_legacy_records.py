@@ -127,6 +127,11 @@ GOOD = legacy.message(1, b"k", b"v")
             "Found invalid compressed record set with no inner records",
         ),
         (
+            wrapper(inner(GOOD) + struct.pack(">qi", 1, 2**31 - 1)),
+            INVALID_RECORD,
+            "Invalid record size: 2147483647 exceeds the configured maximum record size of 2147483639.",
+        ),
+        (
             wrapper(inner(GOOD))[:-1],
             KAFKA,
             "The gzip stream does not decompress beyond its byte 29: its trailer is cut off",
