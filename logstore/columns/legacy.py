@@ -196,6 +196,8 @@ def read_legacy_records(entry: LegacyRecord, size_max: int = DECOMPRESSED_SIZE_M
 def _unwrapped(wrapper: LegacyRecord, codec: Codec, size_max: int) -> list[LegacyRecord]:
     """Return the messages in a wrapper with their stored offsets."""
     invalid = partial(InvalidRecordError, offset=wrapper.offset)
+    if wrapper.magic not in (0, 1):
+        raise invalid(f"Invalid wrapper magic found in legacy deep record iterator {wrapper.magic}")
     if codec is Codec.ZSTD:
         raise invalid(f"Invalid wrapper compressionType found in legacy deep record iterator {wrapper.magic}")
     payload = wrapper.value

@@ -19,7 +19,7 @@ from ..disk.directory import SegmentFiles
 from ..disk.file_range import FileRange
 from ..disk.index_slots import IndexSlots
 from ..disk.names import is_url
-from ..errors import CorruptRecordError, DataDirectoryError, InvalidRecordError, LogstoreError
+from ..errors import CorruptRecordError, DataDirectoryError, LogstoreError
 from ..kernels.rules import RELATIVE_OFFSET_MAX
 from ..kernels.scan import batches as fields
 from ..layout import legacy, offset_index
@@ -270,7 +270,4 @@ def unreadable_wrappers(data: ByteArray, table: BatchTable, first_row: int, row_
 
 
 def _base_offset(data: ByteArray, table: BatchTable, row: int) -> int:
-    entry = legacy_entry(data, table, row)
-    if entry.magic not in (0, 1):
-        raise InvalidRecordError(f"Invalid wrapper magic found in legacy deep record iterator {entry.magic}")
-    return next(read_legacy_records(entry)).offset
+    return next(read_legacy_records(legacy_entry(data, table, row))).offset

@@ -99,6 +99,11 @@ GOOD = legacy.message(1, b"k", b"v")
             "Unknown compression type id: 7",
         ),
         (
+            wrapper(b"")[:16] + b"\x80" + wrapper(b"")[17:],
+            INVALID_RECORD,
+            "Invalid wrapper magic found in legacy deep record iterator -128",
+        ),
+        (
             wrapper(b"", codec=4),
             INVALID_RECORD,
             "Invalid wrapper compressionType found in legacy deep record iterator 1",
