@@ -25,6 +25,7 @@ from .options import DumpOptions
 from .output import Output, Row
 
 ROW_GROUP_ROW_COUNT = 128 * 1024
+ROW_GROUP_SIZE = 64 * 1024 * 1024  # bytes in memory, of rows with large values
 
 
 def schema_of(options: DumpOptions) -> pa.Schema:
@@ -126,7 +127,10 @@ class _UnseekableFile:
 
 
 class TableStream:
-    """Standard output as an Arrow stream, or as a Parquet file in row groups of some ROW_GROUP_ROW_COUNT rows."""
+    """Standard output as an Arrow stream, or as a Parquet file in row groups of some ROW_GROUP_ROW_COUNT rows.
+
+    A group ends sooner at ROW_GROUP_SIZE: it waits in memory.
+    """
 
     def __init__(self, stdout: BinaryIO, options: DumpOptions) -> None:
         schema = schema_of(options)
@@ -136,13 +140,14 @@ class TableStream:
         else:
             self._writer = pq.ParquetWriter(_UnseekableFile(stdout), schema)
         self._waiting: list[pa.RecordBatch] = []
-        self._row_count = 0
+        self._row_count = self._size = 0
 
     def put(self, batch: pa.RecordBatch) -> None:
         """Write a batch, in Parquet with others in a group."""
         self._waiting.append(batch)
         self._row_count += batch.num_rows
-        if self._row_count >= self._group_row_count:
+        self._size += batch.nbytes
+        if self._row_count >= self._group_row_count or self._size >= ROW_GROUP_SIZE:
             self._write()
 
     def close(self) -> None:
@@ -153,4 +158,4 @@ class TableStream:
     def _write(self) -> None:
         if self._waiting:
             self._writer.write_table(pa.Table.from_batches(self._waiting))
-            self._waiting, self._row_count = [], 0
+            self._waiting, self._row_count, self._size = [], 0, 0

@@ -23,6 +23,7 @@ pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
 from logstore.rows.arrow import schema_of  # noqa: E402
+from logstore_tools.dump import arrow_rows  # noqa: E402
 
 TIMES = ("timestamp", "maxTimestamp", "lastTimestamp", "deleteHorizon")
 LOG = "00000000000000000000.log"
@@ -130,6 +131,20 @@ def test_records_before_an_error_are_in_the_arrow_output(tmp_path: Path, monkeyp
     assert pa.ipc.open_stream(stream).read_all().column("key").to_pylist() == [None, b"k", b"l"]
     code, content, _ = dumped("--format", "parquet", "--print-data-log", "--files", LOG)
     assert (code, pq.read_table(io.BytesIO(content)).num_rows) == (1, 3)
+
+
+def test_large_rows_do_not_wait_in_memory_for_a_group_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [str(tmp_path / f"{offset}.log") for offset in range(3)]
+    for offset, path in enumerate(paths):
+        Path(path).write_bytes(Batch(offset, [Rec(b"key", bytes(1000))]).to_bytes())
+
+    def group_count() -> int:
+        _, content, _ = dumped("--format", "parquet", "--print-data-log", *paths)
+        return int(pq.ParquetFile(io.BytesIO(content)).num_row_groups)
+
+    assert group_count() == 1
+    monkeypatch.setattr(arrow_rows, "ROW_GROUP_SIZE", 1000)
+    assert group_count() == 3
 
 
 def test_without_pyarrow_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
