@@ -241,7 +241,7 @@ def _end_offset(path: str) -> int:
     """Return the offset behind the last batch of the partition, or of the file, if it is no segment."""
     logs = [path]
     if path.endswith(LOG_SUFFIX):
-        names = [entry.name for entry in paths.scan(parent(absolute_path(path)))]
+        names = [entry.name for entry in paths.scan(parent(absolute_path(path))) if entry.is_file()]
         logs = [sibling(path, name) for name in names if _SEGMENT.fullmatch(name)] or logs
     end_offset = 0
     with open_log(logs[-1]) as log:

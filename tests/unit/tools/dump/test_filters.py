@@ -149,6 +149,7 @@ def test_the_last_offsets_are_of_the_segment_before_when_the_last_one_is_empty_o
     assert offsets_of("--offset", "-2:") == [2, 3]
     content = Batch(4, [Rec()]).to_bytes()
     Path(f"{4:020}.log").write_bytes(content + content[:70])
+    Path(f"{9:020}.log").mkdir()  # no segment
     assert offsets_of("--offset", "-2:") == [3]
 
 
