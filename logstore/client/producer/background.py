@@ -17,7 +17,6 @@ from queue import Empty, SimpleQueue
 
 from ... import clock
 from ...calls import SHORT, alone
-from .batch import Batch
 
 IDLE_S_MAX = 1.0
 NAP_S_MAX = 0.005
@@ -96,9 +95,9 @@ class Background:
         self._is_ending = True
         self.wake()
 
-    def post(self, batch: Batch) -> None:
+    def post(self, run_actions: Callable[[], object]) -> None:
         """Run the callbacks of a batch in the thread."""
-        self._calls.append(batch.run_actions)
+        self._calls.append(run_actions)
         self.ensure()
         self.wake()
 

@@ -9,10 +9,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ...calls import require_outside
-from ...errors import InvalidRecordError, InvalidTimestampError, LogstoreError, RequestTimedOutError
+from ...errors import (
+    InvalidRecordError,
+    InvalidTimestampError,
+    LogstoreError,
+    ReentrantCallError,
+    RequestTimedOutError,
+)
 from ...log.append.request import AppendInfo
 from ...model import TopicPartition
 from ..arguments import require_function, time_left
+from .background import Background
 
 _WITH_INVALID = "Failed to append record because it was part of a batch which had one more more invalid records"
 _LOGGER = logging.getLogger("logstore")
@@ -57,14 +64,14 @@ class Batch:
         reserved_size: int,
         due_s: float,
         expiry_s: float,
-        post: Callable[[Batch], None],
+        background: Background,
     ) -> None:
-        """Start empty; `post` has `run_actions` called in the producer's thread."""
+        """Start empty; `background` calls `run_actions` in the producer's thread."""
         self.topic_partition = topic_partition
         self.items: list[Any] = []
         self.room, self.reserved_size = room, reserved_size
         self.due_s, self.expiry_s = due_s, expiry_s
-        self._post = post
+        self._background = background
         self._outcomes: list[tuple[int, int, Outcome]] = []  # first record, end, outcome
         self._actions: deque[Callable[[], object]] = deque()
         self._latches: list[threading.Lock] = []
@@ -122,7 +129,7 @@ class Batch:
             if latch.locked():
                 latch.release()
         if self._actions:
-            self._post(self)
+            self._background.post(self.run_actions)
 
     def disown(self, error: LogstoreError) -> None:
         """Fail the rest in the child of a fork: no thread there writes it, or runs its callbacks."""
@@ -139,9 +146,14 @@ class Batch:
         Uses a lock of its own: an interrupt can leave a Condition locked.
 
         Raises:
-            ReentrantCallError: this thread is in a call that the writing thread may wait for.
+            ReentrantCallError: this thread is in a call that the writing thread may wait for, or is the writing thread.
         """
         require_outside()
+        if self._background.is_current:
+            raise ReentrantCallError(
+                "A callback waits for a record of its own producer, whose callbacks run in the thread that writes it",
+                advice="give the record a callback of its own, or let another thread wait",
+            )
         latch = threading.Lock()
         latch.acquire()
         self._latches.append(latch)
@@ -158,7 +170,7 @@ class Batch:
         """Have `action` called in the producer's thread once all records have an outcome."""
         self._actions.append(action)
         if self.is_done:
-            self._post(self)
+            self._background.post(self.run_actions)
 
     def run_actions(self) -> None:
         """Call the waiting actions, each once, whichever thread comes first."""
@@ -277,6 +289,7 @@ class RecordFuture:
 
         Raises:
             UsageError: a timeout that is none.
+            ReentrantCallError: in a callback of the same producer, or in the middle of another call.
             RequestTimedOutError: it took longer.
             LogstoreError: the reason why the record is not in the log.
         """

@@ -257,7 +257,7 @@ class Buffer:
             reserved_size=reserved_size,
             due_s=now_s + self._linger_s,
             expiry_s=now_s + self._delivery_timeout_s,
-            post=self.background.post,
+            background=self.background,
         )
         queue.batches.append(batch)
         queue.open = batch

@@ -21,6 +21,7 @@ from logstore.errors import (
     IllegalStateError,
     InvalidRecordError,
     LogstoreError,
+    ReentrantCallError,
     RequestTimedOutError,
 )
 from tests.support.stores import LONG_MS, values_of
@@ -149,6 +150,23 @@ def test_callbacks_run_in_another_thread_and_before_flush_returns(store: Store) 
         assert len(threads) == 20
         assert {thread.name for thread in threads} == {f"logstore-{producer.config['client.id']}"}
         threads.clear()
+
+
+def test_a_callback_does_not_wait_for_a_record_of_its_own_producer(store: Store) -> None:
+    producer = store.producer(linger_ms=LONG_MS)
+    raised: list[Exception] = []
+
+    def callback(_: object) -> None:
+        try:
+            producer.send("t", b"of a callback").get(30)
+        except Exception as error:
+            raised.append(error)
+
+    producer.send("t", b"1").add_callback(callback)
+    producer.flush()
+    assert [type(error) for error in raised] == [ReentrantCallError]
+    producer.flush()
+    assert values_of(store, "t") == [b"1", b"of a callback"]
 
 
 def test_a_callback_may_flush_and_send(store: Store) -> None:
