@@ -196,11 +196,16 @@ class Batch:
         return isinstance(self._outcome(index)[1], AppendInfo)
 
     def error_of(self, index: int) -> LogstoreError | None:
-        """Return why a record is not in the log; None if it is (`Sender.failBatch`)."""
+        """Return why a record is not in the log; None if it is. The program has seen it then."""
+        error = self.refusal(index)
+        self.is_reported = self.is_reported or error is not None
+        return error
+
+    def refusal(self, index: int) -> LogstoreError | None:
+        """Return what `error_of` does, for what is no question of the program (`Sender.failBatch`)."""
         start, error = self._outcome(index)
         if not isinstance(error, LogstoreError):
             return None
-        self.is_reported = True
         if not isinstance(error, InvalidRecordError | InvalidTimestampError) or not error.record_errors:
             return error
         messages = {one.batch_index: one.message for one in error.record_errors}
@@ -251,7 +256,7 @@ class RecordFuture:
     def __repr__(self) -> str:
         state = "pending"
         if self._batch.is_done:
-            error = self._batch.error_of(self._index)
+            error = self._batch.refusal(self._index)
             state = f"at offset {self._metadata().offset}" if error is None else f"failed, {error!r}"
         return f"<RecordFuture for {self._batch.topic_partition}: {state}>"
 

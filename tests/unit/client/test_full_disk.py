@@ -138,6 +138,16 @@ def test_closing_tells_of_the_records_that_nobody_asked_for(store: Store, disk: 
         producer.close()
 
 
+def test_a_future_that_a_log_or_a_debugger_shows_is_not_asked(store: Store, disk: Disk) -> None:
+    producer = warmed(store)
+    future = producer.send("t", b"lost", partition=0)
+    disk.is_full = True
+    producer._buffer.flush()
+    assert "failed, KafkaStorageError" in repr(future)
+    with pytest.raises(KafkaStorageError, match="Error while appending records to t-0"):
+        producer.close()
+
+
 @pytest.mark.parametrize("timeout", TIMEOUTS)
 def test_a_transaction_that_cannot_be_aborted_says_so_and_does_not_count(
     store: Store, disk: Disk, tmp_path: Path, timeout: float | None
