@@ -157,7 +157,7 @@ class Producer(ClosedInWith):
 
         Args:
             values, keys: lists of bytes, numpy or Arrow, see `columns.any_columns`; keys choose partitions.
-            timestamps: ms, or datetimes; None for the present time.
+            timestamps: ms since 1970, numpy's datetime64 or Arrow's; None for the present time.
             headers: a list of (key, value) for each record, or Arrow's.
             partition: for all records; None sends those without key to one partition.
 
