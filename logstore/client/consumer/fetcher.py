@@ -198,14 +198,14 @@ class Fetcher:
             left_count -= 1
             if position is None or log is None:
                 turn.pop()
-            elif position != (end := end_offset(log)) or position < log.log_start_offset:
+            elif not max(end := end_offset(log), log.log_start_offset) <= position <= log.high_watermark:
                 yield partition, position, log
                 reached = moved.get(partition, position)
                 # a whole round without progress ends it; whoever is at the end is looked at by the next call
                 left_count = left_count if reached in (position, end) else len(turn)
             elif partition not in moved:  # else read to its end just now: the next call looks whether it is idle
                 self._arrivals.expect(partition, log)
-                if position == end_offset(log):  # again: an append before `expect` told nobody
+                if position >= end_offset(log):  # again: an append before `expect` told nobody
                     turn.pop()
                 else:
                     left_count = len(turn)

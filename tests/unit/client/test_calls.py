@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from logstore import clock
 from logstore.client.arguments import OffsetAndTimestamp
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
@@ -153,6 +154,27 @@ def test_lag_is_none_behind_the_last_stable_offset(store: Store) -> None:
     assert consumer.lag(T0) == (0, 0)
     producer.commit_transaction()
     assert consumer.lag(T0) == (1, 0)
+
+
+def test_a_consumer_behind_the_last_stable_offset_is_woken_by_the_marker(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("client.consumer.polling", "client.consumer.fetcher", "store.fetch"):
+        monkeypatch.setattr(f"logstore.{module}.LOOK_AGAIN_S", 1000.0)
+    producer = store.producer(transactional_id="x")
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("t", b"open", partition=0).get()
+    store.log("t", 0).append_records([b"behind"])
+    consumer = assigned(store, isolation_level="read_committed", group_id=None)
+    consumer.seek(T0, 1)
+    assert consumer.poll() == {}
+    later = Timer(0.1, producer.commit_transaction)
+    later.start()
+    end_s = clock.monotonic_s() + 30
+    assert [record.value for record in consumer.poll(timeout_ms=60_000)[T0]] == [b"behind"]
+    assert clock.monotonic_s() < end_s  # not found by the last look, at the timeout
+    later.join()
 
 
 def test_a_table_waits_for_records_that_count(store: Store) -> None:
