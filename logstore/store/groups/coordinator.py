@@ -75,6 +75,14 @@ class GroupCoordinator:
         self._host.schedule("group-rebalance", _REBALANCE_CHECK_INTERVAL_MS, self.remove_silent)
         self._host.schedule("group-metadata-expiration", expiry_interval_ms, self.remove_expired)
 
+    def commit_ends(self) -> None:
+        """After a crash, let groups go on where logs end now, see `OffsetsPartition.commit_ends`.
+
+        Raises:
+            LogstoreError: of the first group that cannot be written; all were tried.
+        """
+        for_each_then_raise(list(self._loaded.values()), OffsetsPartition.commit_ends)
+
     def close(self) -> None:
         """Expel all members, so that no broker waits for them; no generation begins from now on.
 
