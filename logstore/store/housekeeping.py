@@ -87,7 +87,8 @@ class Housekeeping:
             with self._record_failure("retention", key):
                 log = self._log(key)
                 if log is not None:
-                    log.delete_old_segments(self._now_ms())
+                    with self._unless_deleted(key, log):
+                        log.delete_old_segments(self._now_ms())
 
     def _log(self, key: TopicPartition) -> PartitionLog | None:
         """Return the log, opened if need be; None if it has nothing to delete or clean, or has failed."""
@@ -119,7 +120,7 @@ class Housekeeping:
         while not self._timers.is_stopped and (chosen := self._filthiest(left_out)) is not None:
             key, log, what = chosen
             left_out.add(key)
-            with self._record_failure("cleaning", key):
+            with self._record_failure("cleaning", key), self._unless_deleted(key, log):
                 end_offset = log.clean(what, self._now_ms(), buffer_size=self._config["log.cleaner.dedupe.buffer.size"])
                 self._note_cleaned(key, log, end_offset)
                 if end_offset > what.first_dirty_offset:
@@ -137,11 +138,12 @@ class Housekeeping:
                 log = self._log(key)
                 if log is None:
                     continue
-                what = log.cleanable(self._checkpoints.get(CLEANER_OFFSET_FILE_NAME, key), now_ms)
-                if what.is_checkpoint_wrong:
-                    self._note_cleaned(key, log, what.first_dirty_offset)
-                if what.is_worth_it:
-                    worth_it.append((key, log, what))
+                with self._unless_deleted(key, log):
+                    what = log.cleanable(self._checkpoints.get(CLEANER_OFFSET_FILE_NAME, key), now_ms)
+                    if what.is_checkpoint_wrong:
+                        self._note_cleaned(key, log, what.first_dirty_offset)
+                    if what.is_worth_it:
+                        worth_it.append((key, log, what))
         return max(worth_it, key=lambda choice: choice[2].cleanable_ratio, default=None)
 
     def _note_cleaned(self, key: TopicPartition, log: PartitionLog, offset: int) -> None:
@@ -152,7 +154,8 @@ class Housekeeping:
         """Do a task with each open log, which takes no lock of one that has nothing to be done."""
         for key, log in self._partitions.logs.items():
             try:
-                do(log)
+                with self._unless_deleted(key, log):
+                    do(log)
             except Exception as error:
                 self._failed(task, key, error)
             else:
@@ -170,6 +173,15 @@ class Housekeeping:
             self._failed(task, partition, error)
         else:
             self._failures.pop((task, partition), None)
+
+    @contextmanager
+    def _unless_deleted(self, key: TopicPartition, log: PartitionLog) -> Iterator[None]:
+        """Drop the error of a log whose topic was deleted meanwhile, also where one of its name was made since."""
+        try:
+            yield
+        except Exception:
+            if self._partitions.logs.get(key) is log:
+                raise
 
     def _failed(self, task: str, partition: TopicPartition, error: Exception) -> None:
         if self._partitions.config(partition) is None:

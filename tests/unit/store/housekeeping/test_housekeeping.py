@@ -397,6 +397,23 @@ def test_any_error_of_a_partition_stops_no_other(store: Store, clock: Clock, mon
     assert isinstance(store.failures["retention of bad-0"], FileNotFoundError)
 
 
+def test_what_fails_for_a_deleted_log_is_not_told_of_the_next_of_its_name(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.create_topic("orders", 1, {"retention.ms": 1000})
+    append_segments(store, "orders", 3)
+    delete_old_segments = PartitionLog.delete_old_segments
+
+    def make_anew(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
+        elsewhere(lambda: (store.delete_topic("orders"), store.create_topic("orders", 1)))
+        return delete_old_segments(log, now_ms)  # raises: the log is closed
+
+    monkeypatch.setattr(PartitionLog, "delete_old_segments", make_anew)
+    assert "retention" in run_later(store, clock, 400_000)
+    assert store.log("orders", 0).log_end_offset == 0
+    assert store.failures == {}
+
+
 def test_a_segment_that_vanishes_before_its_log_is_open_is_told(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
