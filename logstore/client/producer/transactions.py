@@ -130,7 +130,7 @@ class TransactionManager:
                 return
             threading.Event().wait(_CLOSE_PAUSE_S)
         if timeout_s is not None:
-            self._max_block_ms = min(self._max_block_ms, int(timeout_s * 1000))
+            self._max_block_ms = int(min(self._max_block_ms, timeout_s * 1000))
         if self.state is _S.COMMITTING_TRANSACTION and self._flush_for_commit(flush) is None:
             self._end(is_commit=True)
         elif self.state in ONGOING:

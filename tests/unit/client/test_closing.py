@@ -239,6 +239,17 @@ def test_after_its_time_closing_releases_a_thread_that_commits(tmp_path: Path, m
     store.close()
 
 
+def test_closing_without_a_limit_of_time_ends_the_transaction(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    producer = in_transaction(store)
+    producer.flush(float("inf"))
+    (topic,) = (name for name in store.topics if not name.startswith("__"))
+    producer.close(timeout=float("inf"))
+    log = store.log(topic, 0)
+    assert log.last_stable_offset == log.log_end_offset
+    store.close()
+
+
 def test_a_commit_whose_records_are_given_up_does_not_count(tmp_path: Path) -> None:
     store = opened(tmp_path)
     producer = in_transaction(store)
