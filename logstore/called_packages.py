@@ -18,9 +18,16 @@ _FUNCTIONS = {"logstore.audit": "logstore.audit.answers", "logstore.topics": "lo
 class CalledPackage(ModuleType):
     """A package that passes calls on to the function of its own name."""
 
+    @property
+    def __wrapped__(self) -> Any:
+        """The function, whose signature `inspect` shows then."""
+        return getattr(import_module(_FUNCTIONS[self.__name__]), self.__name__.rpartition(".")[2])
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        function = getattr(import_module(_FUNCTIONS[self.__name__]), self.__name__.rpartition(".")[2])
-        return function(*args, **kwargs)
+        return self.__wrapped__(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a pool of processes gets a function pickled
+        return import_module, (self.__name__,)
 
 
 def make_callable(name: str) -> None:

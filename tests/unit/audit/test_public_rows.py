@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import json
+import pickle
 import re
 import shutil
 import sys
@@ -199,3 +201,9 @@ def test_a_time_to_judge_by_is_a_whole_number(call: Callable[..., object], golde
     for wrong in ("5", 1.5):
         with pytest.raises(UsageError, match="The now_ms is no whole number"):
             call(golden("demo"), now_ms=wrong)
+
+
+@pytest.mark.parametrize("function", [logstore.audit, logstore.topics, logstore.verify, logstore.dump])
+def test_a_public_function_has_a_signature_and_goes_to_another_process(function: Callable[..., object]) -> None:
+    assert next(iter(inspect.signature(function).parameters)) == "path"
+    assert pickle.loads(pickle.dumps(function)) is function
