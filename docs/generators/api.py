@@ -79,7 +79,7 @@ _INNER = {
     "Producer": {"invalidate_after_fork"},
     "PartitionLog": {
         *("append", "append_as_leader", "cleanable", "clean", "delete_old_segments", "fast"),
-        *("drop_expired_producers", "first_unstable_offset", "flush_if_due", "has_ongoing_transaction"),
+        *("drop_expired_producers", "first_unstable_offset", "flush_if_due", "has_ongoing_transaction", "move"),
         *("increment_log_start_offset", "invalidate_after_fork", "is_closed_in_order", "path"),
         *("remove_deleted_files", "start_inside", "stop_cleaning", "truncate_fully_and_start_at", "update_config"),
         *("unwatch", "view", "watch", "producer_entries"),
