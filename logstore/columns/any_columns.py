@@ -104,14 +104,16 @@ def timestamps_ms(values: Any) -> Int64Array:
         return arrow_columns.timestamps_column(values)
     array = values if isinstance(values, np.ndarray) else np.array(values)
     if array.ndim == 1 and array.dtype.kind == "M":
-        return array.astype("datetime64[ms]").astype(np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.dtype == np.uint64 and (array >> 63).any()):
-        raise UsageError(
-            "Timestamps are not milliseconds since 1970",
-            expected="integers or datetime64, 1-D",
-            found=f"{array.dtype}, {array.ndim}-D",
-        )
-    return np.ascontiguousarray(array, np.int64)
+        times = array.astype("datetime64[ms]")
+        if (times.astype("datetime64[Y]") == array.astype("datetime64[Y]")).all():  # neither NaT, nor wrapped around
+            return times.astype(np.int64)
+    elif array.ndim == 1 and array.dtype.kind in "iu" and not (array.dtype == np.uint64 and (array >> 63).any()):
+        return np.ascontiguousarray(array, np.int64)
+    raise UsageError(
+        "Timestamps are not milliseconds since 1970",
+        expected="integers, or datetime64 that are times within 64 bits, 1-D",
+        found=f"{array.dtype}, {array.ndim}-D",
+    )
 
 
 def _refused(found: object) -> UsageError:

@@ -251,7 +251,21 @@ SECOND_MS = SOME_TIME // 1000 * 1000
 SECOND = np.array([SECOND_MS // 1000], "datetime64[s]")
 
 
-@pytest.mark.parametrize("times", [[1.7], ["5"], [None], [True], [1 << 63], 5, np.array([1.7]), [datetime(2026, 1, 1)]])
+@pytest.mark.parametrize(
+    "times",
+    [
+        [1.7],
+        ["5"],
+        [None],
+        [True],
+        [1 << 63],
+        5,
+        np.array([1.7]),
+        [datetime(2026, 1, 1)],
+        np.array(["NaT"], "M8[s]"),
+        np.array([1 << 62], "M8[D]"),
+    ],
+)
 def test_times_that_are_no_milliseconds_are_refused(tmp_path: Path, times: Any) -> None:
     log = opened(tmp_path)
     with pytest.raises(UsageError, match="Timestamps are not milliseconds since 1970"):
