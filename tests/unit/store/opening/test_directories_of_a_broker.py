@@ -196,6 +196,17 @@ def test_a_brokers_directory_whose_controller_is_another_node_is_refused(root: P
     assert contents(root) == before
 
 
+def test_a_file_in_the_place_of_a_partition_is_refused_in_the_dry_run_too(root: Path) -> None:
+    shutil.rmtree(root / "orders-1")
+    (root / "orders-1").touch()
+    before = contents(root)
+    results = [call("import", str(root), *words) for words in (["--dry-run"], [])]
+    assert [result.exit_code for result in results] == [1, 1]
+    assert results[0].stderr == results[1].stderr
+    assert f"in the place of a partition's directory; at {root}/orders-1" in results[0].stderr
+    assert contents(root) == before
+
+
 def test_bootstrap_records_that_no_broker_reads_are_told(root: Path) -> None:
     """A broker reads them at each start, a store only for an empty metadata log."""
     (root / "bootstrap.checkpoint").write_bytes(b"\x01noise\xff")
