@@ -106,7 +106,7 @@ def partition_directory(word: str, note: Note) -> str:
 
 
 def readable_partition(word: str, note: Note) -> str:
-    """Return the partition that a word names, for a verb that only reads it; note files whose names no broker makes.
+    """Return the partition that a word names, for a verb that only reads it; note what a broker does not make there.
 
     Raises:
         UsageError: it names a data directory, or several, or neither.
@@ -114,7 +114,8 @@ def readable_partition(word: str, note: Note) -> str:
     """
     path = _partition(word, note)
     for error in list_partition_directory(path).errors:
-        if not isinstance(error, InvalidNameError):
+        assert error.path is not None
+        if os.path.islink(error.path) or not (isinstance(error, InvalidNameError) or os.path.exists(error.path)):
             raise error
         note(error)
     return path

@@ -60,28 +60,22 @@ class GroupCoordinator:
         self._is_closed = False
 
     def start(self, *, was_clean: bool) -> None:
-        """Schedule the removal of silent members and expired offsets.
+        """Schedule the removal of silent members and expired offsets; raises as `OffsetsPartition.commit_ends`.
 
         Args:
             was_clean: the directory was closed in order; else members of the process that died are expelled now, as a
-                broker that takes the directory over would wait for them.
+                broker that takes the directory over would wait for them, and groups go on where logs end.
         """
         for number in () if was_clean else range(self._topic.partition_count):
             try:
-                self._partition(number)
+                partition = self._partition(number)
             except LogstoreError as error:  # raised again when one of its groups is asked for
                 _LOGGER.warning("Groups of %s-%d cannot be loaded: %s", TOPIC, number, error)
+            else:
+                partition.commit_ends()
         expiry_interval_ms = self._host.config["offsets.retention.check.interval.ms"]
         self._host.schedule("group-rebalance", _REBALANCE_CHECK_INTERVAL_MS, self.remove_silent)
         self._host.schedule("group-metadata-expiration", expiry_interval_ms, self.remove_expired)
-
-    def commit_ends(self) -> None:
-        """After a crash, let groups go on where logs end now, see `OffsetsPartition.commit_ends`.
-
-        Raises:
-            LogstoreError: of the first group that cannot be written; all were tried.
-        """
-        for_each_then_raise(list(self._loaded.values()), OffsetsPartition.commit_ends)
 
     def close(self) -> None:
         """Expel all members, so that no broker waits for them; no generation begins from now on.

@@ -22,6 +22,7 @@ from ...folds.producer_update import AppendOrigin
 from ...folds.verification import VerificationGuard
 from ...layout.batch import NO_PRODUCER_ID
 from ...replay.internal_topic import ControlBatch, errors_of, replayed
+from ...topics import INTERNAL_TOPICS
 from ...topics.consumer_offsets import CommittedOffset, GroupKey, OffsetKey, encode_key, encode_value
 from ...topics.frames import is_known_type, read_type
 from ..host import Host
@@ -95,14 +96,18 @@ class OffsetsPartition:
 
         Records that come now have their offsets, and the group would pass them over. A consumer of Kafka's learns from
         the next leader epoch that the log was cut, and goes on at its end too (KIP-320); a store keeps the epoch.
+
+        Raises:
+            KafkaStorageError: an end cannot be written.
         """
 
         def commit(group_id: str) -> None:
             records = []
             for partition, found in self.table.offsets.committed.get(group_id, {}).items():
-                log, value = log_or_none(self._host, *partition), found.value
+                value = found.value
+                log = None if partition[0] in INTERNAL_TOPICS else log_or_none(self._host, *partition)
                 if log is None or value.topic_id not in (None, log.topic_id) or value.offset <= log.log_end_offset:
-                    continue
+                    continue  # an internal topic grows by these very records
                 records.append((OffsetKey(group_id, *partition), replace(value, offset=log.log_end_offset)))
                 text = "Group %s goes on at offset %d of %s: a crash took the records up to %d, which it had read"
                 _LOGGER.warning(text, group_id, log.log_end_offset, log.topic_partition, value.offset)
