@@ -103,6 +103,8 @@ def timestamps_ms(values: Any) -> Int64Array:
     if arrow_columns.is_arrow(values):
         return arrow_columns.timestamps_column(values)
     array = values if isinstance(values, np.ndarray) else np.array(values)
+    if isinstance(values, list | tuple) and not values:  # which numpy takes for floats
+        array = array.astype(np.int64)
     if array.ndim == 1 and array.dtype.kind == "M":
         times = array.astype("datetime64[ms]")
         if (times.astype("datetime64[Y]") == array.astype("datetime64[Y]")).all():  # neither NaT, nor wrapped around

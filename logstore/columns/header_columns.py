@@ -55,12 +55,13 @@ class HeaderColumns:
                 expected="[[(str, bytes or None), …], …]",
                 found=repr(rows),
             ) from error
-        ends = np.cumsum([len(row) for row in pairs], dtype=np.int64)
+        counts = np.array([len(row) for row in pairs], np.int64)
+        ends = np.cumsum(counts)
         keys = BytesColumn.of_values(
             [None if key is None else header_key_bytes(key) for row in pairs for key, _ in row]
         )
         values = BytesColumn.of_values([value for row in pairs for _, value in row])
-        return cls(np.concatenate([[0], ends[:-1]]), ends, keys, values)
+        return cls(ends - counts, ends, keys, values)
 
     @classmethod
     def of_records(

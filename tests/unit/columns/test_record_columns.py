@@ -9,6 +9,7 @@ import pytest
 
 from logstore.columns.any_columns import record_columns
 from logstore.columns.header_columns import HeaderColumns
+from logstore.columns.record_building import build_batches
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.columns.record_table import RecordTable
 from logstore.errors import UsageError
@@ -195,6 +196,11 @@ def test_timestamps_become_milliseconds(given: Any, expected: list[int]) -> None
 def test_timestamps_that_are_no_time_are_refused(given: Any) -> None:
     with pytest.raises(UsageError, match="not milliseconds since 1970"):
         record_columns(timestamps=given)
+
+
+def test_empty_lists_are_columns_without_records() -> None:
+    columns = record_columns(values=[], keys=(), timestamps=[], headers=[])
+    assert (len(columns), build_batches(columns, batch_size=1).data.size) == (0, 0)
 
 
 def test_columns_of_nothing_and_of_different_lengths_are_refused() -> None:
