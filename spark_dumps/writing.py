@@ -20,7 +20,8 @@ from logstore import clock
 from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.queues import partitions_for_keys
 from logstore.client.store import Store
-from logstore.columns.arrow_columns import bytes_column, timestamps_column
+from logstore.columns.any_columns import timestamps_ms
+from logstore.columns.arrow_columns import bytes_column
 from logstore.columns.batch_table import Int64Array
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.config.broker import parse_broker_config
@@ -297,7 +298,7 @@ def _record_columns(rows: pa.Table, now_ms: int) -> RecordColumns:
     }
     timestamps = None
     if "timestamp" in rows.column_names:
-        timestamps = timestamps_column(rows["timestamp"].fill_null(now_ms))
+        timestamps = timestamps_ms(rows["timestamp"].fill_null(now_ms))
     return RecordColumns(
         rows.num_rows, bytes_columns["key"], bytes_columns["value"], timestamps, bytes_columns["headers"]
     )

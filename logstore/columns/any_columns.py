@@ -95,13 +95,13 @@ def _headers(values: Any) -> BytesColumn:
 
 
 def timestamps_ms(values: Any) -> Int64Array:
-    """Return ints or datetime64 as milliseconds since 1970, truncated: int64[n]; -1 is no timestamp.
+    """Return ints, datetime64 or Arrow's as milliseconds since 1970, truncated: int64[n]; -1 is no timestamp.
 
     Raises:
         UsageError: they are something else, such as floats, text or times of Python, whose zone nobody names.
     """
     if arrow_columns.is_arrow(values):
-        return arrow_columns.timestamps_column(values)
+        values = arrow_columns.timestamps_array(values)
     array = values if isinstance(values, np.ndarray) else np.array(values)
     if isinstance(values, list | tuple) and not values:  # which numpy takes for floats
         array = array.astype(np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
-from .batch_table import ByteArray, Int64Array
+from .batch_table import ByteArray
 from .header_columns import HeaderColumns
 from .record_columns import BytesColumn
 
@@ -51,8 +51,8 @@ def bytes_column(values: Array) -> BytesColumn:
     return BytesColumn.of_offsets(_bytes(array.buffers()[-1]), offsets, _is_null(array))
 
 
-def timestamps_column(values: Array) -> Int64Array:
-    """Return integers or timestamps as milliseconds since 1970, truncated; -1 is no timestamp.
+def timestamps_array(values: Array) -> npt.NDArray[Any]:
+    """Return integers or timestamps as numpy has them; of timestamps with a zone UTC.
 
     Raises:
         UsageError: another type, or a null.
@@ -60,16 +60,17 @@ def timestamps_column(values: Array) -> Int64Array:
     import pyarrow as pa
 
     array = _one_chunk(values)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    elif pa.types.is_null(array.type):  # as an empty list has
+        array = array.cast(pa.int64())
     if array.null_count:
         raise UsageError("A timestamp is null", found=f"{array.null_count} nulls", advice="give -1 for no timestamp")
-    if pa.types.is_timestamp(array.type):
-        array = array.cast(pa.timestamp("ms", array.type.tz), safe=False).view(pa.int64())
-    try:
-        return np.ascontiguousarray(array.cast(pa.int64()).to_numpy(), np.int64)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    if not (pa.types.is_integer(array.type) or pa.types.is_timestamp(array.type) or pa.types.is_date(array.type)):
         raise UsageError(
             "Timestamps are not milliseconds since 1970", expected="integers or timestamps", found=str(array.type)
-        ) from error
+        )
+    return array.to_numpy(zero_copy_only=False)
 
 
 def headers_columns(values: Array) -> HeaderColumns:

@@ -100,7 +100,10 @@ def test_other_kinds_are_refused(array: Any) -> None:
         (pa.array([1, 2], pa.uint8()), [1, 2]),
         (pa.array([1500, 2999], pa.timestamp("us")), [1, 2]),
         (pa.array([3], pa.timestamp("s", "Europe/Paris")), [3000]),
+        (pa.array([2], pa.date32()), [172_800_000]),
+        (pa.array([7, 8, 7]).dictionary_encode(), [7, 8, 7]),
         (pa.chunked_array([[1], [2, 3]]).slice(1), [2, 3]),
+        (pa.array([]), []),
     ],
     ids=str,
 )
@@ -113,7 +116,9 @@ def test_times_become_milliseconds(array: Any, expected: list[int]) -> None:
 def test_times_that_are_none_are_refused() -> None:
     with pytest.raises(UsageError, match="A timestamp is null"):
         record_columns(timestamps=pa.array([1, None]))
-    for array in (pa.array(["x"]), pa.array([1.5]), pa.array([2**63], pa.uint64())):
+    durations, beyond_64_bits = pa.array([1], pa.duration("s")), pa.array([2**60], pa.timestamp("s"))
+    others = pa.array(["5"]), pa.array([5.0]), pa.array([True]), pa.array([2**63], pa.uint64())
+    for array in (*others, durations, beyond_64_bits):
         with pytest.raises(UsageError, match="not milliseconds since 1970"):
             record_columns(timestamps=array)
 
