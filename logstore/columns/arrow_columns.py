@@ -76,6 +76,8 @@ def timestamps_array(values: Array) -> npt.NDArray[Any]:
 def headers_columns(values: Array) -> HeaderColumns:
     """Return headers from a list of structs (key, value) for each record, or from a map; a null list has no headers.
 
+    Fields named key and value may stand in either order.
+
     Raises:
         UsageError: another type.
     """
@@ -88,6 +90,8 @@ def headers_columns(values: Array) -> HeaderColumns:
             "Headers are lists of keys and values", expected="list<struct<key, value>> or map", found=str(array.type)
         )
     keys, items = array.values.flatten()
+    if [field.name for field in array.values.type] == ["value", "key"]:
+        keys, items = items, keys
     offsets = np.ascontiguousarray(array.offsets.to_numpy(), np.int64)
     is_null = _is_null(array)
     ends = offsets[1:] if is_null is None else np.where(is_null, offsets[:-1], offsets[1:])

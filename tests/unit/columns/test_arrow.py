@@ -142,6 +142,11 @@ def test_lists_of_structs_and_maps_become_headers(array: Any) -> None:
     assert values(record_columns(headers=pa.chunked_array([array[1:3], array[3:]])).headers) == expected
 
 
+def test_headers_are_found_by_name() -> None:
+    array = pa.array([[{"value": b"1", "key": "a"}]])
+    assert values(record_columns(headers=array).headers) == [record_headers.encode([(b"a", b"1")])]
+
+
 def test_a_null_list_has_no_headers_whatever_it_covers() -> None:
     pairs = pa.array(structs([[("a", b"1"), ("b", b"2")]])[0])
     array = pa.ListArray.from_arrays(pa.array([0, 1, 2]), pairs, mask=pa.array([False, True]))
