@@ -23,7 +23,8 @@ def is_arrow(values: Any) -> bool:
 def bytes_column(values: Array) -> BytesColumn:
     """Return a column of binary, string, their large and view forms, fixed_size_binary, or a dictionary of them.
 
-    One chunk of binary, string or fixed_size_binary, sliced or not, is not copied. Null stays null, empty stays empty.
+    One chunk, sliced or not, of binary, string, fixed_size_binary or a dictionary of them is not copied. Null stays
+    null, empty stays empty.
 
     Raises:
         UsageError: another type.
@@ -32,7 +33,9 @@ def bytes_column(values: Array) -> BytesColumn:
 
     array = _one_chunk(values)
     if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        words, rows = bytes_column(array.dictionary), array.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+        # row -1 is the null behind all words
+        return BytesColumn(words.data, np.append(words.starts, 0)[rows], np.append(words.ends, -1)[rows])
     if pa.types.is_null(array.type) or pa.types.is_binary_view(array.type) or pa.types.is_string_view(array.type):
         array = array.cast(pa.large_binary())
     if pa.types.is_fixed_size_binary(array.type):

@@ -22,6 +22,7 @@ from tests.naive import record_headers
 pa = pytest.importorskip("pyarrow")
 
 WANTED = [b"a", None, b"", b"longer than twelve bytes"]
+TEXTS = ["a", None, "", "longer than twelve bytes"]
 HEADER_ROWS = [[("a", b"1")], None, [], [("b", None), ("c", b"3")]]
 
 
@@ -43,10 +44,10 @@ def structs(rows: list[Any]) -> list[Any]:
     [
         pa.array(WANTED),
         pa.array(WANTED, pa.large_binary()),
-        pa.array([None if each is None else each.decode() for each in WANTED]),
-        pa.array([None if each is None else each.decode() for each in WANTED], pa.large_string()),
+        pa.array(TEXTS),
+        pa.array(TEXTS, pa.large_string()),
         pa.array(WANTED, pa.binary_view()),
-        pa.array([None if each is None else each.decode() for each in WANTED], pa.string_view()),
+        pa.array(TEXTS, pa.string_view()),
         pa.array([b"before", *WANTED, b"behind"]).slice(1, 4),
         pa.array([b"before", *WANTED], pa.large_binary()).slice(1),
         pa.array([*WANTED, b"behind"], pa.binary_view()).slice(0, 4),
@@ -54,6 +55,8 @@ def structs(rows: list[Any]) -> list[Any]:
         pa.chunked_array([WANTED[:2], WANTED[2:]]),
         pa.chunked_array([[b"x", *WANTED[:2]], WANTED[2:]]).slice(1),
         pa.array(WANTED).dictionary_encode(),
+        pa.array([b"x", *WANTED], pa.binary_view()).dictionary_encode()[1:],
+        pa.chunked_array([pa.array(rows, pa.string_view()).dictionary_encode() for rows in (TEXTS[:2], TEXTS[2:])]),
     ],
     ids=str,
 )
