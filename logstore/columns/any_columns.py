@@ -64,6 +64,8 @@ def _bytes(values: Any) -> BytesColumn | None:
         raise _refused(type(values).__name__)
     if values.ndim == 1 and values.dtype.kind == "O":
         return _of_objects(values.tolist())
+    if np.ma.is_masked(values):
+        raise _refused("a masked array")
     if values.ndim == 1 and values.dtype.kind in "SV" and values.dtype.fields is None:
         sizes = np.strings.str_len(values) if values.dtype.kind == "S" else None
         return _of_rows(np.ascontiguousarray(values).view(np.uint8), values.size, values.itemsize, sizes)
@@ -105,6 +107,8 @@ def timestamps_ms(values: Any) -> Int64Array:
     array = values if isinstance(values, np.ndarray) else np.array(values)
     if isinstance(values, list | tuple) and not values:  # which numpy takes for floats
         array = array.astype(np.int64)
+    if np.ma.is_masked(array):
+        raise UsageError("A timestamp is masked", advice="give -1 for no timestamp")
     if array.ndim == 1 and array.dtype.kind == "M":
         times = array.astype("datetime64[ms]")
         if (times.astype("datetime64[Y]") == array.astype("datetime64[Y]")).all():  # neither NaT, nor wrapped around

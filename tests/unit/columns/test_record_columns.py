@@ -198,6 +198,15 @@ def test_timestamps_that_are_no_time_are_refused(given: Any) -> None:
         record_columns(timestamps=given)
 
 
+def test_masked_items_are_not_written() -> None:
+    objects: Any = np.ma.array([b"a", b"b"], object, mask=[False, True])
+    assert values(record_columns(values=objects).values) == [b"a", None]
+    with pytest.raises(UsageError, match="found a masked array"):
+        record_columns(values=np.ma.array([b"a", b"b"], mask=[False, True]))
+    with pytest.raises(UsageError, match="A timestamp is masked"):
+        record_columns(timestamps=np.ma.array([1, 2], mask=[False, True]))
+
+
 def test_empty_lists_are_columns_without_records() -> None:
     columns = record_columns(values=[], keys=(), timestamps=[], headers=[])
     assert (len(columns), build_batches(columns, batch_size=1).data.size) == (0, 0)
