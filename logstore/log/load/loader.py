@@ -337,9 +337,11 @@ class LogLoader:
 
     def _hidden(self) -> Removal | None:
         """Return the batches of the last segment at or above the end of the log: its last batch goes back."""
-        last = self.state.segments.last
+        last, settings = self.state.segments.last, self._settings
         if last is None or self._highest_end_offset <= self.state.log_end_offset:
             return None
+        if settings.was_clean and settings.recovery_point == self.state.log_end_offset:
+            return None  # it was closed with this end, so a load before has accepted it
         with last.map_log() as log:
             return hidden_removal(log, last.file_name(LOG_SUFFIX), self.state.log_end_offset)
 

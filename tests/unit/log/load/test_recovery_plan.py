@@ -308,5 +308,13 @@ def test_what_is_written_again_is_told_as_one_removal(tmp_path: Path) -> None:
     assert found._replace(reason="") == Removal(LOG, 4 * SIZE, 10 * SIZE, 4, 10, 6, 6, 6 * SIZE, "")
 
 
+def test_an_end_that_was_accepted_and_closed_is_not_asked_for_again(tmp_path: Path) -> None:
+    loss = LOSSES["the last batch goes back, and what is above is written again"]
+    directory = loss.lay_out(tmp_path)
+    before = contents(directory)
+    replace(loss, recovery_point=4).load(directory, accepts_loss=False)
+    assert contents(directory)[LOG] == before[LOG]
+
+
 def contents(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir()}
