@@ -24,6 +24,15 @@ RecordBatch = Any  # of pyarrow, which is imported on first use
 Array = Any
 
 
+def imported_pyarrow() -> Any:
+    """Return the module pyarrow; raises UsageError if it is not installed."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise UsageError("Arrow needs pyarrow", advice="pip install 'logstore-kafka[arrow]'") from error
+    return pa
+
+
 @cache
 def record_schema(*, is_view: bool = False) -> Any:
     """Return the schema of `record_batch`.
@@ -58,10 +67,10 @@ def record_batch(records: RecordTable, *, is_view: bool = False) -> RecordBatch:
         is_view: do not copy keys and values. They are valid as long as the file is not cut.
 
     Raises:
-        UsageError: a table that does not fit its data; more than 2 GiB of values in all, or for views of data.
+        UsageError: a table that does not fit its data; more than 2 GiB of values in all, or for views of data; pyarrow
+            is not installed.
     """
-    import pyarrow as pa
-
+    pa = imported_pyarrow()
     if is_view:
         return _as_views(records)
     columns = [

@@ -50,10 +50,11 @@ class Rows(Generic[R]):
         Raises:
             UsageError: pyarrow is not installed.
         """
-        try:
-            from .arrow import table_of
-        except ImportError as error:
-            raise UsageError("Arrow needs pyarrow", advice="pip install 'logstore-kafka[arrow]'") from error
+        from ..columns.arrow_batches import imported_pyarrow
+
+        imported_pyarrow()
+        from .arrow import table_of
+
         return table_of(self.row_type, self)
 
     def to_pandas(self) -> Any:

@@ -184,7 +184,7 @@ class Consumer(PartitionQueries, ClosedInWith):
         Columns: topic, partition, and those of `columns.arrow_batches.record_schema`. Deserializers are not used.
 
         Raises:
-            As `poll`.
+            As `poll`; UsageError if pyarrow is not installed.
         """
         return self._polling.to_arrow(timeout_ms)
 

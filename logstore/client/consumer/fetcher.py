@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ... import clock
-from ...columns.arrow_batches import record_schema
+from ...columns.arrow_batches import imported_pyarrow, record_schema
 from ...columns.decoded_records import Records, TailRecords
 from ...errors import LogstoreError, OffsetOutOfRangeError, SerializationError
 from ...log.partition_log import PartitionLog
@@ -141,10 +141,9 @@ class Fetcher:
         Forgets the current fetch.
 
         Raises:
-            LogstoreError: as `collect`.
+            LogstoreError: as `collect`; pyarrow is not installed.
         """
-        import pyarrow as pa
-
+        pa = imported_pyarrow()
         self._fetch, self._collected_for = None, self._turn_is_for
         names = pa.array(sorted({partition.topic for partition in self._positions}), pa.string())
         topic = pa.field("topic", pa.dictionary(pa.int32(), pa.string()), nullable=False)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from functools import partial
 from threading import Event, Semaphore
 
 import pytest
 
+from logstore import topics
 from logstore.client.consumer import Consumer
 from logstore.client.consumer.fetcher import Fetcher
 from logstore.client.store import Store
@@ -452,6 +455,23 @@ def test_a_topic_that_is_deleted_is_missed(store: Store) -> None:
     with pytest.raises(UnknownTopicOrPartitionError):
         alone.poll()
     assert shared.poll() == {}
+
+
+def test_every_way_to_arrow_says_that_pyarrow_is_missing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(store, 3)
+    consumer = earliest(store)
+    [chunk] = store.log("t", 0).records().chunks()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for convert in (
+        consumer.to_arrow,
+        chunk.to_arrow,
+        partial(chunk.to_arrow, is_view=True),
+        topics(store.path).to_arrow,
+    ):
+        with pytest.raises(UsageError, match="Arrow needs pyarrow") as missing:
+            convert()
+        assert missing.value.advice == "pip install 'logstore-kafka[arrow]'"
+    assert values(consumer) == [b"0", b"1", b"2"]
 
 
 def test_everything_as_one_table(store: Store) -> None:
