@@ -50,11 +50,10 @@ class Rows(Generic[R]):
         Raises:
             UsageError: pyarrow is not installed.
         """
-        from ..columns.arrow_batches import imported_pyarrow
-
-        imported_pyarrow()
-        from .arrow import table_of
-
+        try:
+            from .arrow import table_of
+        except ImportError as error:
+            raise UsageError("Arrow needs pyarrow", advice="pip install 'logstore-kafka[arrow]'") from error
         return table_of(self.row_type, self)
 
     def to_pandas(self) -> Any:
