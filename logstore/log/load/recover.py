@@ -44,7 +44,6 @@ def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> t
     """
     loader = _loader(path, settings, seam)
     loader.load()
-    loader.state.topic_id = topic_id_of(loader.state.directory.path)
     return loader.state, loader.summary
 
 
@@ -64,7 +63,9 @@ def _loader(path: str, settings: LoadSettings, seam: Seam) -> LogLoader:
     if not os.path.isdir(path):
         raise DataDirectoryError("There is no such directory", path=path)
     directory = WritableFolder(path, seam, settings.config[KAFKA_VERSION])
-    return LogLoader(directory, f"{name.topic}-{name.partition}", settings)
+    loader = LogLoader(directory, f"{name.topic}-{name.partition}", settings)
+    loader.state.topic_id = topic_id_of(path)  # before anything changes
+    return loader
 
 
 def partition_of(path: str) -> PartitionDirectory:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from logstore.config.topic import parse_config
 from logstore.disk.mapped import MappedFile
-from logstore.errors import DataDirectoryError, InvalidOffsetError, RecoveryLossError
+from logstore.errors import CheckpointFormatError, DataDirectoryError, InvalidOffsetError, RecoveryLossError
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import plan_recovery, recover_partition
 from logstore.log.load.removals import Removal, hidden_removal
@@ -233,6 +233,17 @@ def test_an_error_leaves_everything_as_it_was(golden: Callable[[str], Path], tmp
     with pytest.raises(ValueError, match="For input string"):
         recover_partition(str(directory), settings, UnsyncedSeam())
     assert contents(directory) == {**before, "x.snapshot": b""}
+
+
+def test_a_broken_topic_id_is_told_before_anything_changes(golden: Callable[[str], Path], tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(golden("killed") / "rolled-0", tmp_path / "rolled-0"))
+    (directory / "partition.metadata").write_text("version: 0")
+    before = contents(directory)
+    settings = LoadSettings(False, 0, 0, SOME_TIME, parse_config({}))
+    for load in (plan_recovery, recover_partition):
+        with pytest.raises(CheckpointFormatError):
+            load(str(directory), settings)
+        assert contents(directory) == before
 
 
 @pytest.mark.parametrize(
