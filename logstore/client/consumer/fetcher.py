@@ -9,7 +9,7 @@ from typing import Any
 from ... import clock
 from ...columns.arrow_batches import imported_pyarrow, record_schema
 from ...columns.decoded_records import Records, TailRecords
-from ...errors import LogstoreError, OffsetOutOfRangeError, SerializationError
+from ...errors import LogstoreError, OffsetOutOfRangeError, SerializationError, UnknownTopicOrPartitionError
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
@@ -193,7 +193,7 @@ class Fetcher:
             partition = turn[0]
             turn.rotate(-1)  # before anything can fail
             position = moved[partition] if partition in moved else positions.get(partition)
-            log = None if position is None else positions.log(partition)
+            log = positions.log(partition)
             left_count -= 1
             if position is None or log is None:
                 turn.pop()
@@ -220,13 +220,16 @@ class Fetcher:
         """Return whether `fetch.min.bytes` can be read, or `fetch.max.wait.ms` have passed."""
         isolation = self._positions.isolation
         size = available_count = 0
-        for _, position, log in self._positions.readable():
-            available_count += 1
-            # a position out of range is available too: the read resets it
-            if log.log_start_offset <= position < isolation.end_offset(log):
-                size += log.read(position, self._partition_size_max, isolation).data.size
-            if size >= self._size_min:
-                break
+        try:
+            for _, position, log in self._positions.readable():
+                available_count += 1
+                # a position out of range is available too: the read resets it
+                if log.log_start_offset <= position < isolation.end_offset(log):
+                    size += log.read(position, self._partition_size_max, isolation).data.size
+                if size >= self._size_min:
+                    break
+        except UnknownTopicOrPartitionError:  # the read raises it, in the turn of the partition
+            return True
         if not available_count:
             return True
         if size < self._size_min:

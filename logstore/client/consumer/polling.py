@@ -5,11 +5,18 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
 from ... import clock
-from ...errors import IllegalStateError, ReentrantCallError, RequestTimedOutError, WakeupError
+from ...errors import (
+    IllegalStateError,
+    ReentrantCallError,
+    RequestTimedOutError,
+    UnknownTopicOrPartitionError,
+    WakeupError,
+)
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
 from ...store.fetch import LOOK_AGAIN_S
@@ -320,4 +327,5 @@ class Polling(OneThread):
             member.commit_automatically()
         unknown = self._positions.unknown()
         if unknown:
-            self.find_positions(unknown)
+            with suppress(UnknownTopicOrPartitionError):  # the read raises it, in the turn of the partition
+                self.find_positions(unknown)

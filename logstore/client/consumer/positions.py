@@ -125,7 +125,6 @@ class Positions:
         Raises:
             As `reset`.
         """
-        self.look_count += 1
         uncommitted = []
         for partition in partitions:
             self._note_topic_id(partition)
@@ -136,6 +135,7 @@ class Positions:
             if offset is None:
                 uncommitted.append(partition)
             else:
+                self.look_count += 1
                 self._advance(partition, offset)
         self.reset(uncommitted)
 
@@ -201,21 +201,24 @@ class Positions:
 
         Raises:
             NoOffsetForPartitionError: it is none.
-            UnknownTopicOrPartitionError: a partition that no group assigned is gone.
+            UnknownTopicOrPartitionError: a partition that no group assigned is gone; the others are set.
         """
-        wanted = list(partitions)
+        wanted, gone = list(partitions), None
         if wanted and self._reset_policy not in (EARLIEST, LATEST):
             names = ", ".join(map(str, wanted))
             raise NoOffsetForPartitionError(f"Undefined offset with no reset policy for partitions: [{names}]")
         for partition in wanted:
             self._note_topic_id(partition)
-            self._changed()
             try:
-                self._begun[partition] = self._bound(partition, self._reset_policy)
-                self._advance(partition, self._begun[partition])
-            except UnknownTopicOrPartitionError:
-                if not self.subscription.is_shared:
-                    raise
+                offset = self._bound(partition, self._reset_policy)
+            except UnknownTopicOrPartitionError as error:
+                gone = error
+                continue
+            self._changed()
+            self._begun[partition] = offset
+            self._advance(partition, offset)
+        if gone is not None and not self.subscription.is_shared:
+            raise gone
 
     def begin_again(self, partition: TopicPartition) -> None:
         """Read on from where `auto.offset.reset` has begun in this partition; raises as `reset`."""

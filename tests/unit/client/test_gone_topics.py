@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from logstore.client.consumer import Consumer
@@ -125,3 +127,24 @@ def test_a_topic_that_is_deleted_before_it_was_read_does_not_keep_others(store: 
     consumer._member.poll(None)  # type: ignore[union-attr] # it has its partitions, and no positions yet
     store.delete_topic("t")
     assert values(consumer) == [b"old"]
+
+
+@pytest.mark.parametrize("is_read_before", [False, True])
+@pytest.mark.parametrize("min_bytes", [1, 10])
+def test_an_assigned_topic_that_is_deleted_keeps_nobody_from_the_others(
+    store: Store, is_read_before: bool, min_bytes: int
+) -> None:
+    consumer = store.consumer(auto_offset_reset="earliest", fetch_min_bytes=min_bytes)
+    consumer.assign([T0, OTHER])
+    if is_read_before:
+        consumer.poll()
+    store.delete_topic("t")
+    fill(store, 1, topic="other")
+    found = []
+    for _ in range(2):
+        with suppress(UnknownTopicOrPartitionError):
+            found += values(consumer)
+            continue
+        found.append("gone")
+    assert b"old" in found
+    assert "gone" in found
