@@ -124,6 +124,9 @@ class Host:
         if self.is_closed:
             raise UsageError("The store is closed", path=self.path, advice="open it anew")
 
+    def refresh(self) -> None:
+        """Do nothing: no other process changes the topics of an open store."""
+
     def _begin_change(self) -> None:
         self.require_open()
         self._changes.follow_metadata()

@@ -177,7 +177,8 @@ class ReadOnlyDirectory(ClosedInWith):
             topic.partitions[name.partition] = _UNKNOWN_PARTITION
         return image
 
-    def _is_of(self, key: tuple[str, int], reader: PartitionReader, topic_ids: Mapping[str, str]) -> bool:
+    @staticmethod
+    def _is_of(key: tuple[str, int], reader: PartitionReader, topic_ids: Mapping[str, str]) -> bool:
         """Return whether the reader reads the present topic of that name, and not a deleted one."""
         topic_id = topic_ids.get(key[0])
-        return topic_id is not None and topic_id == (topic_id_of(reader.path) or "")
+        return topic_id is not None and topic_id == (reader.topic_id or "")

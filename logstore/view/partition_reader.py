@@ -20,10 +20,12 @@ new log. A cut during a copy may mix bytes from before and after it: checksums a
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from ..disk.directory import partition_name
 from ..disk.names import absolute_path, parent
-from ..disk.side_files import leader_epochs_of, log_start_offsets_of, recovery_points_of
-from ..errors import DataDirectoryError, LogstoreError
+from ..disk.side_files import leader_epochs_of, log_start_offsets_of, recovery_points_of, topic_id_of
+from ..errors import CheckpointFormatError, DataDirectoryError, InconsistentTopicIdError, LogstoreError
 from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerState
 from .folder import PartitionFolder
@@ -45,7 +47,10 @@ class PartitionReader(ReadableLog):
 
     Attributes:
         path: absolute.
+        topic_id: by the file in the directory; None without the file, or if it is damaged.
     """
+
+    topic_id: str | None = None
 
     def __init__(self, path: str, *, holds_files: bool = True, log_start_offset: int | None = None) -> None:
         """Read the directory for the first time, with what is not below the recovery point; see `follower`.
@@ -110,12 +115,14 @@ class PartitionReader(ReadableLog):
             log_start_offset: as for a new reader.
 
         Raises:
+            InconsistentTopicIdError: the topic was deleted, and another one has its name now; the last view stays.
             LogstoreError: as for a new reader; the last view stays.
         """
         for _ in range(_TRY_COUNT_MAX):
             try:
                 start = self._log_start_offset() if log_start_offset is None else log_start_offset
                 self._follower.update(start, self._recovery_point())
+                self._require_same_topic()
                 self._view = self._look(start)
                 return
             except DirectoryChangedError:
@@ -138,6 +145,20 @@ class PartitionReader(ReadableLog):
 
     def unwatch(self, _: object) -> None:
         """Do nothing, as there is no watcher."""
+
+    def _require_same_topic(self) -> None:
+        """Raise InconsistentTopicIdError if the directory is another topic's now; a damaged file proves nothing."""
+        with suppress(CheckpointFormatError):
+            found = topic_id_of(self.path)
+            if self.topic_id not in (None, found):
+                raise InconsistentTopicIdError(
+                    "The topic was deleted, and another one has its name",
+                    path=self.path,
+                    expected=f"topic id {self.topic_id}",
+                    found=found or "none",
+                    advice="read the new one with a new reader",
+                )
+            self.topic_id = found
 
     def _look(self, log_start_offset: int) -> LogView:
         """Return a view of what the follower knows."""

@@ -211,6 +211,7 @@ class Fetcher:
 
     def _note_error(self, *, is_first: bool) -> None:
         """Let the other partitions come before one that has failed; if they came first, the next call raises it."""
+        self._store.refresh()  # another process may have deleted the topic, and made it anew
         if is_first:
             self._turn_is_for = self._collected_for  # valid without `confirm`: nothing has moved
         else:

@@ -9,7 +9,7 @@ import pytest
 
 import logstore
 from logstore.client.store import Store
-from logstore.errors import UnknownTopicOrPartitionError, UsageError
+from logstore.errors import DataDirectoryError, InconsistentTopicIdError, UnknownTopicOrPartitionError, UsageError
 
 TOPICS = {"t": 2}
 
@@ -74,3 +74,28 @@ def test_reading_changes_no_file(store: Store) -> None:
             if topic in looked_at.topics:
                 list(looked_at.read(topic))
     assert tree_of(store.path) == before
+
+
+@pytest.mark.parametrize("is_deletion_seen", [False, True])
+def test_a_topic_made_anew_is_read_from_its_beginning(store: Store, is_deletion_seen: bool) -> None:
+    store.log("t", 0).append_records([b"old"] * 5)
+    with logstore.open(store.path, read_only=True) as looked_at:
+        consumer, log = looked_at.consumer(auto_offset_reset="earliest"), looked_at.log("t", 0)
+        consumer.assign([("t", 0)])
+        assert [len(records) for records in consumer.poll().values()] == [5]
+        store.delete_topic("t")
+        if is_deletion_seen:
+            for error in (DataDirectoryError, UnknownTopicOrPartitionError):
+                with pytest.raises(error):
+                    consumer.poll()
+        store.create_topic("t", 1)
+        store.log("t", 0).append_records([b"new"] * 8)
+        with pytest.raises(UnknownTopicOrPartitionError if is_deletion_seen else InconsistentTopicIdError):
+            consumer.poll()
+        [records] = consumer.poll(30_000).values()
+        assert [record.value for record in records] == [b"new"] * 8
+        with pytest.raises(InconsistentTopicIdError, match="topic id"):
+            log.refresh()
+        assert log.log_end_offset == 5
+        looked_at.refresh()
+        assert looked_at.log("t", 0).log_end_offset == 8
