@@ -85,6 +85,7 @@ class Membership:
         self._generation = NO_GENERATION
         self._partitions: tuple[TopicPartition, ...] | None = None  # assignment of its generation
         self._is_joining = False  # waits until the others have joined
+        self._being_told: list[TopicPartition] = []  # which go, as the listener hears just now
         self._has_taken_over = False  # the positions are those of `_partitions`
         self._is_cooperative = config["partition.assignment.strategy"] == ["cooperative-sticky"]
         self._must_rejoin = False  # has given partitions back, which are assigned when it joins again
@@ -106,10 +107,12 @@ class Membership:
             FencedInstanceIdError: another consumer has the `group.instance.id`.
             LogstoreError: as `GroupCoordinator.join` and `sync`.
         """
-        topics = self._wanted_topics()
-        if self._partitions is not None and not self._must_join(topics, listener):
+        if self._partitions is not None and not self._must_join(self._wanted_topics(), listener):
             if not self._has_taken_over:
                 self._take_over(self._partitions, listener)
+            return
+        topics = self._wanted_topics()  # again: the listener may have subscribed to others, or to none
+        if not self._positions.subscription.is_shared:
             return
         if not self._is_joining or topics != self._topics:
             self._join(topics)
@@ -249,10 +252,13 @@ class Membership:
     ) -> None:
         """Stop reading partitions, which other members have already if `is_lost`."""
         try:
-            if listener is not None and partitions:
+            told = [partition for partition in partitions if partition not in self._being_told]
+            if listener is not None and told:
+                self._being_told = partitions  # until it returns: it may close the consumer
                 revoked = listener.on_partitions_revoked  # hears of lost ones too, if there is no `on_partitions_lost`
-                (getattr(listener, "on_partitions_lost", revoked) if is_lost else revoked)(partitions)
+                (getattr(listener, "on_partitions_lost", revoked) if is_lost else revoked)(told)
         finally:
+            self._being_told = []
             if partitions:
                 self._positions.assign([partition for partition in self._positions if partition not in partitions])
 
@@ -263,6 +269,8 @@ class Membership:
             self._must_rejoin = True  # before `_give_back`: after an interrupt the next call would find nothing revoked
             self.commit_automatically(is_due=True)
             self._give_back(listener, revoked)
+            if self._partitions is None:  # the listener has unsubscribed
+                return
         kept = set(self._positions) if self._is_cooperative else ()  # a cooperative listener hears of new ones only
         self._positions.assign(partitions)
         self._has_taken_over = True

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import pytest
 
 from logstore.client.consumer.membership import RebalanceListener
 from logstore.client.store import Store
-from logstore.errors import CommitFailedError, FencedInstanceIdError
+from logstore.errors import CommitFailedError, FencedInstanceIdError, IllegalStateError
 from logstore.model import TopicPartition
 from tests.support.clock import Clock
 from tests.support.group_members import member, settle
@@ -52,6 +53,53 @@ class NewListener(OldListener):
 
     def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
         self.lost.append(list(lost))
+
+
+class Leaving(OldListener):
+    """Closes its consumer, or unsubscribes it, when partitions go."""
+
+    def __init__(self, leave: Callable[[], None]) -> None:
+        super().__init__()
+        self.leave = leave
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        super().on_partitions_revoked(revoked)
+        self.leave()
+
+
+@pytest.mark.parametrize("how", ["close", "unsubscribe"])
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+@pytest.mark.parametrize("is_rebalance", [False, True])
+def test_a_listener_leaves_the_group_when_partitions_go(
+    store: Store, how: str, assignor: str, is_rebalance: bool
+) -> None:
+    consumer = store.consumer(group_id="g", partition_assignment_strategy=[assignor])
+    listener = Leaving(getattr(consumer, how))
+    consumer.subscribe(["t"], listener=listener)
+    settle(consumer)
+    if is_rebalance:
+        other = member(store, partition_assignment_strategy=[assignor])
+        for _ in range(5):
+            other.poll()
+            with suppress(IllegalStateError):  # closed, or without a subscription
+                consumer.poll()
+        assert settle(other) == [[0, 1, 2, 3]]
+    else:
+        getattr(consumer, how)()
+    told = [partition for partitions in listener.revoked for partition in partitions]
+    assert set(told) == {("t", number) for number in range(4)}
+    assert len(store.groups.describe("g").members) == is_rebalance
+
+
+def test_a_listener_that_subscribes_to_others_reads_no_more_of_the_former(store: Store) -> None:
+    store.create_topic("other")
+    consumer = store.consumer(group_id="g", auto_offset_reset="earliest")
+    listener = Leaving(lambda: consumer.subscribe(["other"]))
+    consumer.subscribe(["t"], listener=listener)
+    settle(consumer)
+    store.groups.topic_changed("t")
+    consumer.poll()
+    assert consumer.assignment() == {("other", 0)}
 
 
 @pytest.mark.parametrize("how", ["close", "unsubscribe"])
