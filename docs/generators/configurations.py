@@ -175,7 +175,8 @@ def _bounds(check: Callable[[str, Any], None]) -> str:
         also = f", or {inside['default']}" if "default" in inside else ""
         return f"≥ {least}" if most is None else f"{least} to {most}{also}"
     named = {
-        "non_empty": "not empty",
+        "non_empty": "not empty, at most 32,000 bytes",
+        "storable": "at most 32,000 bytes",
         "_offset_reset": "one of `earliest`, `latest`, `none`",
         "_assignors": "some of the assignors' names",
         "<lambda>": "",

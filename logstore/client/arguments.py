@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from operator import index as as_index
 from typing import Any, NamedTuple
 
+from ..config.client import storable
 from ..coordinator.groups.membership import ConsumerGroupMetadata
 from ..coordinator.groups.offsets import OffsetAndMetadata
 from ..errors import InvalidGroupIdError, UsageError
@@ -143,6 +144,7 @@ def checked_group(group: ConsumerGroupMetadata | str | None) -> ConsumerGroupMet
         raise InvalidGroupIdError
     if not is_unicode(known.group_id):
         raise UsageError("A group id is a text", expected="a str", found=ascii(known.group_id))
+    storable("group.id", known.group_id)
     if known.generation_id > 0 and not known.member_id:
         raise UsageError(
             f"Passed in group metadata GroupMetadata(groupId = {known.group_id}, generationId = {known.generation_id}, "

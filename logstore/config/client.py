@@ -22,6 +22,7 @@ _OF_NETWORK = frozenset(
     )
 )
 _OF_NETWORK_PREFIXES = ("metadata.recovery.", "reconnect.backoff.", "sasl.", "security.", "socket.", "ssl.")
+NAME_SIZE_MAX = 32_000  # bytes; a record's STRING has at most 32,767, and a member id is a client id and 37 more
 _LOGGER = logging.getLogger("logstore")
 
 
@@ -57,10 +58,18 @@ def read_config(
     return values_of(definitions, given), frozenset(given)
 
 
+def storable(name: str, value: str) -> None:
+    """Refuse a name that records of the coordinators cannot hold, as a part of a member id either."""
+    size = len(value.encode())
+    if size > NAME_SIZE_MAX:
+        raise invalid(name, f"{value[:20]}…", f"String must have at most {NAME_SIZE_MAX} bytes, not {size}")
+
+
 def non_empty(name: str, value: str) -> None:
-    """Refuse an empty text (`ConfigDef.NonEmptyString`)."""
+    """Refuse an empty text (`ConfigDef.NonEmptyString`), and as `storable`."""
     if not value:
         raise invalid(name, value, "String must be non-empty")
+    storable(name, value)
 
 
 def _refuse_network(of_network: list[str], client: str, ignores_network: bool) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...config.client import non_empty, read_config
+from ...config.client import non_empty, read_config, storable
 from ...config.definition import (
     CONFIG_EXCEPTION,
     Definition,
@@ -71,7 +71,7 @@ _DEFINITIONS = {
     "fetch.max.bytes": Definition(as_int, 52_428_800, between(0)),
     "fetch.max.wait.ms": Definition(as_int, 500, between(0)),
     "fetch.min.bytes": Definition(as_int, 1, between(0)),
-    "group.id": Definition(as_string, None),
+    "group.id": Definition(as_string, None, storable),
     "group.instance.id": Definition(as_string, None, non_empty),
     "isolation.level": Definition(as_string, "read_uncommitted", one_of("read_committed", "read_uncommitted")),
     "max.partition.fetch.bytes": Definition(as_int, 1_048_576, between(0)),
@@ -110,6 +110,7 @@ def parse_consumer_config(
         raise InvalidGroupIdError("The configured group.id should not be an empty string or whitespace.")
     if not config["client.id"]:
         config["client.id"] = f"consumer-{config['group.id']}-{config['group.instance.id'] or client_number}"
+    storable("client.id", config["client.id"])
     if config["group.id"] is None:
         if "enable.auto.commit" in given and config["enable.auto.commit"]:
             raise UsageError(

@@ -36,7 +36,16 @@ from ...layout.batch import HEADER_SIZE
 from ...layout.record import NO_HEADERS, RECORD_OVERHEAD_SIZE, Headers, encode_headers
 from ...store.closing import ClosedInWith
 from ...store.data_directory import DataDirectory
-from ..arguments import INT_MAX, LONG_MAX, Offsets, checked_group, duration, not_negative, time_left
+from ..arguments import (
+    INT_MAX,
+    LONG_MAX,
+    Offsets,
+    checked_group,
+    duration,
+    not_negative,
+    offset_commits,
+    time_left,
+)
 from ..serializers import Serializer, serialized
 from .batch import ITEM_COUNT, RecordFuture
 from .buffer import Buffer
@@ -123,7 +132,7 @@ class Producer(ClosedInWith):
         has_ms = timestamp_ms is None or (type(timestamp_ms) is int and 0 <= timestamp_ms <= LONG_MAX)
         if self._fast and is_plain and has_ms and partition is None:
             key_size, value_size = -1 if key is None else len(key), len(value)
-            encoded = encode_headers(headers) if headers else b""
+            encoded = b"" if headers is None else encode_headers(headers)
             size = RECORD_OVERHEAD_SIZE + value_size + len(encoded) + (key_size if key else 0)
             with alone(SENDING), self._buffer.mutex:
                 queues, batch = self._fast.get(topic), None
@@ -247,8 +256,8 @@ class Producer(ClosedInWith):
         """
         group = checked_group(group_id if group_metadata is None else group_metadata)
         transactions = self._transactional()
-        if offsets:
-            transactions.send_offsets(offsets, group)
+        if commits := offset_commits(offsets):
+            transactions.send_offsets(commits, group)
 
     def commit_transaction(self) -> None:
         """Write what was sent, and make it visible in all partitions together with the offsets; or raise.
@@ -326,7 +335,7 @@ class Producer(ClosedInWith):
             value = serialized(self._value_serializer, "value", topic, value)
         if key is not None:
             key = serialized(self._key_serializer, "key", topic, key)
-        encoded = encode_headers(headers) if headers else b""
+        encoded = b"" if headers is None else encode_headers(headers)
         key_size, value_size = -1 if key is None else len(key), -1 if value is None else len(value)
         size = RECORD_OVERHEAD_SIZE + max(key_size, 0) + max(value_size, 0) + len(encoded)
         if size + HEADER_SIZE + SIZES_OF_SIZES > self._size_max:

@@ -8,13 +8,14 @@ same method finishes what it began, or `close` does.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 
 from ... import clock
 from ...calls import TRANSACTIONAL, alone, is_inside
 from ...coordinator.groups.membership import ConsumerGroupMetadata
+from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity
 from ...errors import (
     IllegalStateError,
@@ -26,7 +27,6 @@ from ...errors import (
 from ...folds.verification import VerificationGuard
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
-from ..arguments import Offsets, offset_commits
 from .config import ProducerConfig
 from .retry import RETRIABLE, Attempts, Backoff, raise_storage_error
 from .states import CLOSED, ERRORS, ONGOING, SOURCES, TransactionManagerState
@@ -79,9 +79,8 @@ class TransactionManager:
             self.number += 1
             self._enter(_S.IN_TRANSACTION)
 
-    def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
+    def send_offsets(self, commits: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata) -> None:
         """Commit a group's offsets with the transaction."""
-        commits = offset_commits(offsets)
 
         def commit() -> None:
             name, coordinator = self._transactional_id, self._store.transactions

@@ -93,6 +93,7 @@ def test_a_transaction_does_not_count_without_a_record_that_was_refused(
         ("send", (5, b"bad", b"key")),
         ("send", (["t"], b"bad", b"key")),
         *(("send", ("t", b"bad", None, headers)) for headers in (5, [5], ["x"], [("a", 5)], [(5, b"a")], [("a", "b")])),
+        ("send", ("t", b"bad", None, np.array([1, 2]))),
         ("send_columns", (None, [b"bad"])),
         ("send_columns", (["t"], [b"bad"])),
         ("send_columns", ("t", 5)),
@@ -102,6 +103,8 @@ def test_a_transaction_does_not_count_without_a_record_that_was_refused(
         ("close", (-1,)),
         ("send_offsets_to_transaction", ({("t", 0): 1}, 5)),
         ("send_offsets_to_transaction", (5, "group")),
+        ("send_offsets_to_transaction", (np.array([1, 2]), "group")),
+        ("send_offsets_to_transaction", ({("t", 0): 1}, "x" * 40_000)),
         ("send_offsets_to_transaction", ({"t": 1}, "group")),
         ("send_offsets_to_transaction", ({("t", 0): 1 << 63}, "group")),
         ("send_offsets_to_transaction", ({("t", 0): 1}, "\ud800")),
@@ -153,3 +156,15 @@ def test_a_name_that_is_no_text_keeps_nobody_out_of_a_group(store: Store) -> Non
             store.consumer("t", **{"group_id": "g", name: "\ud800"})
     with pytest.raises(UsageError, match="Not a Unicode text"):
         store.producer(transactional_id="\ud800")
+
+
+def test_a_name_that_no_record_can_hold_is_refused_at_once(store: Store) -> None:
+    for name in ("client_id", "group_id", "group_instance_id"):
+        with pytest.raises(UsageError, match="String must have at most"):
+            store.consumer("t", **{"group_id": "g", name: "ü" * 20_000})
+    with pytest.raises(UsageError, match="String must have at most"):
+        store.producer(transactional_id="ü" * 20_000)
+    longest = store.consumer("t", group_id="g" * 32_000, group_instance_id="i" * 32_000, client_id="c" * 32_000)
+    assert longest.poll() == {}
+    with pytest.raises(UsageError, match=r"client\.id"):  # that of the group and the instance
+        store.consumer("t", group_id="g" * 20_000, group_instance_id="i" * 20_000)
