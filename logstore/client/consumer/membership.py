@@ -60,14 +60,14 @@ _LOGGER = logging.getLogger("logstore")
 
 
 class RebalanceListener(Protocol):
-    """Callbacks of a program for a change of its consumer's partitions (`ConsumerRebalanceListener`)."""
+    """Callbacks of a program for a change of its consumer's partitions (`ConsumerRebalanceListener`).
+
+    `on_partitions_lost(lost)` may be there too: it is called in place of `on_partitions_revoked` when other members
+    have the partitions already, as this one was silent for too long.
+    """
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> object:
         """Partitions will go to other members; their offsets can still be committed."""
-
-    def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> object:
-        """Other members have them already: this one was silent for too long. If missing, the revoked one is called."""
-        return self.on_partitions_revoked(lost)
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> object:
         """The consumer got partitions, of which it has read nothing yet."""
