@@ -161,7 +161,7 @@ def open(
         UsageError: an unknown configuration, a wrong value, a path that is empty or none.
         LogstoreError: a partition that a broker would not start with either; after an orderly close, where it is used.
     """
-    path = _checked(path, now_ms)
+    path = _checked(path, now_ms, read_only=read_only, accept_loss=accept_loss)
     if read_only:
         from .client.read_only import ReadOnlyStore
         from .errors import UsageError
@@ -176,12 +176,16 @@ def open(
     return open_store(path, config=_with_version(config or {}, kafka_version), seam=SEAM, **how)
 
 
-def _checked(path: str | PathLike[str], now_ms: Callable[[], int]) -> str:
-    """Return the path of a directory to open; raise UsageError for one that is none, and for a clock that is none."""
+def _checked(path: str | PathLike[str], now_ms: Callable[[], int], **flags: bool) -> str:
+    """Return the path of a directory to open; raise UsageError for a path, a clock or a flag that is none."""
     from .client.arguments import require_function
     from .disk.names import path_text
+    from .errors import UsageError
     from .model import whole_number
 
+    for name, given in flags.items():
+        if not isinstance(given, bool):  # "no" would count as true
+            raise UsageError(f"{name} is no flag", expected="True or False", found=repr(given))
     require_function("clock", now_ms)
     if now_ms is not _now_ms:
         whole_number("time of the clock", now_ms())  # that of `time.time` is none

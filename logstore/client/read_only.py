@@ -13,7 +13,10 @@ from ..errors import UsageError
 from ..replay.metadata_state import metadata_damage
 from ..store.data_directory import DataDirectory
 from ..store.metadata.log import DIRECTORY_NAME
+from ..store.metadata.topics import TopicDescription
 from ..store.read_only import ReadOnlyDirectory
+from ..view.partition_reader import PartitionReader
+from .arguments import name_of, topic_partition
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
 from .consumer.consumer_records import ConsumerRecord
@@ -39,6 +42,25 @@ class ReadOnlyStore(ReadOnlyDirectory):
         if damage is not None:
             _LOGGER.warning("%s", damage)
         self._numbers = itertools.count(1)
+
+    def log(self, topic: str, partition: int) -> PartitionReader:
+        """Return the reader of a partition, always the same one; the caller refreshes it.
+
+        Raises:
+            UsageError: what is given is no partition.
+            UnknownTopicOrPartitionError: there is no such partition, or its directory is not here (yet); a stray one of
+                its name, with another topic id, does not count.
+            LogstoreError: it cannot be read.
+        """
+        return super().log(*topic_partition((topic, partition)))
+
+    def feature(self, name: str) -> int:
+        """Return the finalized level of a feature, such as `transaction.version`; 0 if it is off."""
+        return super().feature(name_of("feature", name))
+
+    def describe_topic(self, name: str) -> TopicDescription:
+        """Return a topic; raises UnknownTopicOrPartitionError."""
+        return super().describe_topic(name_of("topic", name))
 
     def consumer(
         self,

@@ -99,9 +99,7 @@ class ReadOnlyDirectory(ClosedInWith):
         """Return the reader of a partition, always the same one; the caller refreshes it.
 
         Raises:
-            UnknownTopicOrPartitionError: there is no such partition, or its directory is not here (yet); a stray one of
-                its name, with another topic id, does not count.
-            LogstoreError: it cannot be read.
+            UnknownTopicOrPartitionError, LogstoreError: as `ReadOnlyStore.log`.
         """
         key = topic, partition
         with alone(TOPICS), self._lock:

@@ -106,7 +106,15 @@ def test_a_clock_that_fails_stops_no_timers(monkeypatch: pytest.MonkeyPatch, cap
 
 
 @pytest.mark.parametrize(
-    "how", [{"now_ms": 5}, {"now_ms": time.time}, {"config": "num.partitions=3"}, {"config": {5: 1}}]
+    "how",
+    [
+        {"now_ms": 5},
+        {"now_ms": time.time},
+        {"config": "num.partitions=3"},
+        {"config": {5: 1}},
+        {"accept_loss": "no"},
+        {"read_only": "no"},
+    ],
 )
 def test_an_opening_names_a_wrong_argument(tmp_path: Path, how: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="found"):

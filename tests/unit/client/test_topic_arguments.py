@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import logstore
 from logstore.client.store import Store
 from logstore.errors import InvalidConfigurationError, UsageError
 
@@ -83,6 +84,17 @@ def test_calls_of_a_store_name_a_wrong_argument(store: Store, call: Callable[[An
         call(store)
     assert store.topics.keys() == TOPICS.keys()
     assert "mine" not in store.run_due()
+
+
+@pytest.mark.parametrize("call", [
+    lambda store: store.log([], 0),
+    lambda store: store.log("t", "0"),
+    lambda store: store.feature([]),
+    lambda store: store.describe_topic([]),
+])  # fmt: skip
+def test_calls_of_a_read_only_store_name_a_wrong_argument(store: Store, call: Callable[[Any], object]) -> None:
+    with pytest.raises(UsageError, match="found"):
+        call(logstore.open(store.path, read_only=True))
 
 
 def test_nothing_is_scheduled_in_a_closed_store(store: Store) -> None:
