@@ -30,6 +30,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "leader.replication.throttled.replicas": _NOTHING,
         "local.retention.bytes": _TIERED,
         "local.retention.ms": _TIERED,
+        "logstore.kafka.version": "**not Kafka's**: whose logs it cleans and closes as; no topic can have it",
         "min.insync.replicas": _NOTHING,
         "producer.id.expiration.ms": "the broker's; given to `logstore recover --config`, no topic can have it",
         "remote.log.copy.disable": _TIERED,

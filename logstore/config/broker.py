@@ -21,8 +21,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UsageError
-from .definition import Definition, as_boolean, as_int, as_long, between, nearest, value_of
-from .topic import KAFKA_VERSION, MAX_DECOMPRESSED_MESSAGE_BYTES, parse_config
+from .definition import Definition, as_boolean, as_int, as_long, between, nearest, text_of, value_of
+from .topic import KAFKA_VERSION, MAX_DECOMPRESSED_MESSAGE_BYTES, definition_of, parse_config
 
 BrokerConfig = dict[str, Any]
 
@@ -30,6 +30,8 @@ DURABLE_COMMITS = "logstore.durable.commits"
 OPEN_FILES_MAX = "logstore.open.files.max"
 
 _HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
+_DEDUPE_BUFFER_SIZE = "log.cleaner.dedupe.buffer.size"
+_CLEANER_BUFFER_MIN = 1 << 20  # bytes; more than these
 
 #: topic config to the broker's names for it; the first one that is set counts, times its factor
 SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
@@ -71,11 +73,18 @@ SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     "segment.ms": (("log.roll.ms", 1), ("log.roll.hours", _HOUR_MS)),
     "unclean.leader.election.enable": (("unclean.leader.election.enable", 1),),
 }
-_SYNONYM_NAMES = frozenset(name for names in SYNONYMS.values() for name, _ in names)
+#: the broker's name to the definition of what it gives to topics; hours and minutes are INT
+_OF_TOPICS = {
+    name: Definition(as_int, None) if factor > 1 else definition_of(topic_name)
+    for topic_name, names in SYNONYMS.items()
+    for name, factor in names
+}
+# less than none is none (`KafkaConfig.logRetentionTimeMillis`)
+_OF_TOPICS["log.retention.ms"] = Definition(as_long, None)
 
 _DEFINITIONS = {
     "log.cleaner.backoff.ms": Definition(as_long, 15_000, between(0)),
-    "log.cleaner.dedupe.buffer.size": Definition(as_long, 134_217_728),
+    _DEDUPE_BUFFER_SIZE: Definition(as_long, 134_217_728),
     "log.cleaner.enable": Definition(as_boolean, True),
     "log.flush.offset.checkpoint.interval.ms": Definition(as_int, 60_000, between(0)),
     "log.flush.start.offset.checkpoint.interval.ms": Definition(as_int, 60_000, between(0)),
@@ -113,16 +122,31 @@ def parse_broker_config(values: Mapping[str, Any]) -> BrokerConfig:
     for name, value in values.items():
         if name in _DEFINITIONS:
             config[name] = value_of(name, _DEFINITIONS[name], value)
-        elif name in _SYNONYM_NAMES:
-            config[name] = str(value).lower() if isinstance(value, bool) else str(value)
+        elif name in _OF_TOPICS:
+            value_of(name, _OF_TOPICS[name], value)
+            config[name] = text_of(value)
         else:
             raise UsageError(
                 f"Unknown broker config name: {name}",
                 java_class="org.apache.kafka.common.config.ConfigException",
-                advice=nearest(name, [*_DEFINITIONS, *_SYNONYM_NAMES]),
+                advice=nearest(name, [*_DEFINITIONS, *_OF_TOPICS]),
             )
-    parse_config(topic_defaults(config))
+    defaults = topic_defaults(config)
+    parse_config(defaults)
+    _require(
+        defaults.get("retention.ms") != "0", "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
+    )
+    _require(
+        config[_DEDUPE_BUFFER_SIZE] > _CLEANER_BUFFER_MIN,
+        f"{_DEDUPE_BUFFER_SIZE} must be at least 1MB per cleaner thread.",
+    )
     return config
+
+
+def _require(holds: bool, what: str) -> None:
+    """Refuse what no broker starts with (`KafkaConfig.validateValues`)."""
+    if not holds:
+        raise UsageError(f"requirement failed: {what}", java_class="java.lang.IllegalArgumentException")
 
 
 def topic_defaults(config: Mapping[str, Any]) -> dict[str, str]:
@@ -136,9 +160,9 @@ def topic_defaults(config: Mapping[str, Any]) -> dict[str, str]:
         name, factor = next(((name, factor) for name, factor in names if name in config), (None, 1))
         if name is not None:
             value = config[name]
-            if factor > 1:
-                scaled = value_of(name, Definition(as_long, None), value) * factor
-                # as `AbstractKafkaConfig.logRetentionTimeMillis`: -1 hours are for ever
+            if factor > 1 or topic_name == "retention.ms":
+                scaled = value_of(name, _OF_TOPICS[name], value) * factor
+                # as `KafkaConfig.logRetentionTimeMillis`: less than none is for ever
                 value = str(max(scaled, -1) if topic_name == "retention.ms" else scaled)
             defaults[topic_name] = value
     return defaults

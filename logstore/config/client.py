@@ -53,7 +53,7 @@ def read_config(
         if dotted in given:
             raise UsageError(f"{dotted} is given twice", java_class=CONFIG_EXCEPTION)
         if value is not None:
-            given[dotted] = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+            given[dotted] = value
     _refuse_network(of_network, client, ignores_network)
     return values_of(definitions, given), frozenset(given)
 

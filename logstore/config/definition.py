@@ -9,6 +9,7 @@ logstore.errors.UsageError: Invalid value -7 for configuration retries: Value mu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -19,6 +20,9 @@ from ..layout.utf8 import is_unicode
 from ..model import LEVELS, Codec
 
 CONFIG_EXCEPTION = "org.apache.kafka.common.config.ConfigException"
+
+_SPACES = "".join(map(chr, range(0x21)))  # what Java's `String.trim` removes; a no-break space stays
+_DOUBLE = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 
 
 class Definition(NamedTuple):
@@ -47,9 +51,21 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 def value_of(name: str, definition: Definition, given: Any) -> Any:
     """Parse and check a given value, text or a Python value; raise UsageError in Kafka's words."""
-    value = definition.parse(name, str(given).lower() if isinstance(given, bool) else str(given))
+    value = definition.parse(name, text_of(given))
     definition.check(name, value)
     return value
+
+
+def text_of(value: Any) -> str:
+    """Return a value as text, as records of configurations have it.
+
+    >>> text_of(True), text_of(["compact", "delete"]), text_of(5)
+    ('true', 'compact,delete', '5')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    # the exact types: a `KafkaVersion` is a tuple too, and has a text of its own
+    return ",".join(map(str, value)) if type(value) in (list, tuple) else str(value)
 
 
 def values_of(definitions: Mapping[str, Definition], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,12 +78,12 @@ def values_of(definitions: Mapping[str, Definition], given: Mapping[str, Any]) -
 
 def as_int(name: str, text: str) -> int:
     """Parse type INT."""
-    return _number(name, text, parse_int(text.strip()), "INT")
+    return _number(name, text, parse_int(text.strip(_SPACES)), "INT")
 
 
 def as_long(name: str, text: str) -> int:
     """Parse type LONG."""
-    return _number(name, text, parse_long(text.strip()), "LONG")
+    return _number(name, text, parse_long(text.strip(_SPACES)), "LONG")
 
 
 def _number(name: str, text: str, value: int | None, kind: str) -> int:
@@ -77,16 +93,16 @@ def _number(name: str, text: str, value: int | None, kind: str) -> int:
 
 
 def as_double(name: str, text: str) -> float:
-    """Parse type DOUBLE."""
-    try:
-        return float(text.replace("_", "?"))  # Java takes no underscores
-    except ValueError:
-        raise invalid(name, text, "Not a number of type DOUBLE") from None
+    """Parse type DOUBLE; Java's hexadecimal form is refused."""
+    trimmed = text.strip(_SPACES)
+    if not _DOUBLE.fullmatch(trimmed):
+        raise invalid(name, text, "Not a number of type DOUBLE")
+    return float(trimmed.rstrip("fFdD"))
 
 
 def as_boolean(name: str, text: str) -> bool:
     """Parse type BOOLEAN."""
-    lower = text.strip().lower()
+    lower = text.strip(_SPACES).lower()
     if lower not in ("true", "false"):
         raise invalid(name, text, "Expected value to be either true or false")
     return lower == "true"
@@ -96,12 +112,18 @@ def as_string(name: str, text: str) -> str:
     """Parse type STRING."""
     if not is_unicode(text):  # it would be refused when a record of a coordinator is written, for the whole group
         raise invalid(name, ascii(text), "Not a Unicode text")
-    return text.strip()
+    return text.strip(_SPACES)
 
 
 def as_list(name: str, text: str) -> list[str]:
     """Parse type LIST; an item that stands twice counts once."""
-    return list(dict.fromkeys(part.strip() for part in text.split(","))) if text.strip() else []
+    return list(dict.fromkeys(list_items(text)))
+
+
+def list_items(text: str) -> list[str]:
+    """Return the items of a list as text, without the spaces around them."""
+    trimmed = text.strip(_SPACES)
+    return re.split(r"\s*,\s*", trimmed, flags=re.ASCII) if trimmed else []
 
 
 def invalid(name: str, value: object, problem: str) -> UsageError:

@@ -61,6 +61,11 @@ def is_tiered(config: LogConfig) -> bool:
     return config[REMOTE_STORAGE] and "compact" not in config["cleanup.policy"]
 
 
+def as_version(name: str, text: str) -> KafkaVersion:
+    """Parse the name of a version of Kafka."""
+    return kafka_version(text)
+
+
 def parse_config(values: Mapping[str, Any]) -> LogConfig:
     """Return the value of every configuration: the given ones, Kafka's default for the others.
 
@@ -90,6 +95,11 @@ def segment_size_max(config: LogConfig) -> int:
 def known_names(kafka: KafkaVersion) -> set[str]:
     """Return the names of all configurations that a version of Kafka knows."""
     return {name for name, definition in _DEFINITIONS.items() if kafka.knows(definition.since)}
+
+
+def definition_of(name: str) -> Definition:
+    """Return the definition of a topic's configuration."""
+    return _DEFINITIONS[name]
 
 
 def is_compacted(config: LogConfig) -> bool:
@@ -122,7 +132,7 @@ _DEFINITIONS = {
     "follower.replication.throttled.replicas": Definition(as_list, []),
     INDEX_INTERVAL_BYTES: Definition(as_int, 4096, between(0)),
     INTERNAL_SEGMENT_BYTES: Definition(as_int, None),
-    KAFKA_VERSION: Definition(lambda name, text: kafka_version(text), OF_NEW_STORES),
+    KAFKA_VERSION: Definition(as_version, OF_NEW_STORES),
     "leader.replication.throttled.replicas": Definition(as_list, []),
     "local.retention.bytes": Definition(as_long, -2, between(-2)),
     "local.retention.ms": Definition(as_long, -2, between(-2)),

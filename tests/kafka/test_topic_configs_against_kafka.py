@@ -18,7 +18,17 @@ pytestmark = [pytest.mark.kafka, pytest.mark.by_release]
 DEFAULTS = {"retention.ms": "604800000", "max.compaction.lag.ms": "100000"}
 LEADER, FOLLOWER = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 VALUES = {
-    "cleanup.policy": ["", "compact", "compact,delete", "delete,delete", "compact,", " compact", "foo", "COMPACT"],
+    "cleanup.policy": [
+        "",
+        "compact",
+        "compact,delete",
+        "delete,delete",
+        "compact,",
+        " compact",
+        "\u00a0compact",
+        "foo",
+        "COMPACT",
+    ],
     "compression.gzip.level": ["-1", "0", "9", "10", "x"],
     "compression.type": ["zstd", "GZIP", "none", ""],
     "compression.zstd.level": ["-131072", "-131073", "23"],
@@ -37,7 +47,7 @@ VALUES = {
     "message.format.version": ["2.0"],
     "message.timestamp.before.max.ms": ["-1"],
     "message.timestamp.type": ["CreateTime", "logappendtime"],
-    "min.cleanable.dirty.ratio": ["1.5", "0", "1", "x"],
+    "min.cleanable.dirty.ratio": ["1.5", "0", "1", "x", "nan", "NaN", ".5f", "0.5_0", "\u0661", "1\u2003"],
     "min.compaction.lag.ms": ["100000", "100001"],
     "min.insync.replicas": ["0", "2"],
     "preallocate": ["TRUE", " true", "yes"],
@@ -47,7 +57,7 @@ VALUES = {
     "remote.log.delete.on.disable": ["true"],
     "remote.storage.enable": ["true", "false", "TRUE", "x"],
     "retention.bytes": ["-5", "0"],
-    "retention.ms": [" 5 ", "+5", "-2", "1e3", "5_0"],
+    "retention.ms": [" 5 ", "+5", "-2", "1e3", "5_0", "5\u00a0", "\x00\x1c5"],
     "segment.bytes": ["2147483648", "1048576", "1048575"],
     "segment.index.bytes": ["1", "4"],
     "segment.jitter.ms": ["9999999999999"],

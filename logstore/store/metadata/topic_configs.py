@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...config.broker import topic_defaults
+from ...config.definition import list_items, text_of
 from ...config.kafka_version import ELR_VERSION, NEWEST, OF_NEW_STORES, KafkaVersion, kafka_version, version_of_levels
 from ...config.topic import KAFKA_VERSION, REMOTE_STORAGE, LogConfig, known_names, parse_config
 from ...errors import InvalidConfigurationError, UsageError
@@ -67,13 +68,7 @@ def config_text(config: Mapping[str, Any]) -> dict[str, str]:
     nulls = [name for name, value in config.items() if value is None]
     if nulls:
         raise InvalidConfigurationError(f"Null value not supported for topic configs: {','.join(nulls)}")
-    return {name: _text(value) for name, value in config.items()}
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return {name: text_of(value) for name, value in config.items()}
 
 
 def require_valid_config(
@@ -99,7 +94,7 @@ def require_valid_config(
 
 def _require_replicas(key: str, text: str) -> None:
     """Raise InvalidConfigurationError as `ThrottledReplicaListValidator` does."""
-    replicas = [replica.strip() for replica in text.split(",")]
+    replicas = list_items(text)
     if "".join(replicas) != "*" and not all(re.fullmatch("([0-9]+:[0-9]+)?", replica) for replica in replicas):
         raise InvalidConfigurationError(
             f"Invalid value [{', '.join(replicas)}] for configuration {key}: {key} must be the literal '*' or a list "

@@ -167,6 +167,9 @@ def test_a_topic_that_is_deleted_in_a_transaction_is_missed_and_the_others_are_w
         (lambda store: store.alter_config("orders", {"segment.bytes": 1}), "Value must be at least 1048576"),
         (lambda store: store.alter_config("orders", {"cleanup.policy": "shred"}), "String must be one of"),
         (lambda store: store.create_topic("new", 1, {"compression.type": "rar"}), "String must be one of"),
+        (lambda store: store.create_topic("new", 1, {"cleanup.policy": "\u00a0compact"}), "String must be one of"),
+        (lambda store: store.create_topic("new", 1, {"retention.ms": "5\u00a0"}), "Not a number of type LONG"),
+        (lambda store: store.create_topic("new", 1, {"min.cleanable.dirty.ratio": "nan"}), "of type DOUBLE"),
     ],
 )
 def test_a_configuration_that_kafka_would_refuse_changes_nothing(
@@ -182,10 +185,22 @@ def test_a_configuration_that_kafka_would_refuse_changes_nothing(
     assert committed(tmp_path) == [b"paid"]
 
 
-def test_a_store_configuration_that_kafka_would_refuse_opens_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        ({"num.partitions": -1}, r"Invalid value -1 for configuration num\.partitions"),
+        ({"log.segment.bytes": 1}, r"Invalid value 1 for configuration log\.segment\.bytes"),
+        ({"log.roll.hours": 1 << 31}, r"configuration log\.roll\.hours: Not a number of type INT"),
+        ({"log.retention.hours": 0}, r"log\.retention\.ms must be unlimited \(-1\) or, greater than or equal to 1"),
+        ({"log.cleaner.dedupe.buffer.size": 1 << 20}, "must be at least 1MB per cleaner thread"),
+    ],
+)
+def test_a_store_configuration_that_kafka_would_refuse_opens_nothing(
+    config: dict[str, int], text: str, tmp_path: Path
+) -> None:
     before = filled(tmp_path)
-    with pytest.raises(UsageError, match=r"Invalid value -1 for configuration num\.partitions"):
-        logstore.open(tmp_path, config={"num.partitions": -1})
+    with pytest.raises(UsageError, match=text):
+        logstore.open(tmp_path, config=config)
     assert files(tmp_path) == before
 
 

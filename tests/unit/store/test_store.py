@@ -138,11 +138,13 @@ def test_configurations_hold_at_once(store: Store) -> None:
 
 
 def test_the_stores_configuration_gives_topics_their_defaults(tmp_path: Path) -> None:
-    config = {"log.retention.minutes": 2, "num.partitions": "3", "log.cleanup.policy": "compact"}
+    config = {"log.retention.minutes": 2, "num.partitions": "3", "log.cleanup.policy": ["compact"]}
     with logstore.open(tmp_path, config=config) as store:
         assert store.create_topic("orders").partition_count == 3
         topic_config = store.log("orders", 2).config
         assert (topic_config["retention.ms"], topic_config["cleanup.policy"]) == (120_000, ["compact"])
+    with logstore.open(tmp_path, config={"log.retention.ms": -5}) as store:
+        assert store.log("orders", 0).config["retention.ms"] == -1
     with pytest.raises(UsageError, match=r"Unknown broker config name: log.retention.houses"):
         logstore.open(tmp_path, config={"log.retention.houses": 1})
     with pytest.raises(UsageError, match="Value must be at least 1048576"):
