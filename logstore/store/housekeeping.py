@@ -117,7 +117,8 @@ class Housekeeping:
         A log whose cleaning fails is left out until the next run (`LogCleanerManager.grabFilthiestCompactedLog`).
         """
         left_out: set[TopicPartition] = set()
-        while not self._timers.is_stopped and (chosen := self._filthiest(left_out)) is not None:
+        # asked once the log is open: a close that came before it had no log to tell that it stops
+        while (chosen := self._filthiest(left_out)) is not None and not self._timers.is_stopped:
             key, log, what = chosen
             left_out.add(key)
             with self._record_failure("cleaning", key), self._unless_deleted(key, log):

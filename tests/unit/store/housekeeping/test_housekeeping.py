@@ -22,7 +22,9 @@ from logstore.log.cleaner import rounds
 from logstore.log.maintain.retain import DeletedSegment
 from logstore.log.partition_log import PartitionLog
 from logstore.log.segment.log_segment import LogSegment
+from logstore.model import TopicPartition
 from logstore.store import directories
+from logstore.store.partitions import Partitions
 from logstore.store.timers import Timers
 from tests.support.clock import DAY_MS, Clock
 from tests.support.elsewhere import elsewhere
@@ -300,6 +302,27 @@ def test_a_close_does_not_wait_for_a_cleaning(
     assert not thread.is_alive()
     assert store.failures == {}
     assert not list(tmp_path.rglob("*.cleaned"))
+
+
+def test_a_close_does_not_wait_for_a_cleaning_of_a_log_that_is_being_opened(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(tmp_path, now_ms=clock) as store:
+        store.create_topic("t", 1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0})
+        append_segments(store, "t", 5)
+    cleaned: list[object] = []
+    monkeypatch.setattr(PartitionLog, "clean", lambda log, *args, **options: cleaned.append(log))
+    with open_store(tmp_path, now_ms=clock) as store:
+        partitions, get = store.directory._partitions, Partitions.get
+
+        def close_begins(self: Partitions, key: TopicPartition) -> PartitionLog | None:
+            partitions.timers.is_stopped = True
+            partitions.stop_cleaning()
+            return get(self, key)
+
+        monkeypatch.setattr(Partitions, "get", close_begins)
+        store.directory._housekeeping.clean()
+    assert cleaned == []
 
 
 def test_a_function_may_close_the_store_it_is_called_by(tmp_path: Path) -> None:
