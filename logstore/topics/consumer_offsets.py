@@ -194,7 +194,8 @@ def encode_value(value: CommittedOffset | GroupMetadata, *, version: int | None 
 
 def encode_embedded(message_name: str, fields: Value, *, version: int) -> bytes:
     """Encode a member's `ConsumerProtocolSubscription` or `ConsumerProtocolAssignment`; raises SchemaError."""
-    return version.to_bytes(2, signed=True) + write(family("consumer_protocol")[message_name], version, fields)
+    body = write(family("consumer_protocol")[message_name], version, fields)
+    return version.to_bytes(2, signed=True) + body
 
 
 def _record_type(key: OffsetKey | GroupKey | CoordinatorKey) -> int:

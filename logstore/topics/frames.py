@@ -98,7 +98,8 @@ def write_key(topic: str, record_type: int, fields: Value) -> bytes:
 def write_value(topic: str, record_type: int, version: int, fields: Value) -> bytes:
     """Encode a value of `record_type` in a version of it; raises SchemaError like `write_key`."""
     message = _message(topic, record_type, "Value")
-    return version.to_bytes(2, signed=True) + write(message, version, fields)
+    body = write(message, version, fields)  # first, as it refuses a version that has no room
+    return version.to_bytes(2, signed=True) + body
 
 
 def read_record(topic: str, value: bytes, kafka: KafkaVersion = NEWEST) -> DecodedValue:

@@ -125,6 +125,15 @@ def test_broken_keys_name_their_offset(key: str, message: str) -> None:
     assert caught.value.offset == 77
 
 
+@pytest.mark.parametrize("version", [-1, 1000, 40000])
+def test_no_value_is_written_in_an_unknown_version(version: int) -> None:
+    value = consumer_offsets.CommittedOffset(42, -1, "", TIMESTAMP_MS, -1, None)
+    with pytest.raises(SchemaError, match=f"Can't write version {version} of OffsetCommitValue"):
+        consumer_offsets.encode_value(value, version=version)
+    with pytest.raises(SchemaError, match=f"Can't write version {version} of ConsumerProtocolSubscription"):
+        consumer_offsets.encode_embedded("ConsumerProtocolSubscription", {}, version=version)
+
+
 def test_unknown_versions_name_version_and_offset() -> None:
     key = OffsetKey("g", "t", 0)
     with pytest.raises(SchemaError) as caught:
