@@ -112,6 +112,8 @@ def _one_chunk(values: Array) -> Array:
         return values.chunk(0)
     if pa.types.is_binary(values.type) or pa.types.is_string(values.type):
         values = values.cast(pa.large_binary())  # chunks together may exceed offsets of 32 bits
+    elif pa.types.is_dictionary(values.type):
+        values = values.cast(pa.dictionary(pa.int64(), values.type.value_type))  # … or have more words than indices
     return values.combine_chunks()
 
 

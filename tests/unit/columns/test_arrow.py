@@ -85,6 +85,13 @@ def test_bytes_of_one_chunk_are_not_copied(kind: Any) -> None:
         assert np.shares_memory(column.data, data_of(array))
 
 
+def test_chunks_of_dictionaries_may_have_more_words_than_each_can_count() -> None:
+    words = [b"%d" % number for number in range(200)]
+    kind = pa.dictionary(pa.int8(), pa.binary())
+    chunks = [pa.array(words[start : start + 100]).dictionary_encode().cast(kind) for start in (0, 100)]
+    assert values(record_columns(values=pa.chunked_array(chunks)).values) == words
+
+
 def test_a_column_keeps_its_buffer() -> None:
     column = record_columns(values=pa.array([b"kept" * 1000])).values
     assert values(column) == [b"kept" * 1000]
