@@ -87,6 +87,8 @@ def headers_columns(values: Array) -> HeaderColumns:
     import pyarrow as pa
 
     array = _one_chunk(values)
+    if array.type in (pa.null(), pa.list_(pa.null())):  # the type of rows without any
+        array = array.cast(pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()})))
     is_list = pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_map(array.type)
     if not is_list or not pa.types.is_struct(array.values.type) or array.values.type.num_fields != 2:
         raise UsageError(

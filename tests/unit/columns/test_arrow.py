@@ -157,6 +157,11 @@ def test_headers_are_found_by_name() -> None:
     assert values(record_columns(headers=array).headers) == [record_headers.encode([(b"a", b"1")])]
 
 
+@pytest.mark.parametrize("rows", [[], [None, None], [[], None]], ids=str)
+def test_rows_without_headers_need_no_type(rows: list[Any]) -> None:
+    assert values(record_columns(headers=pa.array(rows)).headers) == [b"\x00"] * len(rows)
+
+
 def test_a_null_list_has_no_headers_whatever_it_covers() -> None:
     pairs = pa.array(structs([[("a", b"1"), ("b", b"2")]])[0])
     array = pa.ListArray.from_arrays(pa.array([0, 1, 2]), pairs, mask=pa.array([False, True]))
