@@ -127,13 +127,14 @@ def _copy(
     """Copy the good pieces, unless there is a reason not to."""
     from logstore.disk.directory import list_partition_directory
 
-    from .salvage.copying import require_possible
+    from .salvage.copying import require_new_directory, require_possible
     from .salvage.salvage import salvage as copy_pieces
 
     if destination is None or why_not is not None:
         if destination is not None:
             place = os.path.abspath(_place_of_copy(source, destination))
-            require_possible(list_partition_directory(source), place)
+            check = require_possible if _makes(source, destination) else require_new_directory
+            check(list_partition_directory(source), place)
         kept = [piece for piece in pieces if piece.problem is None]
         batch_count, size = sum(piece.batch_count for piece in kept), sum(piece.end - piece.start for piece in kept)
         return _Copy(None, batch_count, size, why_not)
@@ -152,10 +153,15 @@ def _new_directory(source: str, destination: str) -> Iterator[str]:
 
     from .salvage.copying import new_directory
 
-    place, directory = os.path.abspath(destination), _place_of_copy(source, destination)
-    is_there = directory == destination or os.path.lexists(place) or not os.path.isdir(os.path.dirname(place))
-    with nullcontext() if is_there else new_directory(place, SEAM):
-        yield directory
+    with new_directory(os.path.abspath(destination), SEAM) if _makes(source, destination) else nullcontext():
+        yield _place_of_copy(source, destination)
+
+
+def _makes(source: str, destination: str) -> bool:
+    """Return whether a copy makes `destination`, to be in it."""
+    place = os.path.abspath(destination)
+    is_copy = _place_of_copy(source, destination) == destination
+    return not is_copy and not os.path.lexists(place) and os.path.isdir(os.path.dirname(place))
 
 
 def _place_of_copy(source: str, destination: str) -> str:

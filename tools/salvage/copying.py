@@ -15,7 +15,7 @@ from logstore.disk.paths import real_path
 from logstore.disk.seam import Seam
 from logstore.errors import CheckpointFormatError, CorruptRecordError, LogstoreError, UsageError
 from logstore.layout import partition_metadata
-from logstore.layout.file_names import LOG_SUFFIX, directory_name
+from logstore.layout.file_names import LOG_SUFFIX, OFFSET_DIGIT_COUNT, directory_name
 from logstore.view.walk import Damage, walk
 
 
@@ -55,10 +55,15 @@ def require_new_directory(files: PartitionFiles, destination: str) -> None:
             found="something else" if os.path.lexists(directory) else "nothing",
             advice="make it first, or name another destination",
         )
-    if any(name.endswith(LOG_SUFFIX) for name in os.listdir(directory)):
+    if any(map(_is_segment, os.listdir(directory))):
         raise UsageError(
             "The copy would be in the directory of a partition", path=directory, advice="name another destination"
         )
+
+
+def _is_segment(name: str) -> bool:
+    stem, suffix = os.path.splitext(name)
+    return suffix == LOG_SUFFIX and len(stem) == OFFSET_DIGIT_COUNT and stem.isdecimal()
 
 
 @contextmanager

@@ -407,9 +407,20 @@ def test_why_nothing_was_written_is_told(tmp_path: Path) -> None:
 
 def test_a_copy_is_not_made_in_a_partition(tmp_path: Path) -> None:
     source, other = five(tmp_path), lay_out({0: large(0)}, tmp_path / "data" / "orders-1")
-    told = run("salvage", source, other)
-    assert (told.exit_code, "in the directory of a partition" in told.output) == (2, True)
+    for options in ([], ["--dry-run"]):
+        told = run("salvage", source, other, *options)
+        assert (told.exit_code, "in the directory of a partition" in told.output) == (2, True)
+        told = run("salvage", source, tmp_path / "no" / "such", *options)
+        assert (told.exit_code, "is missing" in told.output) == (2, True)
     assert not (other / "orders-0").exists()
+
+
+def test_a_copy_may_lie_beside_the_log_of_a_program(tmp_path: Path) -> None:
+    source = five(tmp_path)
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "salvage.log").write_text("what salvage printed")
+    assert run("salvage", source, tmp_path / "saved").exit_code == 0
+    assert batches_in(tmp_path / "saved" / "orders-0") == batches_in(source)
 
 
 def test_snapshots_of_a_metadata_log_are_copied(golden: Golden, tmp_path: Path) -> None:
