@@ -58,7 +58,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "retry.backoff.ms": _PASSING,
     },
     "consumer": {
-        "auto.offset.reset": "`by_duration:…` is refused: look offsets up with `offsets_for_times`",
+        "auto.offset.reset": "`by_duration:…` begins at the end if no record is so young, where Kafka waits for one",
         "fetch.max.wait.ms": "a poll that waits is woken by the append that it waits for",
         "max.poll.interval.ms": "alone says when a member is out: there are no heartbeats beside `poll`",
         "partition.assignment.strategy": f"names in place of classes: {_ASSIGNORS}",
@@ -178,7 +178,7 @@ def _bounds(check: Callable[[str, Any], None]) -> str:
     named = {
         "non_empty": "not empty, at most 32,000 bytes",
         "storable": "at most 32,000 bytes",
-        "_offset_reset": "one of `earliest`, `latest`, `none`",
+        "_offset_reset": "one of `earliest`, `latest`, `none`, `by_duration:PnDTnHnMn.nS`",
         "_assignors": "some of the assignors' names",
         "<lambda>": "",
     }

@@ -16,6 +16,7 @@ logstore.errors.UsageError: enable.auto.commit cannot be set to true when defaul
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,6 +34,7 @@ from ...config.definition import (
 )
 from ...errors import InvalidGroupIdError, UsageError
 from ...model import FetchIsolation
+from ..arguments import LONG_MAX
 from .assignors import ASSIGNORS
 
 ConsumerConfig = dict[str, Any]
@@ -40,13 +42,37 @@ ConsumerConfig = dict[str, Any]
 _INVALID_CONFIGURATION = "org.apache.kafka.common.errors.InvalidConfigurationException"
 
 
+_BY_DURATION = re.compile(  # `Duration.parse`
+    r"by_duration:(?i:([-+]?)P(?=.)(?:([-+]?\d{1,18})D)?"
+    r"(?:T(?=.)(?:([-+]?\d{1,18})H)?(?:([-+]?\d{1,18})M)?(?:([-+]?\d{1,18})(?:[.,](\d{0,9}))?S)?)?)",
+    re.ASCII,
+)
+
+
+def reset_duration_ms(value: str) -> int | None:
+    """Return the duration of a value of `auto.offset.reset` (KIP-1106), rounded down; None if it is no `by_duration`.
+
+    >>> reset_duration_ms("by_duration:P1DT0.5S"), reset_duration_ms("earliest")
+    (86400500, None)
+    """
+    match = _BY_DURATION.fullmatch(value)
+    if match is None:
+        return None
+    sign, days, hours, minutes, seconds, fraction = match.groups(default="0")
+    whole_s = ((int(days) * 24 + int(hours)) * 60 + int(minutes)) * 60 + int(seconds)
+    part_ms = int(fraction.ljust(9, "0")) // 1_000_000
+    total_ms = whole_s * 1000 + (-part_ms if seconds.startswith("-") else part_ms)
+    if sign == "-":
+        total_ms = -total_ms
+    return total_ms if 0 <= total_ms <= LONG_MAX else None
+
+
 def _offset_reset(name: str, value: str) -> None:
-    if value not in ("earliest", "latest", "none"):
+    if value not in ("earliest", "latest", "none") and reset_duration_ms(value) is None:
         raise UsageError(
             f"Invalid value {value} for configuration {name}: Invalid value `{value}` for configuration {name}. "
             "The value must be either 'earliest', 'latest', 'none' or of the format 'by_duration:<PnDTnHnMn.nS.>'.",
             java_class=CONFIG_EXCEPTION,
-            advice="by_duration is not supported here: look offsets up with offsets_for_times",
         )
 
 

@@ -18,6 +18,7 @@ from ...model import FetchIsolation, TopicPartition
 from ...store.data_directory import DataDirectory
 from ...store.metadata.topics import TopicDescription
 from ..arguments import ILLEGAL_ARGUMENT
+from .config import reset_duration_ms
 from .subscription import SubscriptionState
 
 EARLIEST, LATEST = "earliest", "latest"
@@ -204,7 +205,7 @@ class Positions:
             UnknownTopicOrPartitionError: a partition that no group assigned is gone; the others are set.
         """
         wanted, gone = list(partitions), None
-        if wanted and self._reset_policy not in (EARLIEST, LATEST):
+        if wanted and self._reset_policy == "none":
             names = ", ".join(map(str, wanted))
             raise NoOffsetForPartitionError(f"Undefined offset with no reset policy for partitions: [{names}]")
         for partition in wanted:
@@ -233,7 +234,7 @@ class Positions:
         Raises:
             OffsetOutOfRangeError: `auto.offset.reset` is none.
         """
-        if self._reset_policy not in (EARLIEST, LATEST):
+        if self._reset_policy == "none":
             log = self._store.log(*partition)
             raise OffsetOutOfRangeError(
                 f"Fetch position {position} is out of range for partition {partition}",
@@ -249,8 +250,14 @@ class Positions:
         self.look_count += 1
 
     def _bound(self, partition: TopicPartition, policy: str) -> int:
-        log = self._store.log(*partition)
-        return log.log_start_offset if policy == EARLIEST else self.isolation.end_offset(log)
+        log, duration_ms = self._store.log(*partition), reset_duration_ms(policy)
+        if policy == EARLIEST:
+            return log.log_start_offset
+        if duration_ms is not None:
+            found = log.offset_for_timestamp(max(self._store.now_ms() - duration_ms, 0), self.isolation)
+            if found is not None:
+                return found.offset
+        return self.isolation.end_offset(log)
 
     def _advance(self, partition: TopicPartition, offset: int) -> None:
         if partition in self._positions:  # a rebalance may have taken it meanwhile
