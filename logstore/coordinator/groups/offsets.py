@@ -114,11 +114,10 @@ class GroupOffsets(ReplayedOffsets):
         """Return whether an undecided transaction commits an offset of `partition`, or of any partition for None."""
         return any(partition is None or partition in in_group for in_group in self._undecided_of(group_id))
 
-    def tombstones(self, group_id: str, partitions: Iterable[TopicPartition] | None = None) -> list[OffsetKey]:
-        """Return keys of tombstones for the group's offsets of `partitions` (None: all), undecided ones too."""
+    def tombstones(self, group_id: str) -> list[OffsetKey]:
+        """Return keys of tombstones for all of the group's offsets, undecided ones too."""
         known = dict.fromkeys(chain(self.committed.get(group_id, {}), *self._undecided_of(group_id)))
-        wanted = known if partitions is None else [partition for partition in partitions if partition in known]
-        return [OffsetKey(group_id, topic, partition) for topic, partition in wanted]
+        return [OffsetKey(group_id, topic, partition) for topic, partition in known]
 
     def tombstones_of_topic(self, topic: str, topic_id: str | None = None) -> list[OffsetKey]:
         """Return keys of tombstones for all groups' offsets of a deleted topic.
