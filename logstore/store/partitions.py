@@ -371,7 +371,7 @@ def naming(key: TopicPartition) -> Iterator[None]:
         yield
     except LogstoreError as error:
         error.add_note(
-            f"of partition {directory_name(*key)}; `logstore verify` tells what is wrong with it, `logstore salvage` "
-            "copies what is good of it"
+            f"of partition {directory_name(*key)}; `logstore verify` tells what is wrong with it; `logstore repair` "
+            "copies a log that has lost no batch, `logstore salvage` what is good of another"
         )
         raise

@@ -28,6 +28,7 @@ from logstore.replay.internal_topic import ReplayedRecord, errors_of, replayed
 from logstore.replay.metadata_state import read_metadata
 from logstore.store.checkpoints import Checkpoints
 from logstore.store.metadata import log as metadata_log
+from logstore.store.metadata.suitability import quorum_of
 from logstore.store.metadata.topic_changes import wanted_partitions
 from logstore.store.opening.formatting import NODE_ID
 from logstore.store.partitions import WantedPartition, naming
@@ -43,7 +44,7 @@ def plan_opening(found: Inspection, now_ms: int) -> dict[TopicPartition, Recover
     metadata_path = child(found.path, metadata_log.DIRECTORY_NAME)
     if os.path.isdir(metadata_path):
         state = read_metadata(metadata_path)
-        metadata_log.quorum_of(metadata_path, state.kraft_version)
+        quorum_of(metadata_path, state.kraft_version)
         settings = metadata_log.load_settings(now_ms, accepts_loss=True)
         plan = plans[metadata_log.KEY] = PlannedLog(metadata_path, settings, topic_id=METADATA_TOPIC_ID).summary
         metadata_log.require_kept_levels(state, plan.removals, metadata_path)

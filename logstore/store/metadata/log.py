@@ -22,7 +22,6 @@ from ...disk.directory import list_partition_directory
 from ...disk.files import file_size
 from ...disk.names import child
 from ...disk.seam import Seam
-from ...disk.side_files import read_quorum_state
 from ...errors import LogstoreError, RecoveryLossError
 from ...folds.producer_update import AppendOrigin
 from ...layout import quorum_state
@@ -41,7 +40,7 @@ from ...replay.metadata_records import MetadataRecords
 from ...replay.metadata_state import NO_OFFSET, MetadataState, metadata_damage, read_metadata
 from ...topics.cluster_metadata import encode_value
 from .batches import control_batch, data_batch, dynamic_quorum, leader_change, snapshot_bytes
-from .suitability import require_suitable
+from .suitability import quorum_of, require_suitable
 from .topics import NodeDirectory
 
 DIRECTORY_NAME = f"{METADATA_TOPIC}-0"
@@ -57,14 +56,6 @@ _CONFIG = {"max.message.bytes": 8 * 1024 * 1024, "retention.ms": -1, "retention.
 def load_settings(now_ms: int, *, accepts_loss: bool) -> LoadSettings:
     """Return the settings for loading a metadata log: as a broker does, it is read whole whenever it is opened."""
     return LoadSettings(False, 0, 0, now_ms, parse_config(_CONFIG), accepts_loss)
-
-
-def quorum_of(directory: str, kraft_version: int) -> QuorumState:
-    """Return `quorum-state` of the metadata log in a directory; raises LogstoreError if it cannot be read."""
-    path = child(directory, quorum_state.FILE_NAME)
-    if os.path.exists(path):
-        return read_quorum_state(path)
-    return QuorumState(min(kraft_version, 1), -1, 0, -1, None, ())
 
 
 def require_kept_levels(state: MetadataState, removals: Sequence[Removal], directory: str) -> None:

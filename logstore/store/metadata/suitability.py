@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from ...config.kafka_version import METADATA_VERSION, NEWEST, level_name, unknown_levels
 from ...disk.names import child, parent
 from ...disk.side_files import read_quorum_state
-from ...errors import DataDirectoryError
+from ...errors import CheckpointFormatError, DataDirectoryError
 from ...layout import clean_shutdown, quorum_state
 from ...layout.file_names import directory_name
+from ...layout.quorum_state import QuorumState
 from ...replay.metadata_state import MetadataState, metadata_damage, snapshot_damage
 from .topics import NodeDirectory
 
@@ -49,11 +50,26 @@ def require_suitable(state: MetadataState, path: str, node: NodeDirectory, *, ha
         )
 
 
+def quorum_of(directory: str, kraft_version: int) -> QuorumState:
+    """Return `quorum-state` of the metadata log in a directory; raises LogstoreError if it cannot be read."""
+    path = child(directory, quorum_state.FILE_NAME)
+    if not os.path.exists(path):
+        return QuorumState(min(kraft_version, 1), -1, 0, -1, None, ())
+    try:
+        return read_quorum_state(path)
+    except CheckpointFormatError as error:
+        error.path = path
+        error.advice = (
+            "no broker starts on it: put it back from a copy; or delete it, where this node is the only voter: it goes "
+            "on from the epochs of its log"
+        )
+        raise
+
+
 def _require_only_voter(state: MetadataState, path: str, node: NodeDirectory) -> None:
     voters = {(voter["voterId"], voter["voterDirectoryId"]) for voter in state.voters}
-    quorum_path = child(path, quorum_state.FILE_NAME)
-    # where a configuration names the voters, it alone has them, without directories
-    configured = read_quorum_state(quorum_path).voter_ids if os.path.exists(quorum_path) else ()
+    # where a configuration names the voters, the file alone has them, without directories
+    configured = quorum_of(path, kraft_version=0).voter_ids
     if voters - {node} or set(configured) - {node.node_id}:
         names = [f"{node_id} in directory {directory_id}" for node_id, directory_id in sorted(voters)]
         raise DataDirectoryError(

@@ -173,6 +173,25 @@ def test_a_dry_run_fails_where_an_opening_fails(name: str, is_clean: bool, crash
     assert str(refused.value).split(";")[0] in dry.stderr
 
 
+@pytest.mark.parametrize(
+    ("damage_file", "file", "advice"),
+    [
+        (lambda path: path.write_bytes(b"{"), "__cluster_metadata-0/quorum-state", "delete it, where this node is the"),
+        (lambda path: path.write_bytes(b'{"data_version":1}'), "__cluster_metadata-0/quorum-state", "put it back from"),
+        (lambda path: path.write_bytes(path.read_bytes() + bytes(99)), f"t-0/{LOG}", "`logstore repair` copies"),
+    ],
+)
+def test_a_refusal_names_the_file_and_what_to_do(
+    damage_file: Callable[[Path], object], file: str, advice: str, crashed: Path
+) -> None:
+    (crashed / FILE_NAME).write_text('{"version":0,"brokerEpoch":1}')
+    damage_file(crashed / file)
+    with pytest.raises(LogstoreError) as refused, logstore.open(crashed) as store:
+        store.log("t", 0)
+    text = " ".join([str(refused.value), *getattr(refused.value, "__notes__", [])])
+    assert (file in text, advice in text) == (True, True), text
+
+
 def test_what_the_dry_run_says_is_what_import_does(crashed: Path) -> None:
     damage(crashed, 1)
     before = contents(crashed)
