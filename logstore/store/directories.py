@@ -15,6 +15,7 @@ from ..errors import DataDirectoryError
 from ..layout import partition_metadata
 from ..layout.checkpoint_writing import partition_metadata_bytes
 from ..layout.file_names import DirectoryKind, PartitionDirectory, directory_name, set_aside_name
+from ..log.segment.deleted_files import Delays
 from ..model import TopicPartition
 from ..replay.directory_fates import Fate, FoundDirectory, directory_fates
 from ..replay.metadata_image import MetadataImage
@@ -31,16 +32,16 @@ class PartitionDirectories:
         self._root, self._seam = root, seam
         self.strays: list[str] = []
         self._unfinished: list[FoundDirectory] = []
-        self._deleted: dict[str, int] = {}  # path to the time of its removal, ms since 1970
+        self._deleted = Delays()  # paths
 
-    def sort(self, image: MetadataImage, due_ms: int) -> None:
-        """Find stray directories, and set aside those of deleted topics, to be removed at `due_ms`."""
+    def sort(self, image: MetadataImage, now_ms: int, delay_ms: int) -> None:
+        """Find stray directories, and set aside those of deleted topics, to be removed in `delay_ms`."""
         for found in directory_fates(partition_directories(self._root), image):
             require_kafkas_name(found.name, found.path)
             if found.name.kind is DirectoryKind.DELETE:
-                self._deleted[found.path] = due_ms
+                self._deleted.add(found.path, now_ms, delay_ms)
             elif found.fate is Fate.DELETED and found.name.kind is DirectoryKind.LIVE:
-                self.delete(TopicPartition(*found.key), due_ms)
+                self.delete(TopicPartition(*found.key), now_ms, delay_ms)
             elif found.lacks_id or found.fate is Fate.MOVED:
                 self._unfinished.append(found)
             elif found.is_left_alone and found.name.kind is DirectoryKind.LIVE:
@@ -81,10 +82,10 @@ class PartitionDirectories:
         segments = list_partition_directory(self.path(partition)).segments
         return len(segments) == 1 and not (deletes and _size(segments[0].log))
 
-    def delete(self, partition: TopicPartition, due_ms: int) -> str:
-        """Set the directory aside, to be removed at `due_ms`; return its new path; raises DataDirectoryError."""
+    def delete(self, partition: TopicPartition, now_ms: int, delay_ms: int) -> str:
+        """Set the directory aside, to be removed in `delay_ms`; return its new path; raises DataDirectoryError."""
         path = self._set_aside(partition, DirectoryKind.DELETE)
-        self._deleted[path] = due_ms
+        self._deleted.add(path, now_ms, delay_ms)
         return path
 
     def make(self, partition: TopicPartition) -> bool:
@@ -114,13 +115,12 @@ class PartitionDirectories:
     def remove_deleted(self, now_ms: int) -> None:
         """Remove directories that are due; forget those that are gone already."""
         failure = None
-        for path, due_ms in list(self._deleted.items()):
-            if due_ms <= now_ms:
-                try:
-                    self._remove(path)
-                    del self._deleted[path]
-                except DataDirectoryError as error:
-                    failure = failure or error
+        for path in self._deleted.over(now_ms):
+            try:
+                self._remove(path)
+                self._deleted.discard(path)
+            except DataDirectoryError as error:
+                failure = failure or error
         if failure is not None:
             raise failure
 

@@ -107,7 +107,7 @@ class Partitions:
 
     def sort_directories(self, image: MetadataImage) -> None:
         """Sort the directories before any log is opened; raises as `PartitionDirectories.sort`."""
-        self.directories.sort(image, self._now_ms() + self._delay_ms)
+        self.directories.sort(image, self._now_ms(), self._delay_ms)
 
     @property
     def logs(self) -> dict[TopicPartition, PartitionLog]:
@@ -265,9 +265,9 @@ class Partitions:
                 self._logs.pop(key, None)
                 self._waiting.pop(key, None)
         delay_ms = self._delay_ms if file_delete_delay_ms is None else file_delete_delay_ms
-        due_ms, failure = self._now_ms() + delay_ms, None
+        now_ms, failure = self._now_ms(), None
         for key, log in list(self._leaving.items()):
-            error = self._put_aside(key, log, due_ms)
+            error = self._put_aside(key, log, now_ms, delay_ms)
             failure = failure or error
             del self._leaving[key]
         return failure
@@ -345,7 +345,9 @@ class Partitions:
             self.removals[planned.path] = planned.removals
         self._logs[wanted.key] = log  # last: from now on other threads append to it
 
-    def _put_aside(self, key: TopicPartition, log: PartitionLog | None, due_ms: int) -> LogstoreError | None:
+    def _put_aside(
+        self, key: TopicPartition, log: PartitionLog | None, now_ms: int, delay_ms: int
+    ) -> LogstoreError | None:
         """Close a log and have its directory removed later; a directory that cannot be renamed becomes stray."""
         failure = None
         try:
@@ -355,7 +357,7 @@ class Partitions:
             failure = error
         try:
             if self.directories.has(key):
-                rename = partial(self.directories.delete, key, due_ms)
+                rename = partial(self.directories.delete, key, now_ms, delay_ms)
                 rename() if log is None else log.move(rename)
             self.checkpoints.forget(key)
         except LogstoreError as error:

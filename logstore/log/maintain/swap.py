@@ -28,7 +28,7 @@ def delete_snapshots(state: LogState, segments: Iterable[LogSegment], now_ms: in
         name = state.producers.snapshots.pop(segment.base_offset, None)
         if name is not None:
             state.directory.rename(name, name + DELETED_SUFFIX, "belongs to a segment that was removed")
-            state.deleted_files.add([name + DELETED_SUFFIX], _due_ms(state, now_ms))
+            state.deleted_files.add([name + DELETED_SUFFIX], now_ms, state.config[FILE_DELETE_DELAY_MS])
 
 
 def replace_segments(
@@ -57,10 +57,5 @@ def replace_segments(
 def _delete_files(state: LogState, segment: LogSegment, reason: str, now_ms: int) -> None:
     segment.rename_files(DELETED_SUFFIX, reason)
     names = [segment.file_name(kind) for kind in SEGMENT_SUFFIXES if segment.has(kind)]
-    state.deleted_files.add(names, _due_ms(state, now_ms))
+    state.deleted_files.add(names, now_ms, state.config[FILE_DELETE_DELAY_MS])
     segment.release()
-
-
-def _due_ms(state: LogState, now_ms: int) -> int:
-    delay_ms: int = state.config[FILE_DELETE_DELAY_MS]
-    return now_ms + delay_ms

@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 
 from ...errors import DataDirectoryError
 from .writable_folder import WritableFolder
+
+
+class Delays:
+    """Names that wait by the wall clock. Where it steps back behind a name's begin, the name's wait begins anew."""
+
+    def __init__(self) -> None:
+        self._waits: dict[str, tuple[int, int]] = {}  # name to the begin and the length of its wait, ms
+
+    def __len__(self) -> int:
+        return len(self._waits)
+
+    def add(self, name: str, now_ms: int, delay_ms: int) -> None:
+        """Let a name wait from now on."""
+        self._waits[name] = now_ms, delay_ms
+
+    def over(self, now_ms: int) -> list[str]:
+        """Return the names whose wait is over, in the order of `add`; they stay until `discard`."""
+        over = []
+        for name, (since_ms, delay_ms) in list(self._waits.items()):  # a copy: other threads add names
+            if now_ms < since_ms:
+                self._waits[name] = now_ms, delay_ms
+            elif since_ms + delay_ms <= now_ms:
+                over.append(name)
+        return over
+
+    def discard(self, name: str) -> None:
+        """Forget a name that has gone."""
+        self._waits.pop(name, None)
 
 
 class DeletedFiles:
@@ -17,14 +44,15 @@ class DeletedFiles:
     """
 
     def __init__(self) -> None:
-        self._due: deque[tuple[int, str]] = deque()
+        self._delays = Delays()
 
     def __len__(self) -> int:
-        return len(self._due)
+        return len(self._delays)
 
-    def add(self, names: Iterable[str], due_ms: int) -> None:
-        """Add files that are to be removed at `due_ms` or later."""
-        self._due.extend((due_ms, name) for name in names)
+    def add(self, names: Iterable[str], now_ms: int, delay_ms: int) -> None:
+        """Add files that are to be removed in `delay_ms`."""
+        for name in names:
+            self._delays.add(name, now_ms, delay_ms)
 
     def remove_due(self, directory: WritableFolder, now_ms: int) -> list[str]:
         """Remove the files that are due by `now_ms`; return their names.
@@ -33,15 +61,14 @@ class DeletedFiles:
             DataDirectoryError: of the first file that cannot be removed; it stays due, and all were tried.
         """
         removed, failure = [], None
-        for due_ms, name in list(self._due):
-            if due_ms <= now_ms:
-                try:
-                    directory.delete(name, "was to be deleted")
-                except DataDirectoryError as error:
-                    failure = failure or error
-                    continue
-                self._due.remove((due_ms, name))
-                removed.append(name)
+        for name in self._delays.over(now_ms):
+            try:
+                directory.delete(name, "was to be deleted")
+            except DataDirectoryError as error:
+                failure = failure or error
+                continue
+            self._delays.discard(name)
+            removed.append(name)
         if failure is not None:
             raise failure
         return removed

@@ -375,6 +375,25 @@ def test_a_directory_that_somebody_else_removed_stops_no_other_removal(
     assert store.failures == {}
 
 
+def test_what_is_deleted_waits_its_delay_anew_when_the_clock_steps_back(
+    store: Store, clock: Clock, tmp_path: Path
+) -> None:
+    store.create_topic("gone", 1)
+    store.create_topic("orders", 1, {"retention.ms": 1})
+    append_segments(store, "orders", 2)
+    run_later(store, clock, 330_000)
+    store.delete_topic("gone")
+    remove = store.directory._housekeeping.remove_deleted_files
+    clock.now_ms -= 365 * DAY_MS
+    for waited_ms in (0, 59_999):
+        clock.now_ms += waited_ms
+        remove()
+        assert (deleted_directories(tmp_path).keys(), len(list(tmp_path.rglob("*.deleted"))) > 0) == ({"gone-0"}, True)
+    clock.now_ms += 1
+    remove()
+    assert (deleted_directories(tmp_path), list(tmp_path.rglob("*.deleted"))) == ({}, [])
+
+
 def test_a_directory_that_cannot_be_removed_stops_no_other_removal(store: Store, clock: Clock, tmp_path: Path) -> None:
     for name in ("a", "b"):
         store.create_topic(name, 1)
