@@ -128,6 +128,7 @@ def _as_sent(arguments: BatchFieldArguments, sent: SentFieldArguments) -> BatchF
     return {
         **arguments,
         "codec": sent.get("codec", Codec.NONE),
+        "level": sent.get("level"),
         "base_offset": 0,
         "timestamp_type": TimestampType.CREATE_TIME,
         "log_append_time": NO_TIMESTAMP,

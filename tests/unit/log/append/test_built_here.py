@@ -31,6 +31,7 @@ CONFIGS: list[dict[str, str]] = [
     {"compression.type": "lz4", "message.timestamp.type": "LogAppendTime"},
     {"compression.type": "uncompressed"},
 ]
+ZSTD = {"compression.type": "zstd", "compression.zstd.level": "-5"}  # no level of another codec
 CODECS = ["gzip", "snappy", "lz4", "zstd"]
 VALUES = [b"value %d" % number for number in range(150)]
 
@@ -113,29 +114,32 @@ def test_the_bytes_are_those_of_a_clients_batch(
     ("config", "keys", "timestamps", "error"),
     [
         ({"cleanup.policy": "compact"}, [b"k", None], None, InvalidRecordError),
+        ({"cleanup.policy": "compact", **ZSTD}, [b"k", None], None, InvalidRecordError),
         ({"message.timestamp.before.max.ms": "20"}, None, [START_MS, START_MS - 21], InvalidTimestampError),
         ({"message.timestamp.after.max.ms": "20"}, None, [START_MS + 21, -1], InvalidTimestampError),
         ({"max.message.bytes": "60"}, None, None, RecordTooLargeError),
     ],
 )
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
 def test_refusals_are_those_of_a_clients_batch(
     config: dict[str, str],
     keys: list[bytes | None] | None,
     timestamps: list[int] | None,
     error: type[LogstoreError],
+    codec: Codec,
     tmp_path: Path,
 ) -> None:
     values = [b"1", b"2"]
     log = open_fast_or_slow(tmp_path / "t-0", config, Clock(START_MS), is_fast=True)
     with pytest.raises(error) as ours:
-        log.append_records(values, keys, timestamps, codec=Codec.LZ4)
+        log.append_records(values, keys, timestamps, codec=codec)
     times = [START_MS] * 2 if timestamps is None else timestamps
     rows = list(zip([None, None] if keys is None else keys, values, times, [b""] * 2, strict=True))
     with pytest.raises(error) as theirs:
-        log.append_as_leader(build_batch_from_records(rows, codec=Codec.LZ4))
+        log.append_as_leader(build_batch_from_records(rows, codec=codec))
     assert ours.value.message == theirs.value.message
     assert getattr(ours.value, "record_errors", ()) == getattr(theirs.value, "record_errors", ())
     with pytest.raises(UsageError):
-        log.append_records(values, [b"k"], codec=Codec.LZ4)
+        log.append_records(values, [b"k"], codec=codec)
     assert log.log_end_offset == 0
     log.close()
