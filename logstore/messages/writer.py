@@ -202,7 +202,7 @@ def _bytes_writer(name: str, is_nullable: bool, is_flexible: bool) -> _Write:
             return
         if not isinstance(value, bytes | bytearray | memoryview):
             raise _wrong_type(name, value)
-        put_length(out, len(value))
+        put_length(out, memoryview(value).nbytes)  # not its items
         out += value
 
     return write_bytes

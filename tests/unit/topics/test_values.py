@@ -125,6 +125,12 @@ def test_broken_keys_name_their_offset(key: str, message: str) -> None:
     assert caught.value.offset == 77
 
 
+def test_a_view_of_numbers_is_written_as_its_bytes() -> None:
+    numbers = memoryview(bytes(range(8))).cast("i")
+    written = consumer_offsets.encode_embedded("ConsumerProtocolAssignment", {"userData": numbers}, version=0)
+    assert consumer_offsets.decode_assignment(written)["userData"] == bytes(range(8))
+
+
 @pytest.mark.parametrize("version", [-1, 1000, 40000])
 def test_no_value_is_written_in_an_unknown_version(version: int) -> None:
     value = consumer_offsets.CommittedOffset(42, -1, "", TIMESTAMP_MS, -1, None)
