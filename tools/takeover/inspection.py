@@ -13,7 +13,7 @@ from logstore.config.kafka_version import METADATA_VERSION
 from logstore.config.topic import REMOTE_STORAGE
 from logstore.disk.directory import list_data_directory, list_partition_directory, partition_directories
 from logstore.disk.names import absolute_path, child, file_name
-from logstore.errors import DataDirectoryError, InvalidNameError
+from logstore.errors import InvalidNameError
 from logstore.layout import clean_shutdown, meta_properties, partition_metadata
 from logstore.layout.file_names import DirectoryKind, directory_name
 from logstore.layout.meta_properties import MetaProperties
@@ -150,12 +150,7 @@ def _directory_steps(path: str, found: Sequence[FoundDirectory], image: Metadata
     there = live_partitions(path).keys() | {directory.key for directory in found if directory.fate is Fate.MOVED}
     wanted = {(name, number) for name, topic in image.topics.items() for number in topic.partitions}
     steps = [step for directory in found if (step := _step(directory)) is not None]
-    names = [directory_name(*key) for key in sorted(wanted - there)]
-    for place in (child(path, name) for name in names):
-        if os.path.lexists(place):
-            text, advice = "This is in the place of a partition's directory", "move it away"
-            raise DataDirectoryError(text, path=place, expected="a directory", found="a file", advice=advice)
-    return steps + [f"make the directory of {name}" for name in names]
+    return steps + [f"make the directory of {directory_name(*key)}" for key in sorted(wanted - there)]
 
 
 def _step(found: FoundDirectory) -> str | None:

@@ -13,6 +13,8 @@ from logstore.coordinator.transactions.transaction import from_record
 from logstore.disk.directory import partition_directories
 from logstore.disk.names import child
 from logstore.disk.seam import SEAM
+from logstore.errors import DataDirectoryError
+from logstore.layout.file_names import directory_name
 from logstore.layout.offset_checkpoint import (
     CLEANER_OFFSET_FILE_NAME,
     LOG_START_OFFSET_FILE_NAME,
@@ -80,7 +82,11 @@ def _require_readable_transactions(path: str) -> None:
 
 
 def _wanted(found: Inspection) -> list[tuple[WantedPartition, str]]:
-    """Return the partitions that have a directory, as they would be opened, with the directory's path now."""
+    """Return the partitions that have a directory, as they would be opened, with the directory's path now.
+
+    Raises:
+        DataDirectoryError: the directory of another cannot be made, as a file is in its place.
+    """
     paths = {
         TopicPartition(*directory.key): directory.path
         for directory in directory_fates(partition_directories(found.path), found.image)
@@ -88,4 +94,9 @@ def _wanted(found: Inspection) -> list[tuple[WantedPartition, str]]:
     }
     node_id = NODE_ID if found.properties is None or found.properties.node_id is None else found.properties.node_id
     wanted = wanted_partitions(found.image, node_id, parse_broker_config({}))
+    for partition in wanted:
+        place = child(found.path, directory_name(*partition.key))
+        if partition.key not in paths and os.path.lexists(place) and not os.path.isdir(place):
+            text, advice = "This is in the place of a partition's directory", "move it away"
+            raise DataDirectoryError(text, path=place, expected="a directory", found="something else", advice=advice)
     return [(partition, paths[partition.key]) for partition in wanted if partition.key in paths]

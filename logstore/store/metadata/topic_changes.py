@@ -24,7 +24,7 @@ from ..partitions import Partitions, WantedPartition
 from .batches import voter_fields
 from .features import raised_levels, raising_records
 from .log import MetadataLog
-from .topic_configs import broker_defaults, effective_config
+from .topic_configs import broker_defaults, effective_config, topic_config
 from .topics import (
     NodeDirectory,
     TopicDescription,
@@ -190,12 +190,12 @@ def wanted_partitions(image: MetadataImage, node_id: int, config: BrokerConfig) 
     Raises:
         UsageError: a topic has a configuration with which no broker of this version starts.
     """
-    wanted = []
+    wanted, defaults = [], broker_defaults(image, node_id, config)
     for name, topic in image.topics.items():
         try:
-            wanted += _wanted(topic, effective_config(image, node_id, config, name))
+            wanted += _wanted(topic, topic_config(image, name, defaults))
         except UsageError as error:
-            parse_config(broker_defaults(image, node_id, config))  # raises what is wrong with all topics
+            parse_config(defaults)  # raises what is wrong with all topics
             error.found = f"topic {name}"
             error.advice = "change it with the Kafka that set it: no broker of this version starts with it either"
             raise

@@ -53,7 +53,13 @@ def effective_config(
 
     Names unknown to this version are ignored, as by a broker that loads a topic; among `given` they are a UsageError.
     """
-    defaults = broker_defaults(image, node_id, static)
+    return topic_config(image, name, broker_defaults(image, node_id, static), given)
+
+
+def topic_config(
+    image: MetadataImage, name: str, defaults: Mapping[str, str], given: Mapping[str, str] | None = None
+) -> LogConfig:
+    """Return what `effective_config` does, over defaults that are the same for all topics."""
     return parse_config({**defaults, **known_configs(image.topic_config(name), defaults), **(given or {})})
 
 

@@ -26,7 +26,7 @@ from ...layout.time_index import ENTRY_SIZE, parse_time_index
 from ...log.maintain.retain import CLEANUP_POLICY, DELETE, RETENTION_BYTES, RETENTION_MS
 from ...replay.metadata_image import MetadataImage
 from ...view.batch_search import indexed_batch
-from ..metadata.topic_configs import effective_config
+from ..metadata.topic_configs import broker_defaults, topic_config
 
 NO_TIMESTAMP = -1
 _TIMESTAMP_SIZE = 8
@@ -59,10 +59,10 @@ def retention_warnings(
 
     A partition that cannot be read is left out: its own opening says what is wrong with it.
     """
-    starts = _log_starts(root)
+    starts, defaults = _log_starts(root), broker_defaults(image, node_id, static)
     texts = []
     for name, topic in sorted(image.topics.items()):
-        config = effective_config(image, node_id, static, name)
+        config = topic_config(image, name, defaults)
         if DELETE not in config[CLEANUP_POLICY] or is_tiered(config):
             continue
         if config[RETENTION_MS] < 0 and config[RETENTION_BYTES] < 0:
