@@ -318,6 +318,7 @@ class Polling(OneThread):
         """Do what precedes a read: raise a wakeup, take part in the group, commit, find positions."""
         if self._is_woken:
             self.raise_if_woken()
+        self._store.require_open()  # no rebalance of a closed store ends, so that a member would wait for ever
         state, member = self._positions.subscription, self._member
         if not state.is_assigned and (member is None or not state.is_shared):
             raise IllegalStateError("Consumer is not subscribed to any topics or assigned any partitions")

@@ -19,6 +19,8 @@ from logstore.errors import (
     LogstoreError,
     ProducerFailedError,
     RequestTimedOutError,
+    UsageError,
+    WakeupError,
 )
 from tests.support.stores import FEW_PARTITIONS, LONG_MS
 
@@ -297,3 +299,18 @@ def test_nothing_begins_in_a_producer_that_closes(tmp_path: Path, monkeypatch: p
     gate.opened.set()
     assert deciding.finish() is closing.finish() is None
     store.close()
+
+
+def test_a_member_that_another_thread_uses_while_the_store_closes_waits_for_nothing(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    consumer = store.consumer("t", group_id="g")
+    consumer.poll()
+    with consumer._use:
+        closing = threading.Thread(target=store.close)
+        closing.start()
+        closing.join()
+    with pytest.raises(WakeupError):
+        consumer.poll()
+    with pytest.raises(UsageError, match="The store is closed"):
+        consumer.poll()
+    consumer.close()
