@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from logstore import clock
+from logstore.disk.lock import require_not_held
 from logstore.errors import DataDirectoryError, UsageError
 
 from .paths import data_directory, require_accessible
@@ -83,6 +84,7 @@ def import_(directory: str, yes: bool, dry_run: bool) -> VerbAnswer:
     from .takeover.planning import plan_opening
 
     require_accessible(directory, writes=not dry_run)
+    require_not_held(directory)
     found = inspect(directory)
     if found.properties is None:
         raise UsageError(
@@ -127,6 +129,7 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool) -> VerbAn
     from .takeover.planning import plan_opening
 
     require_accessible(directory, writes=not dry_run)
+    require_not_held(directory)
     found = inspect(directory)
     require_nameable(found.path)
     require_startable(found)

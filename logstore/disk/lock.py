@@ -92,6 +92,26 @@ class DataDirectoryLock:
                 invalidate()
 
 
+def require_not_held(path: str) -> None:
+    """Raise DataDirectoryError, as `DataDirectoryLock`, if a broker or any process holds the lock; nothing is made."""
+    lock_path = child(path, LOCK_FILE_NAME)
+    if not os.path.exists(lock_path):
+        return
+    with alone(SHORT), DataDirectoryLock._guard:
+        # checked before opening, as there
+        if (holder := DataDirectoryLock._held.get(_identity(os.stat(lock_path)))) is not None:
+            raise _is_held(path, holder)
+        try:
+            file = open(lock_path, "rb")  # noqa: SIM115 - a reader's: it may be on a read-only mount
+        except OSError as error:
+            raise nio_error(error, lock_path) from error
+        with file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError as error:
+                raise _is_held(path) from error
+
+
 @contextmanager
 def data_directory_lock(path: str) -> Iterator[None]:
     """Lock the data directory at `path` for the block, with Kafka's lock.

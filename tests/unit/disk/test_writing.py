@@ -11,7 +11,7 @@ import pytest
 
 from logstore.disk import seam
 from logstore.disk.atomic import replace_file, truncate_file, write_output
-from logstore.disk.lock import DataDirectoryLock, data_directory_lock
+from logstore.disk.lock import DataDirectoryLock, data_directory_lock, require_not_held
 from logstore.disk.seam import SEAM
 from logstore.errors import DataDirectoryError
 from logstore.layout.checkpoint_writing import leader_epoch_checkpoint_bytes
@@ -151,7 +151,10 @@ def test_a_locked_directory_is_refused(tmp_path: Path) -> None:
             data_directory_lock(str(tmp_path)),
         ):
             pass
+        with pytest.raises(DataDirectoryError, match=r"Failed to acquire lock on file .lock in"):
+            require_not_held(str(tmp_path))
         other.communicate("")
+    require_not_held(str(tmp_path))
     with data_directory_lock(str(tmp_path)):
         assert (tmp_path / ".lock").exists()
 

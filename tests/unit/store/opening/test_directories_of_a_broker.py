@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from logstore.audit.directory_audit import audit_directory
+from logstore.disk.lock import DataDirectoryLock
 from logstore.disk.seam import SEAM
 from logstore.disk.side_files import topic_id_of
 from logstore.errors import CheckpointFormatError, DataDirectoryError, InconsistentTopicIdError, InvalidTopicError
@@ -428,3 +429,14 @@ def test_an_emptied_meta_properties_is_not_taken_for_one_of_zookeeper(root: Path
     assert call("promote", str(root)).exit_code == 0
     with open_store(root) as store:
         assert sorted(store.topics) == ["__transaction_state", "orders", "payments"]
+
+
+@pytest.mark.parametrize("verb", ["import", "promote"])
+def test_a_dry_run_is_refused_while_the_directory_is_in_use(verb: str, tmp_path: Path) -> None:
+    with open_store(tmp_path, config=FEW_PARTITIONS) as store:
+        results = [call(verb, str(tmp_path), *words) for words in (["--dry-run"], [])]
+        store.create_topic("t")  # the store has its lock
+        with pytest.raises(DataDirectoryError, match="Failed to acquire lock"):
+            DataDirectoryLock(str(tmp_path))
+    assert [result.exit_code for result in results] == [1, 1]
+    assert all("Failed to acquire lock" in result.stderr for result in results)
