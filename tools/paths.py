@@ -146,7 +146,9 @@ def require_accessible(path: str, *, writes: bool) -> None:
     for folder, _, names in os.walk(path):
         for one in (folder, *(os.path.join(folder, name) for name in sorted(names))):
             if not os.access(one, mode) and os.path.lexists(one):
-                refused = PermissionError(errno.EACCES, os.strerror(errno.EACCES), one)
+                is_readable = os.access(one, os.R_OK) and os.statvfs(one).f_flag & os.ST_RDONLY
+                number = errno.EROFS if is_readable else errno.EACCES
+                refused = OSError(number, os.strerror(number), one)
                 raise nio_error(refused, one) from refused
 
 

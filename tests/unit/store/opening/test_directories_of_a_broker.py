@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
@@ -440,3 +441,9 @@ def test_a_dry_run_is_refused_while_the_directory_is_in_use(verb: str, tmp_path:
             DataDirectoryLock(str(tmp_path))
     assert [result.exit_code for result in results] == [1, 1]
     assert all("Failed to acquire lock" in result.stderr for result in results)
+
+
+def test_a_read_only_mount_is_told_as_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: mode == os.R_OK)
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=os.ST_RDONLY))
+    assert f"{root}: Read-only file system" in call("import", str(root)).stderr
