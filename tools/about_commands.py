@@ -18,9 +18,14 @@ from .verbs import Verb, hint
 
 _PACKAGES = (
     *("logstore-kafka", "numpy", "numba", "llvmlite", "xxhash", "click", "cramjam", "isal", "zstandard"),
-    *("pyspark", "pyarrow"),
+    *("pyspark", "pyarrow", "obstore"),
 )
-_OPTIONAL = {"pyspark": "needed for Spark only", "pyarrow": "needed for Arrow, Parquet and Spark only"}
+_OPTIONAL = {
+    **dict.fromkeys(("numba", "llvmlite"), "needed to compile kernels only, where no wheel brings them"),
+    "pyspark": "needed for Spark only",
+    "pyarrow": "needed for Arrow, Parquet and Spark only",
+    "obstore": "needed for URLs only",
+}
 
 
 COMPONENT = RowType(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from logstore import __version__
@@ -30,3 +33,17 @@ def test_a_dump_behind_click_is_the_dump() -> None:
     for words, kafka in ([], NEWEST), (["--kafka-version", "4.3"], V4_3), (["--kafka-version", "4.4"], V4_4):
         result = CliRunner().invoke(logstore, ["dump", "--version", *words])
         assert (result.exit_code, result.output) == (0, f"{kafka.release}\n")
+
+
+def test_doctor_says_what_each_package_of_an_extra_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wheel needs none of them, so none is missing."""
+
+    def absent(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
+    lines = CliRunner().invoke(logstore, ["doctor", "--format", "jsonl"]).stdout.splitlines()
+    notes = {row["what"]: row["note"] for row in map(json.loads, lines)}
+    assert notes["numpy"] == "missing: pip install numpy"
+    for name in ("numba", "llvmlite", "pyspark", "pyarrow", "obstore"):
+        assert notes[name].startswith("needed ")
