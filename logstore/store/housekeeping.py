@@ -155,10 +155,10 @@ class Housekeeping:
         """Do a task with each open log, which takes no lock of one that has nothing to be done."""
         for key, log in self._partitions.logs.items():
             try:
-                with self._unless_deleted(key, log):
-                    do(log)
-            except Exception as error:
-                self._failed(task, key, error)
+                do(log)
+            except Exception as error:  # `_unless_deleted` would cost more than what there is to be done
+                if self._partitions.logs.get(key) is log:
+                    self._failed(task, key, error)
             else:
                 if self._failures:
                     self._failures.pop((task, key), None)
