@@ -49,8 +49,6 @@ class CrashingStore:
         made.create_topic("a", partitions=2, config={})
         made.create_topic("b", partitions=1, config={})
         made.create_topic("in", partitions=len(IDS), config={})
-        for number in range(len(IDS)):  # what is read is on the disk: else groups go on where its log ends
-            made.log("in", number).append_records([b"read"] * STEP_COUNT)
         made.transactions.init_producer_id("other", 1000)
         made.groups.partition_of("g")
         made.close()

@@ -63,8 +63,8 @@ class SmallStore:
         self.transactions = TransactionCoordinator(owner, self.groups)
 
     def start(self, *, was_clean: bool = False) -> SmallStore:
-        self.transactions.start(was_clean=was_clean)
         self.groups.start(was_clean=was_clean)
+        self.transactions.start(was_clean=was_clean)
         return self
 
     def create_topic(self, name: str, *, partitions: int, config: Mapping[str, Any]) -> TopicDescription:

@@ -60,19 +60,17 @@ class GroupCoordinator:
         self._is_closed = False
 
     def start(self, *, was_clean: bool) -> None:
-        """Schedule the removal of silent members and expired offsets; raises as `OffsetsPartition.commit_ends`.
+        """Schedule the removal of silent members and expired offsets.
 
         Args:
             was_clean: the directory was closed in order; else members of the process that died are expelled now, as a
-                broker that takes the directory over would wait for them, and groups go on where logs end.
+                broker that takes the directory over would wait for them.
         """
         for number in () if was_clean else range(self._topic.partition_count):
             try:
-                partition = self._partition(number)
+                self._partition(number)
             except LogstoreError as error:  # raised again when one of its groups is asked for
                 _LOGGER.warning("Groups of %s-%d cannot be loaded: %s", TOPIC, number, error)
-            else:
-                partition.commit_ends()
         expiry_interval_ms = self._host.config["offsets.retention.check.interval.ms"]
         self._host.schedule("group-rebalance", _REBALANCE_CHECK_INTERVAL_MS, self.remove_silent)
         self._host.schedule("group-metadata-expiration", expiry_interval_ms, self.remove_expired)

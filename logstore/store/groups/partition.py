@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ...calls import GROUPS, alone
 from ...coordinator.groups.membership import GroupMembership
@@ -22,11 +21,10 @@ from ...folds.producer_update import AppendOrigin
 from ...folds.verification import VerificationGuard
 from ...layout.batch import NO_PRODUCER_ID
 from ...replay.internal_topic import ControlBatch, errors_of, replayed
-from ...topics import INTERNAL_TOPICS
 from ...topics.consumer_offsets import CommittedOffset, GroupKey, OffsetKey, encode_key, encode_value
 from ...topics.frames import is_known_type, read_type
 from ..host import Host
-from ..internal_topic import CoordinatorTopic, append_marker, for_each_then_raise, log_or_none
+from ..internal_topic import CoordinatorTopic, append_marker, for_each_then_raise
 
 _LOGGER = logging.getLogger("logstore")
 _TABLE = "consumer_offsets"
@@ -90,32 +88,6 @@ class OffsetsPartition:
             )
         table.groups |= members
         return table
-
-    def commit_ends(self) -> None:
-        """Commit the end of a log for each group that has read beyond it, as a crash took these records.
-
-        Records that come now have their offsets, and the group would pass them over. A consumer of Kafka's learns from
-        the next leader epoch that the log was cut, and goes on at its end too (KIP-320); a store keeps the epoch.
-
-        Raises:
-            KafkaStorageError: an end cannot be written.
-        """
-
-        def commit(group_id: str) -> None:
-            records = []
-            for partition, found in self.table.offsets.committed.get(group_id, {}).items():
-                value = found.value
-                log = None if partition[0] in INTERNAL_TOPICS else log_or_none(self._host, *partition)
-                if log is None or value.topic_id not in (None, log.topic_id) or value.offset <= log.log_end_offset:
-                    continue  # an internal topic grows by these very records
-                records.append((OffsetKey(group_id, *partition), replace(value, offset=log.log_end_offset)))
-                text = "Group %s goes on at offset %d of %s: a crash took the records up to %d, which it had read"
-                _LOGGER.warning(text, group_id, log.log_end_offset, log.topic_partition, value.offset)
-            if records:
-                self.write(records)
-
-        with alone(GROUPS), self.lock:
-            for_each_then_raise(list(self.table.offsets.groups()), commit)
 
     def write(self, records: Sequence[tuple[OffsetKey, CommittedOffset]]) -> None:
         """Log committed offsets as one batch."""

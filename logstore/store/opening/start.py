@@ -77,8 +77,8 @@ def open_directory(
             partitions.close_all()
             metadata.close()
             raise
+        directory.groups.start(was_clean=directory.is_reconciled)
         directory.transactions.start(was_clean=directory.is_reconciled)
-        directory.groups.start(was_clean=directory.is_reconciled)  # behind it: transactions decide on offsets
         directory.is_reconciled = True
         _warn_of_retention(directory, metadata, was_clean=partitions.was_clean)
         directory.start()

@@ -462,6 +462,7 @@ def test_every_way_to_arrow_says_that_pyarrow_is_missing(store: Store, monkeypat
     consumer = earliest(store)
     [chunk] = store.log("t", 0).records().chunks()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "logstore.rows.arrow", raising=False)  # which another test has imported
     for convert in (
         consumer.to_arrow,
         chunk.to_arrow,

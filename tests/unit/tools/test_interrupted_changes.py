@@ -157,15 +157,10 @@ def rehearsed(golden: Golden, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield cache(lambda name: Rehearsal(CASES[name], golden, commands, tmp_path_factory.mktemp("signalled")))
 
 
-def own_lines(ended: Ended) -> str:
-    """What a command says itself on standard error; an opening warns of what it does for groups once."""
-    return "".join(line for line in ended.stderr.splitlines(keepends=True) if not line.startswith("Group "))
-
-
 def wrong(command: Rehearsal, number: int, code: int, line: str, change: int) -> Iterator[str]:
     """Send the signal there, and yield what is wrong then."""
     ended = command.run(number, change)
-    if (ended.code, ended.stdout, own_lines(ended)) != (code, "", line):
+    if (ended.code, ended.stdout, ended.stderr) != (code, "", line):
         yield f"it ends with {ended[:3]}"
     left = contents(command.root)
     output = command.case.output
@@ -181,7 +176,7 @@ def wrong(command: Rehearsal, number: int, code: int, line: str, change: int) ->
     if output is not None:
         (command.root / output).unlink(missing_ok=True)
     again = command.again()
-    if (again.code, own_lines(again)) != (command.whole.code, own_lines(command.whole)):
+    if (again.code, again.stderr) != (command.whole.code, command.whole.stderr):
         yield f"run again, it ends with {again[:3]}"
     if command.mended() != command.state:
         yield f"run again, it leaves {differences(command.after, contents(command.root))}"

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
-import shutil
 from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 
@@ -24,22 +21,16 @@ from logstore.errors import (
 from logstore.model import TopicPartition
 from tests.support.clock import Clock
 from tests.support.group_members import member, settle
-from tests.support.stores import FEW_PARTITIONS, open_store
 
 TOPICS = {"t": 4}
 
 PARTITIONS = [TopicPartition("t", number) for number in range(4)]
-IN = [TopicPartition("in", number) for number in range(2)]
 MINUTE_MS = 60_000
 
 
 def fill(store: Store, count: int = 1) -> None:
     for partition in range(4):
         store.log("t", partition).append_records([b"x"] * count)
-
-
-def values(consumer: Consumer) -> list[object]:
-    return [record.value for records in consumer.poll().values() for record in records]
 
 
 class Listener:
@@ -96,31 +87,6 @@ def test_a_member_goes_on_from_committed_offsets(store: Store) -> None:
     assert places[PARTITIONS[2]] == 2
     assert places[PARTITIONS[3]] == 1
     assert store.consumer(group_id="other").committed(PARTITIONS[0]) == {PARTITIONS[0]: None}
-
-
-@pytest.mark.parametrize("in_transaction", [False, True])
-def test_a_group_goes_on_where_a_crash_has_cut_the_log(tmp_path: Path, in_transaction: bool) -> None:
-    """What is written then has offsets that the group has done, and was passed over."""
-    with open_store(tmp_path / "data", config=FEW_PARTITIONS) as store:
-        store.create_topic("in", 2)
-        log = store.log("in", 0)
-        sizes = [log.size for _ in range(10) if log.append_records([b"old"])]
-        consumer = store.consumer("in", group_id="g", auto_offset_reset="earliest")
-        assert len(values(consumer)) == 10
-        if in_transaction:
-            producer = store.producer(transactional_id="x")
-            producer.init_transactions()
-            with producer.transaction():
-                producer.send_offsets_to_transaction({P: consumer.position(P) for P in IN}, consumer.group_metadata())
-        else:
-            consumer.commit()
-        crashed = Path(shutil.copytree(tmp_path / "data", tmp_path / "crashed"))
-    os.truncate(next(crashed.glob("in-0/*.log")), sizes[4])
-    with open_store(crashed, config=FEW_PARTITIONS) as store:
-        store.log("in", 0).append_records([b"new"] * 10)
-        consumer = store.consumer("in", group_id="g", auto_offset_reset="none")
-        assert values(consumer) == [b"new"] * 10
-        assert consumer.committed(*IN) == {IN[0]: OffsetAndMetadata(5), IN[1]: OffsetAndMetadata(0)}
 
 
 def test_a_negative_offset_that_another_client_committed_is_none(store: Store) -> None:

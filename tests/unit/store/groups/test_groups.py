@@ -76,7 +76,7 @@ def store(tmp_path: Path) -> SmallStore:
 
 def again(store: SmallStore) -> SmallStore:
     store.close()
-    return SmallStore(store.directory).start(was_clean=True)
+    return SmallStore(store.directory).start()
 
 
 def committed(store: SmallStore, group_id: str = "g", place: tuple[str, int] = PLACE) -> int | None:

@@ -111,7 +111,7 @@ def test_offsets_are_committed_with_the_transaction(version: int, tmp_path: Path
     assert committed is not None
     assert (committed.offset, committed.topic_id) == (7, None)
     store.close()
-    again = started(tmp_path, TOPICS, version=version, was_clean=True)
+    again = started(tmp_path, TOPICS, version=version)
     assert again.groups.fetch("g", [place], require_stable=True)[place] == committed
 
 
