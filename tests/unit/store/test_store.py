@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -355,8 +356,10 @@ def test_after_an_orderly_close_a_log_is_opened_when_it_is_asked_for(tmp_path: P
 
 def open_below(root: Path) -> set[str]:
     """The files below `root` that the process has open, or mapped: a mapping has a descriptor of its own."""
-    links = [Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
-    names = {str(link.readlink()) for link in links if link.is_symlink()}
+    names = set[str]()
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # another thread's, or the listing's own, which it has closed
+            names.add(os.readlink(f"/proc/self/fd/{number}"))
     return {name for name in names if name.startswith(str(root))}
 
 
