@@ -135,9 +135,9 @@ def metadata_damage(directory: str) -> CorruptRecordError | None:
 
     A batch that is cut off at the end of the log is none: its writer may be about to finish it.
     """
-    damage = snapshot_damage(directory)
-    for segment in list_partition_directory(directory).segments[-1:] if damage is None else ():
-        return _damage(segment.log, segment.base_offset)
+    damage, segments = snapshot_damage(directory), list_partition_directory(directory).segments
+    if damage is None and segments:
+        return _damage(segments[-1].log, segments[-1].base_offset)
     return damage
 
 
@@ -146,9 +146,8 @@ def snapshot_damage(directory: str) -> CorruptRecordError | None:
 
     A snapshot is whole before it has its name, so that a batch that is cut off is damage too.
     """
-    for _, path in sorted(list_partition_directory(directory).kraft_snapshots.items())[-1:]:
-        return _damage(path, 0, is_snapshot=True)
-    return None
+    snapshots = list_partition_directory(directory).kraft_snapshots
+    return _damage(snapshots[max(snapshots)], 0, is_snapshot=True) if snapshots else None
 
 
 def _damage(path: str, base_offset: int, *, is_snapshot: bool = False) -> CorruptRecordError | None:
