@@ -38,6 +38,7 @@ class LogAppends:
     Attributes:
         state: what the log is.
         lock: held by every change, and by a reader only while it makes a view.
+        leader_epoch: of appends that name none; 0 unless a metadata log sets another.
         watchers: called once after the next append, under the lock; they must not block. The log does not keep them
             alive: on an idle log the watchers of dropped consumers would pile up.
     """
@@ -49,7 +50,7 @@ class LogAppends:
             reopen: loads a log again whose state was put aside.
         """
         self.state = state
-        self.lock = state.lock
+        self.lock, self.leader_epoch = state.lock, 0
         self.watchers: tuple[ref[Callable[[], object]], ...] = ()
         self._reopen = reopen
 
@@ -136,7 +137,7 @@ class LogAppends:
         self,
         data: ByteArray,
         *,
-        leader_epoch: int = 0,
+        leader_epoch: int | None = None,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         guard: VerificationGuard | None = None,
         transaction_version: int = UNKNOWN_TRANSACTION_VERSION,
@@ -148,6 +149,7 @@ class LogAppends:
 
         Args:
             data: uint8, 1-D, contiguous; not changed.
+            leader_epoch: of the batch; None: the log's.
             guard: of `begin_verification`, for the first batch of a transaction.
             transaction_version: of a marker, 0 to 2.
 
@@ -160,7 +162,7 @@ class LogAppends:
             batch = np.frombuffer(data, np.uint8)
         except (TypeError, ValueError, BufferError) as error:
             raise UsageError("A batch is one piece of bytes, without gaps", found=repr(error)) from error
-        epoch, version = whole_number("leader epoch", leader_epoch), whole_number("version", transaction_version)
+        epoch, version = self._epoch(leader_epoch), whole_number("version", transaction_version)
         return self.append(BatchRequest(batch, epoch, origin, guard, version))
 
     def append_records(
@@ -176,7 +178,7 @@ class LogAppends:
         is_transactional: bool = False,
         codec: Codec | str = Codec.NONE,
         level: int | None = None,
-        leader_epoch: int = 0,
+        leader_epoch: int | None = None,
         guard: VerificationGuard | None = None,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
@@ -187,6 +189,7 @@ class LogAppends:
             timestamps: ms since 1970 as ints, or numpy's datetime64; None takes the time of the append.
             headers: (key, value) pairs of each record; None for no headers.
             producer_id, producer_epoch, base_sequence: of an idempotent producer.
+            leader_epoch: of the batch; None: the log's.
             codec, level: the producer's, as for `append_columns`; Kafka's name of a codec, such as "zstd", will do.
             guard: of `begin_verification`, for the first batch of a transaction.
             origin: COORDINATOR for records whose sequences are not checked.
@@ -196,6 +199,7 @@ class LogAppends:
                 transaction without a producer.
             LogstoreError: as `append_as_leader`.
         """
+        leader_epoch = self.leader_epoch if leader_epoch is None else leader_epoch
         if not type(producer_id) is type(producer_epoch) is type(base_sequence) is type(leader_epoch) is int:
             producer_id, producer_epoch = whole_number(_ID, producer_id), whole_number(_EPOCH, producer_epoch)
             base_sequence = whole_number("base sequence", base_sequence)
@@ -218,7 +222,7 @@ class LogAppends:
         columns: RecordColumns,
         *,
         batch_size: int = COLUMNS_BATCH_SIZE,
-        leader_epoch: int = 0,
+        leader_epoch: int | None = None,
         guard: VerificationGuard | None = None,
         **sent: Unpack[SentFieldArguments],
     ) -> AppendInfo:
@@ -244,7 +248,7 @@ class LogAppends:
 
         def append(state: LogState) -> AppendInfo:
             state.failure.require_writable()
-            requests = column_requests(state, columns, batch_size, leader_epoch, guard, sent)
+            requests = column_requests(state, columns, batch_size, self._epoch(leader_epoch), guard, sent)
             infos = [self._append(state, request) for request in requests]
             return answer_to_all([info for info in infos if info is not None], state.log_start_offset)
 
@@ -258,7 +262,7 @@ class LogAppends:
         is_commit: bool,
         coordinator_epoch: int,
         transaction_version: int,
-        leader_epoch: int = 0,
+        leader_epoch: int | None = None,
     ) -> AppendInfo:
         """Append the marker that ends a producer's transaction, as the coordinator does.
 
@@ -274,6 +278,9 @@ class LogAppends:
                 bool(is_commit),
                 whole_number("coordinator epoch", coordinator_epoch),
                 whole_number("version", transaction_version),
-                whole_number("leader epoch", leader_epoch),
+                self._epoch(leader_epoch),
             )
         )
+
+    def _epoch(self, given: int | None) -> int:
+        return self.leader_epoch if given is None else whole_number("leader epoch", given)

@@ -41,16 +41,11 @@ NEVER_MS = (1 << 63) - 1  # of `flush.ms`
 
 
 class PartitionLog(LogAppends, ReadableLog):
-    """The running log; opened by `load.opening.PlannedLog`.
-
-    Attributes:
-        leader_epoch: epoch of appends; 0 unless a metadata log sets another.
-    """
+    """The running log; opened by `load.opening.PlannedLog`."""
 
     def __init__(self, state: LogState, reopen: Callable[[LogState], LogState]) -> None:
         """Take over a loaded log, see `LogAppends`."""
         super().__init__(state, reopen)
-        self.leader_epoch = 0
         invalidate_when_forked(self)
 
     @property
@@ -97,6 +92,14 @@ class PartitionLog(LogAppends, ReadableLog):
     def recovery_point(self) -> int:
         """The offset below which everything is durable."""
         return self.state.recovery_point
+
+    def leader_epoch_before(self, offset: int) -> int | None:
+        """Return the epoch of the leader that wrote the record before `offset`; None if the log does not have it."""
+        return self._use(lambda state: state.epochs.epoch_of(offset - 1) if offset <= state.log_end_offset else None)
+
+    def end_offset_of_epoch(self, epoch: int) -> int | None:
+        """Return where what leaders up to `epoch` wrote ends; None if the log knows nothing of the epoch (KIP-320)."""
+        return self._use(lambda state: state.epochs.end_offset(epoch, state.log_end_offset))
 
     @property
     def first_unstable_offset(self) -> int | None:

@@ -75,11 +75,7 @@ class CoordinatorTopic:
     ) -> AppendInfo:
         """Write records as one batch without a producer; sync them if `needs_sync` and the topic is durable."""
         log = self.log(partition)
-        info = log.append_records(
-            [value for _, value in records],
-            [key for key, _ in records],
-            leader_epoch=log.leader_epoch,
-        )
+        info = log.append_records([value for _, value in records], [key for key, _ in records])
         if needs_sync:
             self.sync(log)
         return info
@@ -133,7 +129,6 @@ def append_marker(log: PartitionLog, marker: MarkerEntry) -> None:
         is_commit=marker.is_commit,
         coordinator_epoch=marker.coordinator_epoch,
         transaction_version=marker.transaction_version,
-        leader_epoch=log.leader_epoch,
     )
 
 

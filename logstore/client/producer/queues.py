@@ -60,14 +60,13 @@ class PartitionQueue:
     """Batches for one partition, and the sequences that their producer has used in it.
 
     Attributes:
-        topic_partition, log, leader_epoch: the destination.
+        topic_partition, log: the destination.
         batches: written in this order; the last one may be open.
         open: the batch that takes records; None without one.
         transaction: number of the last transaction that the partition joined.
     """
 
     log: PartitionLog
-    leader_epoch: int
 
     def __init__(self, topic_partition: TopicPartition, store: DataDirectory) -> None:
         self.topic_partition = topic_partition
@@ -77,7 +76,6 @@ class PartitionQueue:
 
     def _bind(self, store: DataDirectory) -> None:
         log = store.log(*self.topic_partition)
-        self.leader_epoch = log.leader_epoch
         self._sequence: tuple[object, int] = (None, 0)
         self.transaction = 0
         self.log = log  # last: after an interrupt `rebind_log` sees the old log, and binds again

@@ -120,7 +120,6 @@ class Sender:
                 columns,
                 codec=self._codec,
                 level=self._level,
-                leader_epoch=queue.leader_epoch,
                 guard=self._join(queue, sequence),
                 **self._producer_fields(identity, sequence),
             )
@@ -155,7 +154,6 @@ class Sender:
             is_transactional=self._transactions is not None,
             codec=self._codec,
             level=self._level,
-            leader_epoch=queue.leader_epoch,
             guard=guard,
         )
         self._written(queue, identity, sequence + count)  # the batch's own sequence: an interrupt may repeat this

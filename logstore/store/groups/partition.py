@@ -117,7 +117,6 @@ class OffsetsPartition:
             producer_epoch=identity.producer_epoch,
             base_sequence=0,
             is_transactional=True,
-            leader_epoch=log.leader_epoch,
             guard=guard,
             origin=AppendOrigin.COORDINATOR,
         )

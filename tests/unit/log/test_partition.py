@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from logstore.columns.record_columns import RecordColumns
 from logstore.config.topic import parse_config
 from logstore.errors import (
     CheckpointFormatError,
@@ -25,7 +26,7 @@ from logstore.folds.producer_update import AppendOrigin
 from logstore.log.maintain.roll import roll
 from logstore.log.partition_log import PartitionLog
 from tests.support.encoder import SOME_TIME, Batch, Rec
-from tests.support.logs import open_partition_log, records_of
+from tests.support.logs import append_batch, open_partition_log, records_of
 from tests.support.seams import UnsyncedSeam
 
 CONFIG = {"internal.segment.bytes": "1000", "index.interval.bytes": "100"}
@@ -468,3 +469,16 @@ def test_code_that_runs_inside_of_an_append_leaves_each_batch_whole(open_log: Op
     assert inner_values == [b"inner 0", b"inner 1"] * (len(inner_values) // 2)
     assert is_refused is (outer in ("timestamp", "clock"))
     assert bool(inner_values) is (inner == "append" and not is_refused)
+
+
+def test_appends_that_name_no_leader_epoch_have_that_of_the_log(open_log: Open) -> None:
+    log = open_log()
+    log.leader_epoch = 7
+    guard = log.begin_verification(1, sequence=0, producer_epoch=0, supports_epoch_bump=False)
+    producer = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
+    log.append_records([b"record"], **producer, guard=guard)
+    log.append_columns(RecordColumns.from_records([(None, b"column", SOME_TIME, ())]))
+    append_batch(log, Batch(0, [Rec(None, b"batch")]))
+    log.append_end_transaction(1, 0, is_commit=True, coordinator_epoch=0, transaction_version=0)
+    assert log.state.epochs.entries == [(7, 0)]
+    assert [record.leader_epoch for record in records_of(log)] == [7, 7, 7]
