@@ -158,3 +158,9 @@ def test_segments_can_be_gone_over_after_an_interrupt_at_any_line(kind: str, tmp
         assert [segment.base_offset for segment in segments] == segments.base_offsets
         line_count += 1
     assert line_count > 3
+
+
+def test_who_must_open_the_log_anew_sees_to_the_disk_before(tmp_path: Path) -> None:
+    failure = opened(tmp_path, was_clean=True).state.failure
+    error = failure.poison("Error while opening again the log of", KafkaStorageError("The disk is full"))
+    assert error.advice == "free space or see to the disk, then open the log anew: it recovers what was written"
