@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from numbers import Integral, Real
 from operator import index as as_index
@@ -107,15 +107,22 @@ def not_negative(name: str, value: Any, maximum: int) -> int:
     )
 
 
-def offset_commits(offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Return offsets in the form that coordinators take.
+def offset_commits(
+    offsets: Offsets, leader_epoch_before: Callable[[TopicPartition, int], int | None]
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return offsets in the form that coordinators take; a number gets the leader epoch of the record before it.
+
+    Args:
+        offsets: as the program gives them.
+        leader_epoch_before: see `Host.leader_epoch_before`.
 
     Raises:
         UsageError: an offset, leader epoch or text that no record can hold, or anything but partitions with offsets.
     """
     commits: dict[TopicPartition, OffsetAndMetadata] = {}
     for partition, given in by_partition("Offsets", offsets).items():
-        value = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
+        is_number = not isinstance(given, OffsetAndMetadata)
+        value = OffsetAndMetadata(given) if is_number else given
         offset, epoch = whole_number("offset", value.offset), value.leader_epoch
         if not 0 <= offset <= LONG_MAX:
             text = "Invalid negative offset" if offset < 0 else "An offset has 63 bits"
@@ -125,7 +132,8 @@ def offset_commits(offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
         metadata = "" if value.metadata is None else value.metadata  # as Java's, and kafka-python's, constructor
         if not isinstance(metadata, str) or not is_unicode(metadata):
             raise UsageError("The metadata of an offset is a text", expected="a str", found=ascii(metadata))
-        commits[partition] = value._replace(offset=offset, metadata=metadata)
+        epoch = leader_epoch_before(partition, offset) if is_number else epoch
+        commits[partition] = OffsetAndMetadata(offset, metadata, epoch)
     return commits
 
 

@@ -58,6 +58,19 @@ class LeaderEpochs:
         """The latest epoch; None without entries."""
         return self.entries[-1][0] if self.entries else None
 
+    def epoch_of(self, offset: int) -> int | None:
+        """Return the epoch of the leader that wrote at `offset`; None below the first entry."""
+        return next((epoch for epoch, start in reversed(self.entries) if start <= offset), None)
+
+    def end_offset(self, epoch: int, log_end_offset: int) -> int | None:
+        """Return where what leaders up to `epoch` wrote ends (`LeaderEpochFileCache.endOffsetFor`).
+
+        None for an epoch after the latest, of which the log knows nothing.
+        """
+        if self.latest_epoch is None or epoch > self.latest_epoch:
+            return None
+        return next((start for later, start in self.entries if later > epoch), log_end_offset)
+
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Note that a leader of `epoch` wrote at `start_offset`; return False if that was known.
 

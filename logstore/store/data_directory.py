@@ -1,8 +1,8 @@
 """A data directory open for writing: a broker without a network.
 
 All state is in files that Kafka reads: topics, configurations, features and blocks of producer ids are records of
-`__cluster_metadata-0`, everything else is in the partitions. A store that changes no topics leaves the metadata as it
-is.
+`__cluster_metadata-0`, everything else is in the partitions. A store that changes no topics leaves the metadata of a
+directory that was closed in order as it is; after a crash each partition gets a new leader epoch.
 """
 
 from __future__ import annotations

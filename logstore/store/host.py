@@ -67,6 +67,11 @@ class Host:
             raise unknown_topic(f"{topic}-{partition}")
         return log
 
+    def leader_epoch_before(self, partition: TopicPartition, offset: int) -> int | None:
+        """Return the epoch of the leader that wrote the record before `offset`; None if there is none at hand."""
+        log = self._partitions.get(partition)
+        return None if log is None else log.leader_epoch_before(offset)
+
     def feature(self, name: str) -> int:
         """Return the finalized level of a feature, such as `transaction.version`; 0 if it is off."""
         return self._metadata.levels.get(name, 0)

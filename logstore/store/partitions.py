@@ -273,7 +273,7 @@ class Partitions:
         return failure
 
     def update(self, wanted: Iterable[WantedPartition]) -> None:
-        """Update configurations; partitions without log are created when first asked for."""
+        """Update configurations and leader epochs; partitions without log are created when first asked for."""
         with alone(PARTITIONS), self._lock:
             for partition in wanted:
                 log, waiting = self._logs.get(partition.key), self._waiting.get(partition.key)
@@ -282,7 +282,9 @@ class Partitions:
                     self._waiting[partition.key] = partition._replace(
                         was_clean=waiting is not None and waiting.was_clean
                     )
-                elif log.config != partition.config:
+                    continue
+                log.leader_epoch = partition.leader_epoch
+                if log.config != partition.config:
                     log.update_config(partition.config)
 
     def keep_only(self, wanted: Iterable[WantedPartition]) -> LogstoreError | None:

@@ -87,6 +87,9 @@ class SmallStore:
             raise UnknownTopicOrPartitionError("This server does not host this topic-partition.")
         return self._logs[topic, partition]
 
+    def leader_epoch_before(self, partition: TopicPartition, offset: int) -> int | None:
+        return self.log(*partition).leader_epoch_before(offset) if partition in self._logs else None
+
     def next_producer_id(self) -> int:
         self.producer_id += 1
         return self.producer_id - 1

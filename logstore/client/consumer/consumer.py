@@ -30,13 +30,7 @@ from ...errors import IllegalStateError, LogstoreError, UnstableOffsetCommitErro
 from ...model import FetchIsolation, TopicPartition, whole_number
 from ...store.closing import ClosedInWith
 from ...store.data_directory import DataDirectory
-from ..arguments import (
-    Offsets,
-    offset_commits,
-    require_function,
-    topic_partition,
-    topic_partitions,
-)
+from ..arguments import Offsets, offset_commits, require_function, topic_partition, topic_partitions
 from ..serializers import Deserializer
 from .config import ConsumerConfig, records_limit
 from .consumer_records import ConsumerRecord, Lag, RecordsByPartition
@@ -333,8 +327,7 @@ class Consumer(PartitionQueries, ClosedInWith):
             FencedInstanceIdError, OffsetMetadataTooLargeError, UsageError, KafkaStorageError.
         """
         with self._use:
-            commits = offset_commits(self._positions.known() if offsets is None else offsets)
-            member = required_member(self._member)
+            member, commits = required_member(self._member), self._commits(offsets)
             if commits:
                 self._polling.raise_if_woken()
             member.commit(commits)
@@ -354,8 +347,7 @@ class Consumer(PartitionQueries, ClosedInWith):
         if callback is not None:
             require_function("callback", callback)
         with self._use:
-            commits = offset_commits(self._positions.known() if offsets is None else offsets)
-            member, error = required_member(self._member), None
+            member, commits, error = required_member(self._member), self._commits(offsets), None
             try:
                 member.commit(commits)
             except LogstoreError as refusal:
@@ -398,3 +390,7 @@ class Consumer(PartitionQueries, ClosedInWith):
         with self._use:
             position, log = self.position(partition), self._log(topic_partition(partition))
             return Lag.of(log, position, self._positions.isolation)
+
+    def _commits(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
+        given = self._positions.known() if offsets is None else offsets
+        return offset_commits(given, self._store.leader_epoch_before)

@@ -171,7 +171,7 @@ class Membership:
             return
         self.begin_interval()
         try:
-            self.commit(offset_commits(positions))
+            self.commit(offset_commits(positions, self._store.leader_epoch_before))
         except LogstoreError as error:
             _LOGGER.warning("Offsets were not committed automatically: %s", error)
 
@@ -192,10 +192,9 @@ class Membership:
                 answer[partition] = OffsetAndMetadata(value.offset, value.metadata, epoch)
         return answer
 
-    def committed_offset(self, partition: TopicPartition) -> int | None:
-        """Return the group's committed offset; raises as `committed`."""
-        value = self.committed([partition])[partition]
-        return None if value is None else value.offset
+    def committed_of(self, partition: TopicPartition) -> OffsetAndMetadata | None:
+        """Return the group's committed offset of one partition; raises as `committed`."""
+        return self.committed([partition])[partition]
 
     # -- steps ------------------------------------------------------------------------------------------------------
 

@@ -201,7 +201,7 @@ class Polling(OneThread):
     def find_positions(self, partitions: list[TopicPartition]) -> None:
         """Set positions to the group's committed offsets, else by `auto.offset.reset`; raises as `Positions.reset`."""
         member = self._member
-        self._positions.find(partitions, (lambda partition: None) if member is None else member.committed_offset)
+        self._positions.find(partitions, (lambda partition: None) if member is None else member.committed_of)
 
     def close(self) -> None:
         """Hand out nothing more; the caller is inside `use`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...errors import (
     IllegalStateError,
     NoOffsetForPartitionError,
@@ -117,25 +118,29 @@ class Positions:
         self.reset_recreated_topics()
         return {partition: position for partition, position in self._positions.items() if position is not None}
 
-    def find(self, partitions: Iterable[TopicPartition], committed: Callable[[TopicPartition], int | None]) -> None:
+    def find(
+        self, partitions: Iterable[TopicPartition], committed: Callable[[TopicPartition], OffsetAndMetadata | None]
+    ) -> None:
         """Begin at the group's offset, else by `auto.offset.reset`; a partition with an unstable offset stays unknown.
 
         Args:
             committed: returns the group's offset or None; raises UnstableOffsetCommitError.
 
         Raises:
-            As `reset`.
+            OffsetOutOfRangeError: a crash cut the log below the group's offset, and `auto.offset.reset` is none.
+            LogstoreError: as `reset`.
         """
         uncommitted = []
         for partition in partitions:
             self._note_topic_id(partition)
             try:
-                offset = committed(partition)
+                commit = committed(partition)
             except UnstableOffsetCommitError:
                 continue
-            if offset is None:
+            if commit is None:
                 uncommitted.append(partition)
             else:
+                offset = self._in_log(partition, commit)
                 self.look_count += 1
                 self._advance(partition, offset)
         self.reset(uncommitted)
@@ -262,6 +267,31 @@ class Positions:
     def _advance(self, partition: TopicPartition, offset: int) -> None:
         if partition in self._positions:  # a rebalance may have taken it meanwhile
             self._positions[partition] = offset
+
+    def _in_log(self, partition: TopicPartition, commit: OffsetAndMetadata) -> int:
+        """Return the committed offset, or where a crash cut the log below it, as other records have it then (KIP-320).
+
+        Raises OffsetOutOfRangeError for a cut if `auto.offset.reset` is none (`LogTruncationException`).
+        """
+        try:
+            end = None
+            if commit.leader_epoch is not None:
+                end = self._store.log(*partition).end_offset_of_epoch(commit.leader_epoch)
+        except UnknownTopicOrPartitionError:  # the read raises it, in the turn of the partition
+            end = None
+        if end is None or end >= commit.offset:
+            return commit.offset
+        if self._reset_policy == "none":
+            raise OffsetOutOfRangeError(
+                f"Truncation detected for partition {partition} at offset {commit.offset}",
+                offset=commit.offset,
+                expected=f"an offset up to {end}, where what was written in leader epoch {commit.leader_epoch} ends",
+                found=commit.offset,
+                advice="seek, or set auto.offset.reset",
+            )
+        text = "Truncation detected for partition %s at offset %d: reading on at %d, where the log was cut"
+        _LOGGER.warning(text, partition, commit.offset, end)
+        return end
 
     def _note_topic_id(self, partition: TopicPartition) -> None:
         """Note the topic of the next position, before that is read: the topic may be created anew in between."""

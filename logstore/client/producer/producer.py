@@ -256,7 +256,7 @@ class Producer(ClosedInWith):
         """
         group = checked_group(group_id if group_metadata is None else group_metadata)
         transactions = self._transactional()
-        if commits := offset_commits(offsets):
+        if commits := offset_commits(offsets, self._store.leader_epoch_before):
             transactions.send_offsets(commits, group)
 
     def commit_transaction(self) -> None:

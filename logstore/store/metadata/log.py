@@ -2,7 +2,7 @@
 
 A node that is the only voter becomes leader without an election, when it first has something to write: the next epoch
 is written to `quorum-state`, then a LeaderChange to the log, and an open metadata transaction is aborted. A store that
-changes no metadata leaves these files as they are.
+changes no metadata leaves these files as they are, unless the directory has crashed.
 
 A snapshot has what is left of all records (KIP-630), and the log in front of it goes. It is written when the log has
 twice the size of the last snapshot, so an opening never reads much more than what there is.

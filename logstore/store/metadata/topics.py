@@ -164,8 +164,7 @@ def partition_records(
     image: MetadataImage, node: NodeDirectory, topic_id: str, leader_epochs: Mapping[int, int]
 ) -> list[bytes]:
     """Return the records of new partitions, by number with their leader epoch."""
-    metadata_version = image.features.get(METADATA_VERSION, 0)
-    version = (metadata_version >= _DIRECTORY_METADATA_VERSION) + (metadata_version >= _ELR_METADATA_VERSION)
+    version = _partition_record_version(image)
     fields: Value = {
         "topicId": topic_id,
         "replicas": [node.node_id],
@@ -180,6 +179,20 @@ def partition_records(
     return [
         encode_value("PartitionRecord", {**fields, "partitionId": number, "leaderEpoch": epoch}, version=version)
         for number, epoch in leader_epochs.items()
+    ]
+
+
+def next_epoch_records(image: MetadataImage, node_id: int) -> list[bytes]:
+    """Return the records that make the node leader of each partition anew, in the next epoch (`electLeader`)."""
+    version = _partition_record_version(image)
+    return [
+        encode_value(
+            "PartitionChangeRecord",
+            {"partitionId": number, "topicId": topic.topic_id, "leader": node_id},
+            version=version,
+        )
+        for topic in image.topics.values()
+        for number in topic.partitions
     ]
 
 
@@ -219,3 +232,9 @@ def _require_no_collision(image: MetadataImage, name: str) -> None:
     for other in image.topics:
         if other != name and other.replace(".", "_") == unified:
             raise InvalidTopicError(f"Topic '{name}' collides with existing topic: {other}")
+
+
+def _partition_record_version(image: MetadataImage) -> int:
+    """Return the version of records of partitions: 1 may have directories, 2 eligible leaders too."""
+    level = image.features.get(METADATA_VERSION, 0)
+    return (level >= _DIRECTORY_METADATA_VERSION) + (level >= _ELR_METADATA_VERSION)

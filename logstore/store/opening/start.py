@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ... import clock
-from ...config.broker import parse_broker_config
+from ...config.broker import BrokerConfig, parse_broker_config
 from ...config.kafka_version import OF_NEW_STORES, kafka_version
 from ...config.topic import KAFKA_VERSION
 from ...disk.directory import partition_directories
@@ -19,6 +19,7 @@ from ..checkpoints import Checkpoints, take_clean_shutdown
 from ..data_directory import DataDirectory
 from ..metadata.log import MetadataLog
 from ..metadata.topic_changes import wanted_partitions
+from ..metadata.topics import next_epoch_records
 from ..partitions import Partitions, Progress
 from ..timers import Timers
 from .formatting import (
@@ -72,6 +73,8 @@ def open_directory(
             partitions.directories.finish()
             partitions.was_clean = take_clean_shutdown(seam, path)
             partitions.start(wanted_partitions(metadata.image, node.node_id, broker_config), progress)
+            if not partitions.was_clean:
+                _begin_epochs(metadata, partitions, node.node_id, broker_config)
             directory = DataDirectory(path, properties, broker_config, lock, metadata, partitions, seam, now_ms)
         except BaseException:
             partitions.close_all()
@@ -86,6 +89,14 @@ def open_directory(
     except BaseException:
         (lock.release if directory is None else directory.close)()
         raise
+
+
+def _begin_epochs(metadata: MetadataLog, partitions: Partitions, node_id: int, config: BrokerConfig) -> None:
+    """Begin a leader epoch in each partition, as its log may have lost what consumers have read (KIP-320)."""
+    records = next_epoch_records(metadata.image, node_id)
+    if records:
+        metadata.append(records)
+        partitions.update(wanted_partitions(metadata.image, node_id, config))
 
 
 def _warn_of_retention(directory: DataDirectory, metadata: MetadataLog, *, was_clean: bool) -> None:

@@ -62,7 +62,7 @@ def test_closing_commits_whatever_woke_the_consumer(store: Store) -> None:
     consumer.poll()
     consumer.wakeup()
     consumer.close()
-    assert store.consumer(group_id="g").committed(T0) == {T0: OffsetAndMetadata(1)}
+    assert store.consumer(group_id="g").committed(T0) == {T0: OffsetAndMetadata(1, leader_epoch=0)}
 
 
 def test_nothing_to_read_is_as_unsubscribe(store: Store) -> None:

@@ -62,7 +62,7 @@ def test_a_group_is_assigned_nothing_of_a_deleted_topic(store: Store) -> None:
     assert len(values(consumer)) == 1
     assert consumer.assignment() == {OTHER}
     consumer.commit()
-    assert consumer.committed(T0, OTHER) == {T0: None, OTHER: OffsetAndMetadata(1)}
+    assert consumer.committed(T0, OTHER) == {T0: None, OTHER: OffsetAndMetadata(1, leader_epoch=0)}
 
 
 def test_a_group_reads_all_of_a_topic_that_was_made_anew(store: Store) -> None:

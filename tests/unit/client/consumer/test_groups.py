@@ -105,12 +105,12 @@ def test_offsets_are_committed_automatically(store: Store) -> None:
     assert len(first.poll()) == 4
     assert set(seen.committed(*PARTITIONS).values()) == {None}
     first.poll()
-    assert set(seen.committed(*PARTITIONS).values()) == {OffsetAndMetadata(1)}
+    assert set(seen.committed(*PARTITIONS).values()) == {OffsetAndMetadata(1, leader_epoch=0)}
     fill(store)
     later = member(store, auto_commit_interval_ms=MINUTE_MS)
     settle(first, later)
     later.close()
-    assert set(seen.committed(*PARTITIONS).values()) == {OffsetAndMetadata(2)}
+    assert set(seen.committed(*PARTITIONS).values()) == {OffsetAndMetadata(2, leader_epoch=0)}
 
 
 def test_a_consumer_with_its_own_partitions_commits_as_well(store: Store) -> None:
@@ -118,7 +118,9 @@ def test_a_consumer_with_its_own_partitions_commits_as_well(store: Store) -> Non
     with store.consumer(group_id="alone", auto_offset_reset="earliest") as consumer:
         consumer.assign(PARTITIONS[:1])
         consumer.poll()
-    assert store.consumer(group_id="alone").committed(PARTITIONS[0]) == {PARTITIONS[0]: OffsetAndMetadata(1)}
+    assert store.consumer(group_id="alone").committed(PARTITIONS[0]) == {
+        PARTITIONS[0]: OffsetAndMetadata(1, leader_epoch=0)
+    }
 
 
 def test_nobody_commits_between_two_generations(store: Store) -> None:

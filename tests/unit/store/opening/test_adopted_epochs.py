@@ -40,8 +40,8 @@ def of_a_later_coordinator(root: Path) -> int:
 def assert_usable(root: Path, producer_id: int) -> None:
     adopt(str(root), seam=SEAM, now_ms=lambda: START_MS)
     with logstore.open(root) as store:
-        assert {store.log("__transaction_state", one).leader_epoch for one in range(2)} == {EPOCH}
-        assert store.log("t", 0).leader_epoch == 0
+        assert {store.log("__transaction_state", one).leader_epoch for one in range(2)} == {EPOCH + 1}
+        assert store.log("t", 0).leader_epoch == 1
         client = TransactionalClient(store, "billing")
         assert client.identity[0] == producer_id
         client.send("t", b"next")

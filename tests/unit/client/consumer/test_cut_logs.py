@@ -1,0 +1,53 @@
+"""Groups whose logs a power failure has cut below what they committed (KIP-320)."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from logstore.client.store import Store
+from logstore.errors import OffsetOutOfRangeError
+from logstore.model import TopicPartition
+from tests.support.stores import open_store
+
+T0 = TopicPartition("t", 0)
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> Path:
+    """The directory of a store whose group `g` has committed offset 5, and of whose log 3 records are left."""
+    with open_store(tmp_path / "store") as store:
+        store.create_topic("t")
+        log = store.log("t", 0)
+        for number in range(3):
+            log.append_records([b"%d" % number])
+        size = log.size
+        log.append_records([b"3", b"4"])
+        consumer = store.consumer("t", group_id="g", auto_offset_reset="earliest")
+        consumer.poll()
+        consumer.commit()
+        consumer.close()
+        root = Path(shutil.copytree(tmp_path / "store", tmp_path / "cut"))
+    with (root / "t-0" / f"{0:020d}.log").open("r+b") as file:
+        file.truncate(size)
+    return root
+
+
+def read(store: Store, **config: str) -> list[bytes]:
+    with store.consumer("t", group_id="g", **config) as consumer:
+        return [record.value for records in consumer.poll().values() for record in records]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_group_reads_what_came_where_its_log_was_cut(cut: Path, count: int) -> None:
+    written = [b"new %d" % number for number in range(count)]
+    with open_store(cut) as store:
+        store.log("t", 0).append_records(written)
+        assert read(store) == written
+
+
+def test_without_a_reset_policy_a_cut_log_is_told(cut: Path) -> None:
+    with open_store(cut) as store, pytest.raises(OffsetOutOfRangeError, match=r"Truncation detected .* at offset 5"):
+        read(store, auto_offset_reset="none")
