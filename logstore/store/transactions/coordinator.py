@@ -56,11 +56,8 @@ from .recovery import Orphans, reconcile
 class TransactionCoordinator:
     """All transactional ids of a store; see the module.
 
-    The `transaction_version` of a request is 2 or 0, by the version of the client's request (KIP-890); None stands for
-    that of this process's clients, which the level of `transaction.version` gives.
-
     Attributes:
-        has_epoch_bump: it is 2 for this process's clients: every transaction ends with a new epoch.
+        has_epoch_bump: `transaction.version` is 2: every transaction ends with a new epoch (KIP-890).
     """
 
     def __init__(self, host: Host, groups: GroupCoordinator) -> None:
@@ -77,6 +74,7 @@ class TransactionCoordinator:
             transactional_id_expiration_ms=config["transactional.id.expiration.ms"],
         )
         self.has_epoch_bump = supports_epoch_bump(self._rules.transaction_version)
+        self._client_version = 2 if self.has_epoch_bump else 0  # of this process's clients
         self._states: list[TransactionStatePartition] = []
         self._making = threading.Lock()
 
@@ -131,12 +129,7 @@ class TransactionCoordinator:
         return answer.identity or expected
 
     def add_partitions(
-        self,
-        transactional_id: str,
-        identity: ProducerIdentity,
-        partitions: Collection[TopicPartition],
-        *,
-        transaction_version: int | None = None,
+        self, transactional_id: str, identity: ProducerIdentity, partitions: Collection[TopicPartition]
     ) -> None:
         """Add partitions to the producer's transaction, which the first ones begin.
 
@@ -149,8 +142,8 @@ class TransactionCoordinator:
         """
         for topic, number in partitions:
             self._host.log(topic, number)
-        version = self._version(transaction_version)
-        self._state_of(transactional_id).apply(AddPartitions(transactional_id, identity, partitions, version))
+        request = AddPartitions(transactional_id, identity, partitions, self._client_version)
+        self._state_of(transactional_id).apply(request)
 
     def add_offsets(self, transactional_id: str, identity: ProducerIdentity, group_id: str) -> None:
         """Add the group's partition of `__consumer_offsets` to the transaction; as `add_partitions`."""
@@ -158,13 +151,7 @@ class TransactionCoordinator:
         self.add_partitions(transactional_id, identity, [partition])
 
     def begin_append(
-        self,
-        transactional_id: str,
-        identity: ProducerIdentity,
-        partition: TopicPartition,
-        *,
-        sequence: int,
-        transaction_version: int | None = None,
+        self, transactional_id: str, identity: ProducerIdentity, partition: TopicPartition, *, sequence: int
     ) -> VerificationGuard | None:
         """Return the guard to append a transactional batch of this base sequence with (KIP-890).
 
@@ -182,18 +169,17 @@ class TransactionCoordinator:
             self._orphans.end_refused(partition)
         if log.has_ongoing_transaction(*identity):
             return None
-        has_bump = supports_epoch_bump(self._version(transaction_version))
         # first, so that a refused producer leaves nothing in the log
-        self._admit(transactional_id, identity, partition, has_bump=has_bump)
+        self._admit(transactional_id, identity, partition)
         guard = log.begin_verification(
             identity.producer_id,
             sequence=sequence,
             producer_epoch=identity.producer_epoch,
-            supports_epoch_bump=has_bump,
+            supports_epoch_bump=self.has_epoch_bump,
         )
-        if guard is not None and not has_bump:
+        if guard is not None and not self.has_epoch_bump:
             # an answer from before an abort must not count after it; with version 2 the marker's epoch prevents that
-            self._admit(transactional_id, identity, partition, has_bump=False)
+            self._admit(transactional_id, identity, partition)
         return guard
 
     def commit_offsets(
@@ -202,8 +188,6 @@ class TransactionCoordinator:
         identity: ProducerIdentity,
         member: ConsumerGroupMetadata,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
-        *,
-        transaction_version: int | None = None,
     ) -> None:
         """Commit offsets with the transaction (`TxnOffsetCommit`).
 
@@ -214,20 +198,12 @@ class TransactionCoordinator:
             OffsetMetadataTooLargeError: see `commit_records`.
         """
         partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_of(member.group_id))
-        guard = self.begin_append(
-            transactional_id, identity, partition, sequence=NO_SEQUENCE, transaction_version=transaction_version
-        )
-        kafka = self._host.log(*partition).config[KAFKA_VERSION]
-        has_topic_ids = kafka.commits_topic_ids and supports_epoch_bump(self._version(transaction_version))
+        guard = self.begin_append(transactional_id, identity, partition, sequence=NO_SEQUENCE)
+        has_topic_ids = self.has_epoch_bump and self._host.log(*partition).config[KAFKA_VERSION].commits_topic_ids
         self._groups.commit_transactional(member, offsets, identity, guard, has_topic_ids=has_topic_ids)
 
     def end_transaction(
-        self,
-        transactional_id: str,
-        identity: ProducerIdentity,
-        *,
-        is_commit: bool,
-        transaction_version: int | None = None,
+        self, transactional_id: str, identity: ProducerIdentity, *, is_commit: bool
     ) -> ProducerIdentity:
         """Commit or abort; return the identity for the next transaction, whose sequences begin at 0 (version 2).
 
@@ -238,7 +214,7 @@ class TransactionCoordinator:
             InvalidPidMappingError, ProducerFencedError, InvalidTxnStateError, ConcurrentTransactionsError: as Kafka's.
             KafkaStorageError: the decision could not be written, or perhaps was: the next opening of the store tells.
         """
-        request = EndTransaction(transactional_id, identity, is_commit, self._version(transaction_version))
+        request = EndTransaction(transactional_id, identity, is_commit, self._client_version)
         answer = self._state_of(transactional_id).apply(request)
         return answer.identity or identity
 
@@ -314,18 +290,11 @@ class TransactionCoordinator:
             for number in range(self._topic.partition_count)
         ]
 
-    def _version(self, transaction_version: int | None) -> int:
-        if transaction_version is None:
-            return 2 if self.has_epoch_bump else 0
-        return transaction_version
-
-    def _admit(
-        self, transactional_id: str, identity: ProducerIdentity, partition: TopicPartition, *, has_bump: bool
-    ) -> None:
+    def _admit(self, transactional_id: str, identity: ProducerIdentity, partition: TopicPartition) -> None:
         """Add a partition, with version 2; with version 0 raise unless it was added."""
         try:
-            if has_bump:
-                self.add_partitions(transactional_id, identity, [partition], transaction_version=2)
+            if self.has_epoch_bump:
+                self.add_partitions(transactional_id, identity, [partition])
             elif self._host.config["transaction.partition.verification.enable"]:
                 current = self._state_of(transactional_id).get(transactional_id)
                 refusal = verify_partition(current, transactional_id, identity, partition)
