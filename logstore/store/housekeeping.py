@@ -84,16 +84,9 @@ class Housekeeping:
     def delete_old_segments(self, *, is_compacted: bool = False) -> None:
         """Apply retention to logs that are not compacted; or to compacted ones, which `clean` asks for."""
         for key in self._keys(compacted=is_compacted):
-            with self._record_failure("retention", key):
-                log = self._log(key)
+            with self._task_of("retention", key) as log:
                 if log is not None:
-                    with self._unless_deleted(key, log):
-                        log.delete_old_segments(self._now_ms())
-
-    def _log(self, key: TopicPartition) -> PartitionLog | None:
-        """Return the log, opened if need be; None if it has nothing to delete or clean, or has failed."""
-        log = None if self._partitions.is_idle(key) else self._partitions.get(key)
-        return log if log is not None and log.is_writable else None
+                    log.delete_old_segments(self._now_ms())
 
     def _keys(self, *, compacted: bool) -> list[TopicPartition]:
         """Return the partitions that are compacted, or those that are not, open or closed."""
@@ -121,7 +114,7 @@ class Housekeeping:
         while (chosen := self._filthiest(left_out)) is not None and not self._timers.is_stopped:
             key, log, what = chosen
             left_out.add(key)
-            with self._record_failure("cleaning", key), self._unless_deleted(key, log):
+            with self._task_of("cleaning", key, log):
                 end_offset = log.clean(what, self._now_ms(), buffer_size=self._config["log.cleaner.dedupe.buffer.size"])
                 self._note_cleaned(key, log, end_offset)
                 if end_offset > what.first_dirty_offset:
@@ -135,16 +128,14 @@ class Housekeeping:
         for key in self._keys(compacted=True):
             if key in left_out or self._timers.is_stopped:
                 continue
-            with self._record_failure("cleaning", key):
-                log = self._log(key)
+            with self._task_of("cleaning", key) as log:
                 if log is None:
                     continue
-                with self._unless_deleted(key, log):
-                    what = log.cleanable(self._checkpoints.get(CLEANER_OFFSET_FILE_NAME, key), now_ms)
-                    if what.is_checkpoint_wrong:
-                        self._note_cleaned(key, log, what.first_dirty_offset)
-                    if what.is_worth_it:
-                        worth_it.append((key, log, what))
+                what = log.cleanable(self._checkpoints.get(CLEANER_OFFSET_FILE_NAME, key), now_ms)
+                if what.is_checkpoint_wrong:
+                    self._note_cleaned(key, log, what.first_dirty_offset)
+                if what.is_worth_it:
+                    worth_it.append((key, log, what))
         return max(worth_it, key=lambda choice: choice[2].cleanable_ratio, default=None)
 
     def _note_cleaned(self, key: TopicPartition, log: PartitionLog, offset: int) -> None:
@@ -156,7 +147,7 @@ class Housekeeping:
         for key, log in self._partitions.logs.items():
             try:
                 do(log)
-            except Exception as error:  # `_unless_deleted` would cost more than what there is to be done
+            except Exception as error:  # `_task_of` would cost more than what there is to be done
                 if self._partitions.logs.get(key) is log:
                     self._failed(task, key, error)
             else:
@@ -164,25 +155,25 @@ class Housekeeping:
                     self._failures.pop((task, key), None)
 
     @contextmanager
-    def _record_failure(self, task: str, partition: TopicPartition) -> Iterator[None]:
-        """Keep the error of a task with a partition, so that the next partition has its turn."""
+    def _task_of(
+        self, task: str, key: TopicPartition, log: PartitionLog | None = None
+    ) -> Iterator[PartitionLog | None]:
+        """Yield the log, opened if need be; None if it has nothing to delete or clean, or has failed.
+
+        An error is kept, so that the next partition has its turn; not that of a log whose topic was deleted meanwhile,
+        also where one of its name was made since.
+        """
         try:
-            yield
+            if log is None and not self._partitions.is_idle(key):
+                log = self._partitions.get(key)
+            yield log if log is not None and log.is_writable else None
         except LogCleaningAbortedError:
             return
         except Exception as error:
-            self._failed(task, partition, error)
-        else:
-            self._failures.pop((task, partition), None)
-
-    @contextmanager
-    def _unless_deleted(self, key: TopicPartition, log: PartitionLog) -> Iterator[None]:
-        """Drop the error of a log whose topic was deleted meanwhile, also where one of its name was made since."""
-        try:
-            yield
-        except Exception:
-            if self._partitions.logs.get(key) is log:
-                raise
+            if log is None or self._partitions.logs.get(key) is log:
+                self._failed(task, key, error)
+                return
+        self._failures.pop((task, key), None)
 
     def _failed(self, task: str, partition: TopicPartition, error: Exception) -> None:
         if self._partitions.config(partition) is None:
