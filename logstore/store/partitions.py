@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
+from itertools import count
 from typing import NamedTuple
 
 from ..calls import PARTITIONS, alone
@@ -46,24 +47,6 @@ class WantedPartition(NamedTuple):
     config: LogConfig
     leader_epoch: int
     was_clean: bool = False
-
-
-class _Counted:
-    """Partitions that are ready, counted for `progress`."""
-
-    def __init__(self, progress: Progress | None, ready_count: int, count: int) -> None:
-        self._progress, self._ready_count, self._count = progress, ready_count, count
-        if ready_count:
-            self._tell()
-
-    def add(self) -> None:
-        """Count one more."""
-        self._ready_count += 1
-        self._tell()
-
-    def _tell(self) -> None:
-        if self._progress is not None:
-            self._progress(self._ready_count, self._count)
 
 
 class Partitions:
@@ -144,9 +127,9 @@ class Partitions:
             for partition in wanted:
                 if self.directories.has(partition.key):
                     self._waiting[partition.key] = partition._replace(was_clean=True)
-        self.open_all(
-            [partition for partition in wanted if partition.key not in self._waiting], progress, len(self._waiting)
-        )
+        if self._waiting and progress is not None:
+            progress(len(self._waiting), len(wanted))
+        self.open_all([partition for partition in wanted if partition.key not in self._waiting], progress)
 
     def get(self, key: TopicPartition) -> PartitionLog | None:
         """Return the log of a partition, opened if need be; None if it does not exist."""
@@ -183,24 +166,26 @@ class Partitions:
             self._idle.add(key)
         return True
 
-    def open_all(
-        self, wanted: Iterable[WantedPartition], progress: Progress | None = None, ready_count: int = 0
-    ) -> None:
+    def open_all(self, wanted: Sequence[WantedPartition], progress: Progress | None = None) -> None:
         """Open partitions, and create missing ones, which are opened when first asked for.
 
         All are read before one is changed: where readable batches would go, or one cannot be read, none is changed.
 
         Args:
-            progress: called with the number of partitions that were read, and the number of all.
-            ready_count: partitions that are ready before, counted too.
+            progress: called with the number of partitions that are ready, and of all; those that wait are ready.
 
         Raises:
             RecoveryLossError: readable batches would go, and that is not accepted.
             LogstoreError: of the first that cannot be opened; the others are closed again.
         """
-        wanted = list(wanted)
-        counted = _Counted(progress, ready_count, ready_count + len(wanted))
-        planned = self._plan_all([partition for partition in wanted if self.directories.has(partition.key)], counted)
+        ready_count = count(len(self._waiting) + 1)
+        all_count = len(self._waiting) + len(wanted)
+
+        def tell() -> None:
+            if progress is not None:
+                progress(next(ready_count), all_count)
+
+        planned = self._plan_all([partition for partition in wanted if self.directories.has(partition.key)], tell)
         self._make_directories([partition.key for partition in wanted])
 
         def open_or_make(partition: WantedPartition) -> None:
@@ -218,7 +203,7 @@ class Partitions:
                         if error is not None:
                             raise error
                     if partition.key not in planned:
-                        counted.add()
+                        tell()
         except BaseException:
             for partition in wanted:
                 log = self._logs.pop(partition.key, None)
@@ -304,7 +289,9 @@ class Partitions:
             if made_count:
                 self.directories.sync()
 
-    def _plan_all(self, wanted: Collection[WantedPartition], counted: _Counted) -> dict[TopicPartition, PlannedLog]:
+    def _plan_all(
+        self, wanted: Collection[WantedPartition], tell: Callable[[], None]
+    ) -> dict[TopicPartition, PlannedLog]:
         """Plan the opening of partitions; raises as `open_all`, and nothing has changed then."""
         planned: dict[TopicPartition, PlannedLog] = {}
 
@@ -316,7 +303,7 @@ class Partitions:
                 with naming(partition.key):
                     if error is not None:
                         raise error
-                counted.add()
+                tell()
         if not self._accepts_loss:
             require_accepted({planned[partition.key].path: planned[partition.key].removals for partition in wanted})
         return planned
