@@ -13,7 +13,8 @@ from logstore.config.topic import LogConfig, parse_config
 from logstore.disk.directory import list_partition_directory
 from logstore.layout.file_names import METADATA_TOPIC
 from logstore.layout.meta_properties import MetaProperties
-from logstore.store.metadata.topic_configs import effective_config
+from logstore.store.metadata.topic_configs import broker_defaults
+from logstore.store.metadata.topic_configs import topic_config as effective_config
 from logstore.store.opening.formatting import NODE_ID
 
 
@@ -33,6 +34,5 @@ def topic_config(path: str, given: Mapping[str, str] | None = None) -> tuple[Log
     if topic == METADATA_TOPIC or not cluster.has_metadata:
         return parse_config(given), []
     node_id = cluster.identity.node_id if isinstance(cluster.identity, MetaProperties) else None
-    static = parse_broker_config({})
-    config = effective_config(cluster.image, NODE_ID if node_id is None else node_id, static, topic, given)
-    return config, findings_of(unread_metadata(cluster))
+    defaults = broker_defaults(cluster.image, NODE_ID if node_id is None else node_id, parse_broker_config({}))
+    return effective_config(cluster.image, topic, defaults, given), findings_of(unread_metadata(cluster))

@@ -24,7 +24,7 @@ from ..partitions import Partitions, WantedPartition
 from .batches import voter_fields
 from .features import raised_levels, raising_records
 from .log import MetadataLog
-from .topic_configs import broker_defaults, effective_config, topic_config
+from .topic_configs import broker_defaults, topic_config
 from .topics import (
     NodeDirectory,
     TopicDescription,
@@ -165,7 +165,7 @@ class TopicChanges:
         return broker_defaults(self._metadata.image, self._node.node_id, self._config)
 
     def _effective_config(self, name: str) -> LogConfig:
-        return effective_config(self._metadata.image, self._node.node_id, self._config, name)
+        return topic_config(self._metadata.image, name, self._defaults)
 
     def _wanted(self, name: str) -> list[WantedPartition]:
         return _wanted(topic_of(self._metadata.image, name), self._effective_config(name))

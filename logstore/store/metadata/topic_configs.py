@@ -46,20 +46,13 @@ def store_version(image: MetadataImage, static: Mapping[str, Any]) -> KafkaVersi
     return max(configured, needed, key=lambda version: version.number)
 
 
-def effective_config(
-    image: MetadataImage, node_id: int, static: Mapping[str, Any], name: str, given: Mapping[str, str] | None = None
+def topic_config(
+    image: MetadataImage, name: str, defaults: Mapping[str, str], given: Mapping[str, str] | None = None
 ) -> LogConfig:
     """Return every configuration of a topic: `given`, then its own, then `broker_defaults`, then Kafka's defaults.
 
     Names unknown to this version are ignored, as by a broker that loads a topic; among `given` they are a UsageError.
     """
-    return topic_config(image, name, broker_defaults(image, node_id, static), given)
-
-
-def topic_config(
-    image: MetadataImage, name: str, defaults: Mapping[str, str], given: Mapping[str, str] | None = None
-) -> LogConfig:
-    """Return what `effective_config` does, over defaults that are the same for all topics."""
     return parse_config({**defaults, **known_configs(image.topic_config(name), defaults), **(given or {})})
 
 
