@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 
-from ...columns.batch_fields import ProducerFieldArguments
 from ...columns.record_columns import RecordColumns
 from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity
 from ...errors import (
@@ -121,7 +120,10 @@ class Sender:
                 codec=self._codec,
                 level=self._level,
                 guard=self._join(queue, sequence),
-                **self._producer_fields(identity, sequence),
+                producer_id=identity.producer_id,
+                producer_epoch=identity.producer_epoch,
+                base_sequence=sequence,
+                is_transactional=self._transactions is not None,
             )
             self._written(queue, identity, sequence + len(columns))
         except BaseException as error:
@@ -205,14 +207,6 @@ class Sender:
         if self._is_idempotent and self._identity is NO_IDENTITY:
             self._identity = ProducerIdentity(self._store.next_producer_id(), 0)
         return self._identity
-
-    def _producer_fields(self, identity: ProducerIdentity, sequence: int) -> ProducerFieldArguments:
-        return {
-            "producer_id": identity.producer_id,
-            "producer_epoch": identity.producer_epoch,
-            "base_sequence": sequence,
-            "is_transactional": self._transactions is not None,
-        }
 
     def _bump(self) -> None:
         """Start all sequences anew, with the next epoch (`bumpIdempotentProducerEpoch`)."""
