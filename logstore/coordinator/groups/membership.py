@@ -357,22 +357,3 @@ def _common(joinings: Iterable[Joining]) -> set[str]:
 
 def _without_ids(joining: Joining) -> Joining:
     return replace(joining, member_id="", client_id="", is_rejoin=False)
-
-
-def check_offset_commit(
-    group: GroupMembership | None, member: ConsumerGroupMetadata, *, has_offsets: bool, is_transactional: bool
-) -> None:
-    """Refuse a commit from outside the group's generation (`OffsetMetadataManager.validateOffsetCommit`).
-
-    Args:
-        group: None for a group without members and without a record.
-        has_offsets: the group has committed offsets, or offsets of an open transaction.
-
-    Raises:
-        IllegalGenerationError: also for an unknown group.
-        UnknownMemberIdError, FencedInstanceIdError: as `GroupMembership.check_commit`.
-    """
-    if group is not None:
-        group.check_commit(member, is_transactional=is_transactional)
-    elif member.generation_id >= 0:
-        raise UnknownMemberIdError if has_offsets else IllegalGenerationError

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...errors import GroupIdNotFoundError
+from ...errors import GroupIdNotFoundError, IllegalGenerationError, UnknownMemberIdError
 from ...topics.consumer_offsets import CommittedOffset, GroupMetadata, OffsetKey, decode_key, decode_value
 from ...topics.frames import CoordinatorKey
-from .membership import ConsumerGroupMetadata, GroupMembership, check_offset_commit
+from .membership import ConsumerGroupMetadata, GroupMembership
 from .offsets import GroupOffsets
 from .other_groups import OtherGroups
 from .records import group_from_record
@@ -44,18 +44,20 @@ class GroupTable:
             raise GroupIdNotFoundError(f"Group {group_id} not found.")
 
     def check_commit(self, member: ConsumerGroupMetadata, *, is_transactional: bool, ticks_ms: int) -> None:
-        """Refuse a commit as `check_offset_commit` and `OtherGroups` do; a member that commits is alive.
+        """Refuse a commit from outside the group's generation (`OffsetMetadataManager.validateOffsetCommit`).
 
-        A commit in a transaction proves nothing: its producer may outlive the member (`OffsetMetadataManager`).
+        A member that commits is alive; not in a transaction, as its producer may outlive it. Raises as
+        `GroupMembership.check_commit` and `OtherGroups.check_commit`, and IllegalGenerationError for an unknown group.
         """
+        group = self.groups.get(member.group_id)
         if member.group_id in self.other_groups.protocols:
             self.other_groups.check_commit(member, is_transactional=is_transactional, ticks_ms=ticks_ms)
-            return
-        group = self.groups.get(member.group_id)
-        has_offsets = self.offsets.has_any(member.group_id)
-        check_offset_commit(group, member, has_offsets=has_offsets, is_transactional=is_transactional)
-        if group is not None and not is_transactional:
-            group.keep_alive(member.member_id, ticks_ms=ticks_ms)
+        elif group is not None:
+            group.check_commit(member, is_transactional=is_transactional)
+            if not is_transactional:
+                group.keep_alive(member.member_id, ticks_ms=ticks_ms)
+        elif member.generation_id >= 0:
+            raise UnknownMemberIdError if self.offsets.has_any(member.group_id) else IllegalGenerationError
 
     def expired(self, group_id: str, *, retention_ms: int, now_ms: int) -> tuple[list[OffsetKey], bool]:
         """Return keys of tombstones for a group's expired offsets, and whether the group has nothing left then."""
