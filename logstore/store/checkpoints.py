@@ -59,17 +59,13 @@ class Checkpoints:
         self._offsets = {name: self._read(name) for name in FILE_NAMES}
 
     def get(self, name: str, key: TopicPartition) -> int | None:
-        """Return a log's offset in the file of this name, as it was when the directory was opened.
-
-        `CLEANER_OFFSET_FILE_NAME`, the first offset that the cleaner has not seen, is current.
-        """
+        """Return a log's offset in the file of this name as of the opening; in the cleaner's file the present one."""
         return self._offsets[name].get(key)
 
     def write(self, name: str, partitions: Callable[[], tuple[Logs, Iterable[TopicPartition]]]) -> None:
-        """Write one of the files for open logs; a log that is not open yet keeps its entry.
+        """Write one of the files; a log that is not open yet keeps its entry.
 
-        Args:
-            partitions: returns the open logs, and the partitions that are not open.
+        `partitions` returns the open logs, and the partitions that are not open.
         """
         with alone(CHECKPOINTS), self._lock:
             # asked under the lock: the next topic of a deleted one's name must not get the offsets of the old log

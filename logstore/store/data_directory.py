@@ -41,7 +41,6 @@ class DataDirectory(Host):
 
     Attributes:
         groups, transactions: the coordinators of all groups and all transactional ids.
-        directory_lock: of the process.
         has_let_go: the directory is closed, and others may have it.
         is_reconciled: transactions and partitions agree, so a close may mark the directory as clean.
     """
@@ -57,7 +56,6 @@ class DataDirectory(Host):
         seam: Seam,
         now_ms: Callable[[], int],
     ) -> None:
-        """Assemble a data directory from the parts that `open_directory` made."""
         super().__init__(path, properties, config, metadata, partitions, now_ms)
         self.directory_lock, self._checkpoints, self._seam = directory_lock, partitions.checkpoints, seam
         self.has_let_go = False
@@ -152,10 +150,10 @@ class DataDirectory(Host):
         return self._timers.run_due()
 
     def close(self) -> None:
-        """Stop the timers, close all logs, and release the directory, see `Store.close`; a second call does nothing.
+        """Stop the timers, close all logs, and release the directory; a second call does nothing.
 
-        An interrupted close keeps the directory locked, as other threads may still be closing logs: a second call waits
-        for them and does the rest.
+        An interrupted close keeps the directory locked: a second call waits for the threads that close logs, and does
+        the rest.
         """
         if self.is_after_fork:
             return

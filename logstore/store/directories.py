@@ -50,8 +50,7 @@ class PartitionDirectories:
     def finish(self) -> None:
         """Write missing topic ids, and give directories that were moving here the name of their partition.
 
-        A broker takes the latter for the partition too (`LogManager.recoverAbandonedFutureLogs`); the former it sets
-        aside.
+        A broker does the latter too (`LogManager.recoverAbandonedFutureLogs`); directories without an id it sets aside.
         """
         for found in self._unfinished:
             if found.fate is Fate.MOVED:
@@ -76,8 +75,7 @@ class PartitionDirectories:
     def is_idle(self, partition: TopicPartition, *, deletes: bool) -> bool:
         """Return whether retention and cleaning have nothing to do: there is no closed segment.
 
-        Args:
-            deletes: `cleanup.policy` has delete, which takes even the only segment unless it is empty.
+        If `cleanup.policy` `deletes`, even the only segment goes, unless it is empty.
         """
         segments = list_partition_directory(self.path(partition)).segments
         return len(segments) == 1 and not (deletes and _size(segments[0].log))
@@ -89,10 +87,9 @@ class PartitionDirectories:
         return path
 
     def make(self, partition: TopicPartition) -> bool:
-        """Create a partition's directory if it is missing, after a stray one of its name was set aside.
+        """Create a partition's directory if it is missing; return whether it was. It is durable after `sync`.
 
-        Returns:
-            True if one was created; it is durable after `sync`.
+        A stray one of its name is set aside before.
         """
         path = self.path(partition)
         if path in self.strays:
@@ -139,7 +136,6 @@ class PartitionDirectories:
         self._seam.sync_directory(self._root)
 
     def _set_aside(self, partition: TopicPartition, kind: DirectoryKind) -> str:
-        """Rename the directory; return its new path."""
         path = child(self._root, set_aside_name(*partition, os.urandom(16).hex(), kind))
         self._seam.rename(self.path(partition), path)
         self._seam.sync_directory(self._root)
@@ -161,7 +157,6 @@ def require_kafkas_name(name: PartitionDirectory, path: str) -> None:
 
 @contextmanager
 def _missing_ignored() -> Iterator[None]:
-    """`with` block that removes a name; another process may have done so before."""
     try:
         yield
     except DataDirectoryError as error:

@@ -56,8 +56,8 @@ class AppendWaiter:
     def wait(self, timeout_s: float) -> set[TopicPartition]:
         """Wait for an append, a `wake` or the timeout; return the partitions that were appended to.
 
-        These must be expected again. The wait lasts `LOOK_AGAIN_S` at most, and then the caller must look at all
-        partitions: an interrupted append may have woken nobody.
+        Expect these again. The wait lasts `LOOK_AGAIN_S` at most, and then look at all partitions: an interrupted
+        append may have woken nobody.
         """
         ready: set[TopicPartition | None] = set()
         with suppress(Empty):

@@ -43,7 +43,6 @@ class Host:
         partitions: Partitions,
         now_ms: Callable[[], int],
     ) -> None:
-        """Assemble a host from the parts that `open_directory` made."""
         assert properties.cluster_id is not None
         node = node_of(properties)
         self.path, self.config, self.now_ms = path, config, now_ms
@@ -103,10 +102,7 @@ class Host:
             return ids.take()
 
     def schedule(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
-        """Call a short function of the store every `interval_ms` from the timer thread.
-
-        An error that it raises is kept in `failures`, and it is called again.
-        """
+        """Call a short function of the store every `interval_ms` from the timer thread; `failures` keeps its error."""
         self.require_same_process()
         self._timers.add(name, interval_ms, function)
 

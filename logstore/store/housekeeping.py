@@ -89,7 +89,6 @@ class Housekeeping:
                     log.delete_old_segments(self._now_ms())
 
     def _keys(self, *, compacted: bool) -> list[TopicPartition]:
-        """Return the partitions that are compacted, or those that are not, open or closed."""
         logs, waiting = self._partitions.all()
         configs = {key: self._partitions.config(key) for key in [*logs, *waiting]}
         return [key for key, config in configs.items() if config is not None and is_compacted(config) == compacted]

@@ -36,7 +36,6 @@ class CoordinatorTopic:
     """
 
     def __init__(self, host: Host, name: str) -> None:
-        """Nothing is made yet."""
         self.name = name
         self.is_durable: bool = host.config[DURABLE_COMMITS]
         self._host = host
@@ -133,11 +132,7 @@ def append_marker(log: PartitionLog, marker: MarkerEntry) -> None:
 
 
 def for_each_then_raise(things: Iterable[T], act: Callable[[T], object]) -> None:
-    """Call `act` with every item, whatever happens with the others.
-
-    Raises:
-        Exception: the first one that `act` raised, after all calls.
-    """
+    """Call `act` with every item, whatever happens with the others; then raise the first exception, if any."""
     failure: Exception | None = None
     for thing in things:
         try:

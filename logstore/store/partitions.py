@@ -89,7 +89,7 @@ class Partitions:
         self._lock = threading.RLock()
 
     def sort_directories(self, image: MetadataImage) -> None:
-        """Sort the directories before any log is opened; raises as `PartitionDirectories.sort`."""
+        """Sort the directories before any log is opened."""
         self.directories.sort(image, self._now_ms(), self._delay_ms)
 
     @property
@@ -220,7 +220,7 @@ class Partitions:
     def close_all(self) -> list[LogstoreError]:
         """Close every log, whatever becomes of the others; return the errors. No log is opened any more.
 
-        After an interrupt, which waits for the logs that are being closed, it may be called again for the others.
+        An interrupt waits for the logs that are being closed; then it may be called again for the others.
         """
         with alone(PARTITIONS), self._lock:
             self._waiting.clear()
@@ -237,10 +237,9 @@ class Partitions:
     def put_aside(
         self, keys: Collection[TopicPartition], file_delete_delay_ms: int | None = None
     ) -> LogstoreError | None:
-        """Close partitions of a deleted topic; their directories are removed later.
+        """Close partitions of a deleted topic, to remove their directories later; try all, and return the first error.
 
-        Returns:
-            The first error, after all partitions were tried. A directory that stays does not block a new topic.
+        A directory that stays does not block a new topic.
         """
         with alone(PARTITIONS), self._lock:
             # noted first: after an interrupt the next call, or `close_all`, closes these logs
@@ -279,7 +278,6 @@ class Partitions:
         return self.put_aside({*self._waiting, *self._logs} - {partition.key for partition in wanted})
 
     def _make_directories(self, keys: Collection[TopicPartition]) -> None:
-        """Create missing directories, with one sync of their parent, even if one fails."""
         made_count = 0
         try:
             for key in keys:
@@ -292,7 +290,6 @@ class Partitions:
     def _plan_all(
         self, wanted: Collection[WantedPartition], tell: Callable[[], None]
     ) -> dict[TopicPartition, PlannedLog]:
-        """Plan the opening of partitions; raises as `open_all`, and nothing has changed then."""
         planned: dict[TopicPartition, PlannedLog] = {}
 
         def plan(partition: WantedPartition) -> None:
@@ -337,7 +334,6 @@ class Partitions:
     def _put_aside(
         self, key: TopicPartition, log: PartitionLog | None, now_ms: int, delay_ms: int
     ) -> LogstoreError | None:
-        """Close a log and have its directory removed later; a directory that cannot be renamed becomes stray."""
         failure = None
         try:
             if log is not None:

@@ -33,7 +33,6 @@ from .metadata.topics import TopicDescription, describe, topic_of, unknown_topic
 
 
 def _require_data_directory(path: str) -> None:
-    """Raise DataDirectoryError for a directory that would look like an empty store."""
     if any(exists(child(path, name)) for name in (meta_properties.FILE_NAME, DIRECTORY_NAME)):
         return
     if not is_directory(path):  # the first `refresh` says so
@@ -64,7 +63,6 @@ class ReadOnlyDirectory(ClosedInWith):
     is_after_fork: ClassVar[bool] = False
 
     def __init__(self, path: str, now_ms: Callable[[], int]) -> None:
-        """Read the directory for the first time."""
         self.path, self.now_ms = absolute_path(path), now_ms
         _require_data_directory(self.path)
         self._lock = threading.RLock()
@@ -96,11 +94,7 @@ class ReadOnlyDirectory(ClosedInWith):
             return describe(self._image, topic_of(self._image, name))
 
     def log(self, topic: str, partition: int) -> PartitionReader:
-        """Return the reader of a partition, always the same one; the caller refreshes it.
-
-        Raises:
-            UnknownTopicOrPartitionError, LogstoreError: as `ReadOnlyStore.log`.
-        """
+        """Return the reader of a partition, always the same one; the caller refreshes it; see `ReadOnlyStore.log`."""
         key = topic, partition
         with alone(TOPICS), self._lock:
             known, path = topic_of(self._image, topic), child(self.path, directory_name(topic, partition))
@@ -165,7 +159,6 @@ class ReadOnlyDirectory(ClosedInWith):
             self._state.read_log(self._metadata.view())
 
     def _listed(self) -> MetadataImage:
-        """Return an image of the topics whose partitions are here."""
         image = MetadataImage()
         for name, path in partition_directories(self.path):
             if name.kind is not DirectoryKind.LIVE or name.topic == METADATA_TOPIC:

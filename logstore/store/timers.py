@@ -77,7 +77,6 @@ class Timers:
     """
 
     def __init__(self, ticks_ms: Callable[[], int]) -> None:
-        """Take a clock in milliseconds that never goes back."""
         self.failures: dict[str, Exception] = {}
         self.is_stopped = False
         self._ticks_ms = ticks_ms
@@ -105,17 +104,13 @@ class Timers:
     ) -> None:
         """Call a function of the store every `interval_ms`, first in `delay_ms`; replaces one of the same name.
 
-        A long function that is still running when it is due is not called again.
+        A long one is not called again while it runs.
         """
         self._own_names.add(name)
         self._put(_Timer(name, max(interval_ms, 1), function, is_long), interval_ms if delay_ms is None else delay_ms)
 
     def add_of_program(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
-        """Call a function of the program every `interval_ms`; replaces one of the same name, but none of the store.
-
-        Raises:
-            UsageError: the store has a function of this name.
-        """
+        """Call a function of the program every `interval_ms`; UsageError if the store has one of this name."""
         if name in self._own_names:
             raise UsageError(
                 "The store has a task of this name, which would not be called any more",

@@ -62,9 +62,7 @@ class GroupCoordinator:
     def start(self, *, was_clean: bool) -> None:
         """Schedule the removal of silent members and expired offsets.
 
-        Args:
-            was_clean: the directory was closed in order; else members of the process that died are expelled now, as a
-                broker that takes the directory over would wait for them.
+        Unless the directory `was_clean`, expel members of the process that died: a broker would wait for them.
         """
         for number in () if was_clean else range(self._topic.partition_count):
             try:
@@ -76,11 +74,7 @@ class GroupCoordinator:
         self._host.schedule("group-metadata-expiration", expiry_interval_ms, self.remove_expired)
 
     def close(self) -> None:
-        """Expel all members, so that no broker waits for them; no generation begins from now on.
-
-        Raises:
-            LogstoreError: of the first group that cannot be written; all were tried.
-        """
+        """Expel all members, for whom a broker would wait; begin no more generations; raise the first error at last."""
         self._is_closed = True
         for_each_then_raise(list(self._loaded.values()), OffsetsPartition.expel_members)
 
@@ -120,9 +114,7 @@ class GroupCoordinator:
     ) -> None:
         """Log offsets that wait for the marker of their transaction; see `TransactionCoordinator.commit_offsets`.
 
-        Raises:
-            UnknownTopicOrPartitionError: some partitions do not exist; nothing is logged.
-            LogstoreError: as `commit`, and `OffsetsPartition.write_undecided`.
+        Raises as `commit`; but if a partition does not exist, nothing is logged.
         """
         partition, now_ms = self._partition_of(member.group_id), self._host.now_ms()
         with alone(GROUPS), partition.lock:
@@ -136,7 +128,7 @@ class GroupCoordinator:
             partition.write_undecided(records, identity, guard=guard, now_ms=now_ms)
 
     def write_marker(self, number: int, marker: MarkerEntry) -> None:
-        """Write the marker of a transaction to a partition of `__consumer_offsets`, see `OffsetsPartition`."""
+        """Write the marker of a transaction to a partition of `__consumer_offsets`."""
         self._partition(number).write_marker(marker)
 
     def fetch(
@@ -163,20 +155,12 @@ class GroupCoordinator:
             }
 
     def topic_deleted(self, topic: str, topic_id: str | None) -> None:
-        """Forget the offsets of a deleted topic in all groups.
-
-        Raises:
-            LogstoreError: of the first partition that cannot be read or written; all were tried.
-        """
+        """Forget the offsets of a deleted topic in all groups; raise the first error when all partitions were tried."""
         numbers = range(self._topic.partition_count)
         for_each_then_raise(numbers, lambda number: self._partition(number).remove_topic(topic, topic_id))
 
     def remove_expired(self) -> None:
-        """Forget offsets after `offsets.retention.minutes`; to be called periodically.
-
-        Raises:
-            LogstoreError: of the first group that cannot be read or written; all were tried.
-        """
+        """Forget offsets after `offsets.retention.minutes`; raise the first error when all partitions were tried."""
         retention_ms, now_ms = self._host.config["offsets.retention.minutes"] * _MINUTE_MS, self._host.now_ms()
         numbers = range(self._topic.partition_count)
         for_each_then_raise(numbers, lambda number: self._partition(number).remove_expired(retention_ms, now_ms))
@@ -206,7 +190,7 @@ class GroupCoordinator:
             UnknownMemberIdError: it was silent too long, or did not join in time.
             FencedInstanceIdError: another member has joined with its instance id.
             RebalanceInProgressError: it has to join again.
-            KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
+            KafkaStorageError: the generation cannot be logged.
         """
         partition = self._partition_of(group_id)
         with alone(GROUPS), partition.lock:
@@ -224,24 +208,14 @@ class GroupCoordinator:
             return None
 
     def heartbeat(self, member: ConsumerGroupMetadata) -> None:
-        """Note that a member is alive.
-
-        Raises:
-            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: it has to join as a new member.
-            RebalanceInProgressError: it has to join again.
-        """
+        """Note that a member is alive; raises as `GroupMembership.heartbeat`."""
         self._remove_abandoned()
         partition = self._partition_of(member.group_id)
         with alone(GROUPS), partition.lock:
             partition.table.group(member.group_id).heartbeat(member, ticks_ms=self._host.ticks_ms())
 
     def leave(self, group_id: str, member_id: str) -> None:
-        """Remove a leaving member; the others share its partitions.
-
-        Raises:
-            UnknownMemberIdError: the group does not have it.
-            KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
-        """
+        """Remove a leaving member; the others share its partitions; raises UnknownMemberIdError, KafkaStorageError."""
         partition = self._partition_of(group_id)
         with alone(GROUPS), partition.lock:
             group = partition.table.group(group_id).copied()
@@ -253,16 +227,12 @@ class GroupCoordinator:
     def abandon(self, group_id: str, member_id: str) -> None:
         """Remove a member whose consumer was dropped, when another member next joins or beats.
 
-        Called by a finalizer, in the middle of any other call: it must not lock or write.
+        A finalizer calls this in the middle of any other call: it must not lock or write.
         """
         self._abandoned.append((group_id, member_id))
 
     def remove_silent(self) -> None:
-        """Remove members that did not poll in time; to be called periodically.
-
-        Raises:
-            LogstoreError: of the first group that cannot be written; all were tried.
-        """
+        """Remove members that did not poll in time; raise the first error when all groups were tried."""
         self._remove_abandoned()
         for_each_then_raise(list(self._loaded), self._remove_silent_of)  # no other partition has members
 
@@ -288,8 +258,7 @@ class GroupCoordinator:
     def describe(self, group_id: str) -> GroupMembership:
         """Return a copy of a group with its members; a group that only commits offsets is empty.
 
-        Raises:
-            GroupIdNotFoundError: there is no such group, or it is of a protocol that this coordinator does not speak.
+        Raises GroupIdNotFoundError if there is none, or it is of a protocol that this coordinator does not speak.
         """
         partition = self._known(group_id)
         with alone(GROUPS), partition.lock:
@@ -318,7 +287,6 @@ class GroupCoordinator:
         return self._partition(self.partition_of(group_id))
 
     def _partition(self, number: int) -> OffsetsPartition:
-        """Return a partition by number, loaded; raises LogstoreError as `OffsetsPartition`."""
         partition = self._loaded.get(number)
         if partition is None:
             with alone(GROUPS), self._loading:
@@ -328,7 +296,6 @@ class GroupCoordinator:
         return partition
 
     def _known(self, group_id: str) -> OffsetsPartition:
-        """Return the partition of a group; raises GroupIdNotFoundError as `GroupTable.require_known`."""
         if not self._topic.partition_count:
             raise GroupIdNotFoundError(f"Group {group_id} not found.")
         partition = self._partition_of(group_id)

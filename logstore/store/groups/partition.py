@@ -50,7 +50,7 @@ class OffsetsPartition:
         return self._table
 
     def expel_members(self) -> None:
-        """Log every group without its members, which a broker would wait for."""
+        """Log every group without its members, for whom a broker would wait."""
         with alone(GROUPS), self.lock:
             self._expel_members()
 
@@ -66,7 +66,7 @@ class OffsetsPartition:
     def _loaded(self, members: dict[str, GroupMembership]) -> GroupTable:
         """Return the groups of the log, beside `members`.
 
-        Records of a type that only a newer Kafka knows are skipped, those of a newer version are not
+        Records of a type that only a newer Kafka knows are skipped; those of a newer version not
         (`CoordinatorLoaderImpl`).
         """
         table, log, unknown_types, ticks_ms = GroupTable(), self._topic.log(self._number), set(), self._host.ticks_ms()

@@ -73,9 +73,7 @@ def snapshot_bytes(
 ) -> bytes:
     """Return a snapshot: header with control records, metadata records, footer.
 
-    Args:
-        log_time_ms: timestamp of the last record that the snapshot covers.
-        epoch: of that record.
+    The last record that it covers has `log_time_ms` and `epoch`.
     """
     header = ControlRecordType.SNAPSHOT_HEADER, {"version": 0, "lastContainedLogTimestamp": log_time_ms}
     batches = [control_batch([header, *control], 0, epoch, now_ms)]

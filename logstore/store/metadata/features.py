@@ -89,9 +89,7 @@ def raising_records(
 ) -> list[bytes]:
     """Return the records that raise levels, and register the node anew as one that knows them.
 
-    Args:
-        offset: of the first of these records.
-        min_isr: the `min.insync.replicas` that the store is configured with.
+    `offset` is that of the first record, `min_isr` the `min.insync.replicas` that the store is configured with.
     """
     records = _elr_records(image, min_isr) if levels.get(ELR_VERSION) else []
     features = {**image.features, **levels}
@@ -134,7 +132,7 @@ def elr_default(min_isr: str = "1") -> bytes:
 
 
 def _elr_records(image: MetadataImage, min_isr: str) -> list[bytes]:
-    """Return what a cluster needs before eligible leader replicas (`maybeGenerateElrSafetyRecords`)."""
+    """What a cluster needs before eligible leader replicas (`maybeGenerateElrSafetyRecords`)."""
     of_brokers = [
         name
         for (kind, name), config in image.configs.items()

@@ -61,11 +61,7 @@ def load_settings(now_ms: int, *, accepts_loss: bool) -> LoadSettings:
 def require_kept_levels(state: MetadataState, removals: Sequence[Removal], directory: str) -> None:
     """Raise RecoveryLossError if a recovery of a metadata log would remove the first levels, with all behind them.
 
-    Nothing opens what would be left, so that this loss cannot be accepted.
-
-    Args:
-        state: before the recovery.
-        removals: by the recovery.
+    Nothing opens what would be left, so that this loss cannot be accepted. `state` is that before the recovery.
     """
     readable = [removal for removal in removals if removal.batch_count]
     damage = metadata_damage(directory) if readable and not state.image.features else None
@@ -142,7 +138,7 @@ class MetadataLog:
 
     @property
     def levels(self) -> Mapping[str, int]:
-        """The finalized levels of features, see `MetadataState`."""
+        """The finalized levels of features."""
         return self._state.levels
 
     @property
@@ -158,8 +154,8 @@ class MetadataLog:
     def append(self, values: Sequence[bytes]) -> None:
         """Write records as one batch, all or none, durably; before it a snapshot of the log, if that is due.
 
-        Not behind it: directories of a topic are set aside after the record that removes it, and a snapshot does not
-        have that record. A crash between them would leave directories that nobody knows.
+        Not behind it: a snapshot does not have the record that removes a topic, by which the next opening would find
+        directories that a crash kept from being set aside.
         """
         self.lead()
         if self.takes_snapshots and self.log.size > self._snapshot_at_size:

@@ -26,10 +26,7 @@ def require_suitable(state: MetadataState, path: str, node: NodeDirectory, *, ha
     """Raise DataDirectoryError unless the directory belongs to this node alone, CorruptRecordError for lost metadata.
 
     No broker starts on a snapshot with a wrong checksum. On one that is cut off it does, without what was behind.
-
-    Args:
-        path: of the metadata log.
-        has_partitions: it contains directories of partitions.
+    `path` is that of the metadata log; `has_partitions`: directories of partitions are beside it.
     """
     damage = snapshot_damage(path) if os.path.isdir(path) else None
     if damage is not None:
@@ -98,9 +95,7 @@ def require_known_kafka(state: MetadataState, path: str) -> None:
 def require_known_levels(features: Mapping[str, int], path: str) -> None:
     """Raise DataDirectoryError unless each feature has a level that is known here, `metadata.version` too.
 
-    Args:
-        features: the finalized ones; of level 0 are those that are left out.
-        path: of what says so, for messages.
+    Features that are left out have level 0; `path` is that of what says so.
     """
     for name, level in {METADATA_VERSION: 0, **features}.items():
         lowest, highest = NEWEST.features.get(name, (0, 0))

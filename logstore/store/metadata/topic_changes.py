@@ -187,8 +187,7 @@ class TopicChanges:
 def wanted_partitions(image: MetadataImage, node_id: int, config: BrokerConfig) -> list[WantedPartition]:
     """Return all partitions of the metadata, as they must be opened.
 
-    Raises:
-        UsageError: a topic has a configuration with which no broker of this version starts.
+    Raises UsageError for a topic with a configuration with which no broker of this version starts.
     """
     wanted, defaults = [], broker_defaults(image, node_id, config)
     for name, topic in image.topics.items():

@@ -49,7 +49,7 @@ class TopicDescription:
 
 
 class NodeDirectory(NamedTuple):
-    """The node and the data directory of all partitions."""
+    """The node, and the data directory of all its partitions."""
 
     node_id: int
     directory_id: str
@@ -100,11 +100,8 @@ def create_topic_records(
 def delete_topic_records(image: MetadataImage, name: str) -> list[bytes]:
     """Return the records that remove a topic, and its configurations before it.
 
-    A broker deletes topics of its coordinators too, and then forgets fenced producers and decisions.
-
-    Raises:
-        UnknownTopicOrPartitionError: there is no such topic.
-        InvalidTopicError: it belongs to a coordinator.
+    A broker deletes topics of its coordinators too, and then forgets fenced producers and decisions: here that is an
+    InvalidTopicError.
     """
     if name in COORDINATED_TOPICS and name in image.topics:
         raise InvalidTopicError(
@@ -120,9 +117,8 @@ def add_partitions_records(image: MetadataImage, node: NodeDirectory, name: str,
     """Return the records that raise a topic's number of partitions to `partition_count`.
 
     Raises:
-        UnknownTopicOrPartitionError: there is no such topic.
         InvalidPartitionsError: it has as many or more; or it belongs to a coordinator, whose keys would move.
-        PolicyViolationError: too many at once.
+        UnknownTopicOrPartitionError, PolicyViolationError: there is no such topic; too many at once.
     """
     topic = topic_of(image, name)
     if name in COORDINATED_TOPICS:  # a broker accepts it, and then loads nothing of it (`TransactionStateManager`)
@@ -146,9 +142,7 @@ def alter_config_records(
 ) -> list[bytes]:
     """Return the records that set configurations of a topic or, with None, unset them; empty if nothing changes.
 
-    Raises:
-        UnknownTopicOrPartitionError: there is no such topic.
-        InvalidConfigurationError: an invalid name or value, alone or together with the others.
+    Raises UnknownTopicOrPartitionError, and InvalidConfigurationError for a name or value, alone or with the others.
     """
     topic_of(image, name)
     present = image.topic_config(name)

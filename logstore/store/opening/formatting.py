@@ -77,9 +77,9 @@ def require_formattable(path: str) -> None:
 def format_directory(
     seam: Seam, path: str, now_ms: int, kafka: KafkaVersion, cluster_id: str | None = None
 ) -> MetaProperties:
-    """Write the first files of a new directory, with the levels of a new cluster of this version.
+    """Write the first files of a new directory, with the levels of a new cluster of this version, under its lock.
 
-    The caller holds the directory's lock. `cluster_id` None takes a random one.
+    `cluster_id` None takes a random one.
     """
     properties = MetaProperties(1, random_uuid() if cluster_id is None else cluster_id, NODE_ID, random_uuid())
     write_bootstrap(seam, path, node_of(properties), now_ms, kafka)

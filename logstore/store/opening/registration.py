@@ -46,11 +46,8 @@ def begin(path: str, metadata: MetadataLog, node: NodeDirectory) -> None:
 def bootstrap_records(path: str, of_snapshot: Sequence[bytes]) -> Sequence[bytes]:
     """Return the records that an empty metadata log begins with, for the data directory at `path`.
 
-    Kafka 4.4 formats a directory with them in a snapshot of the empty log, an older one with `bootstrap.checkpoint`.
-    Without both they are the levels of a new cluster.
-
-    Args:
-        of_snapshot: `MetadataState.bootstrap`.
+    Kafka 4.4 formats a directory with them in a snapshot of the empty log (`of_snapshot`), an older one with
+    `bootstrap.checkpoint`. Without both they are the levels of a new cluster.
     """
     file = child(path, BOOTSTRAP_SNAPSHOT_NAME)
     if of_snapshot or not os.path.exists(file):
@@ -76,9 +73,7 @@ def require_known_bootstrap(path: str) -> None:
 def present_levels(path: str) -> dict[str, int]:
     """Return the levels of features of the data directory at `path`, or those with which its metadata log begins.
 
-    Raises:
-        DataDirectoryError: there is no metadata log.
-        LogstoreError: it cannot be read, or not to its end.
+    Raises DataDirectoryError if there is no metadata log, LogstoreError if it cannot be read to its end.
     """
     directory = child(path, DIRECTORY_NAME)
     if not os.path.isdir(directory):
@@ -98,7 +93,6 @@ def present_levels(path: str) -> dict[str, int]:
 
 
 def _image_after(records: Sequence[bytes]) -> MetadataImage:
-    """Return the image of these records alone."""
     image = MetadataImage()
     for offset, value in enumerate(records):
         image.replay(value, offset)
@@ -117,7 +111,6 @@ def _first_records(bootstrap: Sequence[bytes]) -> list[bytes]:
 
 
 def _require_registration(metadata: MetadataLog, node_id: int, directory_id: str) -> None:
-    """Register this node if it is unknown, as of the oldest version that knows the levels."""
     if node_id in metadata.image.brokers:
         return
     metadata.lead()

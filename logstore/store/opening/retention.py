@@ -53,11 +53,8 @@ def retention_warnings(
 ) -> list[str]:
     """Return a sentence for each topic of which retention deletes records in the data directory `root` at that time.
 
-    Args:
-        static: configurations of the broker, or of the store.
-        was_clean: each index is complete.
-
-    A partition that cannot be read is left out: its own opening says what is wrong with it.
+    A partition that cannot be read is left out: its own opening says what is wrong with it. `static` is the
+    configuration of the broker or the store; if it `was_clean`, each index is complete.
     """
     starts, defaults = _log_starts(root), broker_defaults(image, node_id, static)
     texts = []
@@ -79,7 +76,6 @@ def retention_warnings(
 def _due(
     path: str, config: LogConfig, now_ms: int, was_clean: bool, starts: Mapping[tuple[str, int], int]
 ) -> Iterator[DueRecords]:
-    """Yield what retention deletes of the partition at `path`; raise LogstoreError or OSError if it cannot be read."""
     oldest_kept_ms = now_ms - config[RETENTION_MS]
     if config[RETENTION_BYTES] < 0 and _is_first_kept(path, oldest_kept_ms):
         return
@@ -119,7 +115,6 @@ def _is_first_kept(path: str, oldest_kept_ms: int) -> bool:
 
 
 def _going_by_size(segments: Sequence[SegmentFiles], retention_bytes: int) -> int:
-    """Return how many segments go because the log is larger than `retention.bytes`."""
     excess, going = sum(map(_size, segments)) - retention_bytes, 0
     while retention_bytes >= 0 and going < len(segments) and _size(segments[going]) <= excess:
         excess -= _size(segments[going])
@@ -148,12 +143,7 @@ def _largest_timestamp(segment: SegmentFiles, enough: int, *, was_clean: bool) -
 
 
 class _End(NamedTuple):
-    """What the last batches of a segment tell.
-
-    Attributes:
-        offset: behind the last one; the base offset of the segment if there is none.
-        largest_timestamp: ms; -1 if there is none.
-    """
+    """The end of a segment's last batches, or its base offset, and their largest timestamp in ms, -1 for none."""
 
     offset: int
     largest_timestamp: int

@@ -100,7 +100,6 @@ def _begin_epochs(metadata: MetadataLog, partitions: Partitions, node_id: int, c
 
 
 def _warn_of_retention(directory: DataDirectory, metadata: MetadataLog, *, was_clean: bool) -> None:
-    """Log a warning for each topic whose records go with the first run of retention, half a minute from now."""
     node_id, now_ms = directory.node_id, directory.now_ms()
     for text in retention_warnings(
         directory.path, metadata.image, node_id, directory.config, now_ms, was_clean=was_clean

@@ -81,11 +81,8 @@ class TransactionCoordinator:
     def start(self, *, was_clean: bool) -> None:
         """Load all partitions, finish decided transactions, abort those that timed out, and start the timers.
 
-        Args:
-            was_clean: the directory was closed in order; else see `recovery`.
-
-        Raises:
-            LogstoreError: a partition of `__transaction_state` cannot be read.
+        Unless the directory `was_clean`, reconcile first, see `recovery`. Raises LogstoreError for an unreadable
+        partition.
         """
         self._states = self._loaded()
         for state in self._states:
@@ -219,25 +216,17 @@ class TransactionCoordinator:
         return answer.identity or identity
 
     def abort_timed_out(self) -> None:
-        """Write markers that failed, and abort transactions that timed out; to be called periodically.
-
-        Raises:
-            LogstoreError: of the first transaction that could not be aborted; all were tried.
-        """
+        """Write markers that failed, abort transactions that timed out; raise the first error when all were tried."""
         for_each_then_raise(self._states, TransactionStatePartition.finish_decided)
         for_each_then_raise(self._states, TransactionStatePartition.abort_timed_out)
 
     @property
     def has_orphans(self) -> bool:
-        """Return whether the next opening must reconcile: some orphans of this one could not be ended (`recovery`)."""
+        """True if the next opening must reconcile: some orphans of this one could not be ended (`recovery`)."""
         return bool(self._orphans.refused)
 
     def end_orphans(self) -> None:
-        """Try again to end the orphans of which a marker failed; to be called periodically.
-
-        Raises:
-            LogstoreError: of the first one that failed again; all were tried.
-        """
+        """Try again to end the orphans of which a marker failed; raise the first error when all were tried."""
         for_each_then_raise(list(self._orphans.refused), self._orphans.end_refused)
 
     def timeout_of(self, transactional_id: str, identity: ProducerIdentity) -> int | None:
@@ -251,11 +240,7 @@ class TransactionCoordinator:
         return ended.timeout_ms
 
     def remove_expired(self) -> None:
-        """Forget transactional ids after `transactional.id.expiration.ms`; to be called periodically.
-
-        Raises:
-            LogstoreError: of the first partition that cannot be written; all were tried.
-        """
+        """Forget ids after `transactional.id.expiration.ms`; raise the first error when all partitions were tried."""
         for_each_then_raise(self._states, TransactionStatePartition.remove_expired)
 
     def describe(self, transactional_id: str) -> Transaction:
@@ -274,7 +259,6 @@ class TransactionCoordinator:
             yield from state.transactions()
 
     def _state_of(self, transactional_id: str) -> TransactionStatePartition:
-        """Return the partition of a transactional id; creates the topic for the first one."""
         if not transactional_id:
             raise InvalidRequestError
         if not self._states:
@@ -284,7 +268,6 @@ class TransactionCoordinator:
         return self._states[self._topic.partition_of(transactional_id)]
 
     def _loaded(self) -> list[TransactionStatePartition]:
-        """Load all partitions of `__transaction_state`, by number; none without the topic."""
         return [
             TransactionStatePartition(number, self._host, self._topic, self._markers, self._rules)
             for number in range(self._topic.partition_count)

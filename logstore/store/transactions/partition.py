@@ -50,7 +50,6 @@ class TransactionStatePartition:
     def __init__(
         self, number: int, host: Host, topic: CoordinatorTopic, markers: MarkerWriter, rules: TransactionRules
     ) -> None:
-        """Load the log; raises SchemaError or LogstoreError for a record or batch that cannot be read."""
         self.number = number
         self.timed_out: dict[str, Transaction] = {}
         self._host, self._topic, self._markers, self._rules = host, topic, markers, rules
@@ -59,12 +58,7 @@ class TransactionStatePartition:
         self._load()
 
     def run(self, act: Callable[[TransactionTable], T]) -> T:
-        """Call `act` with sole access to the table and the log, and return its result.
-
-        Raises:
-            ReentrantCallError: this thread is in here already, through a clock or a signal handler.
-            LogstoreError: of `act`; or the log cannot be read.
-        """
+        """Return what `act` returns, which has sole access to table and log; raises as it does, or as `_load`."""
         with alone(TRANSACTIONS), self._lock:
             if not self._is_whole:
                 self._load()
@@ -74,12 +68,12 @@ class TransactionStatePartition:
             return result
 
     def get(self, transactional_id: str) -> Transaction | None:
-        """Return the state of a transactional id, None if it is unknown; never waits."""
+        """Return the state of a transactional id; never waits."""
         self._load_if_idle()
         return self.table.get(transactional_id)
 
     def transactions(self) -> list[Transaction]:
-        """Return the states of all transactional ids; never waits."""
+        """Return all states; never waits."""
         self._load_if_idle()
         return list(self.table)
 
