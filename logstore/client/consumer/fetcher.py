@@ -219,19 +219,23 @@ class Fetcher:
 
     def _is_enough(self) -> bool:
         """Return whether `fetch.min.bytes` can be read, or `fetch.max.wait.ms` have passed."""
-        isolation = self._positions.isolation
-        size = available_count = 0
+        positions, isolation = self._positions, self._positions.isolation
+        size, is_idle = 0, True
         try:
-            for _, position, log in self._positions.readable():
-                available_count += 1
-                # a position out of range is available too: the read resets it
-                if log.log_start_offset <= position < isolation.end_offset(log):
+            for partition in positions:
+                position = positions.get(partition)
+                log = None if position is None else positions.log(partition)
+                if position is None or log is None:
+                    continue
+                start, end = log.log_start_offset, isolation.end_offset(log)
+                is_idle = is_idle and start <= position == end  # the read resets a position that is out of range
+                if start <= position < end:
                     size += log.read(position, self._partition_size_max, isolation).data.size
                 if size >= self._size_min:
                     break
         except UnknownTopicOrPartitionError:  # the read raises it, in the turn of the partition
             return True
-        if not available_count:
+        if is_idle:
             return True
         if size < self._size_min:
             now_s = clock.monotonic_s()

@@ -236,8 +236,7 @@ class Polling(OneThread):
         """Call `read` until it gives records or the time is up; return them and the positions behind them."""
         end_s = clock.monotonic_s() + timeout_ms / 1000
         while True:
-            if self.is_closing:
-                raise closed()
+            self.raise_if_closing()
             self._keep_up()
             found, moved = read()
             if found:

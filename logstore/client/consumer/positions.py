@@ -163,14 +163,6 @@ class Positions:
             self._positions[partition] = None
         self._topics = topics
 
-    def readable(self) -> Iterator[tuple[TopicPartition, int, PartitionLog]]:
-        """Return each partition with something to read, its position and log; raises as `log`."""
-        self.reset_recreated_topics()
-        for partition, position in self._positions.items():
-            log = None if position is None else self.log(partition)
-            if position is not None and log is not None and self.has_more(log, position):
-                yield partition, position, log
-
     def log(self, partition: TopicPartition) -> PartitionLog | None:
         """Return the log of a partition; None if it is paused.
 
@@ -185,10 +177,6 @@ class Positions:
             if not self.subscription.is_shared:
                 raise
             return None
-
-    def has_more(self, log: PartitionLog, position: int) -> bool:
-        """Return whether there is data from `position` on, or the position is out of range, which a read resets."""
-        return position != self.isolation.end_offset(log) or position < log.log_start_offset
 
     def advance_all(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Move behind what was handed out or skipped."""
