@@ -156,19 +156,6 @@ def decode_value(
     return found
 
 
-def decode_subscription(subscription: bytes) -> Value:
-    """Decode the subscription of a member of a group of type `consumer` (`ConsumerProtocolSubscription`).
-
-    A version beyond the last is read as the last, because later versions only add fields. Raises SchemaError.
-    """
-    return _embedded("ConsumerProtocolSubscription", subscription)
-
-
-def decode_assignment(assignment: bytes) -> Value:
-    """Decode the assignment of such a member (`ConsumerProtocolAssignment`); versions and errors as above."""
-    return _embedded("ConsumerProtocolAssignment", assignment)
-
-
 def encode_key(key: OffsetKey | GroupKey) -> bytes:
     """Encode the key of a committed offset or of a classic group; a tombstone has the same key and no value."""
     if isinstance(key, GroupKey):
@@ -192,8 +179,19 @@ def encode_value(value: CommittedOffset | GroupMetadata, *, version: int | None 
     return write_value(_TABLE, _OFFSET_COMMIT, version, _offset_fields(value))
 
 
+def decode_embedded(message_name: str, data: bytes) -> Value:
+    """Decode a member's `ConsumerProtocolSubscription` or `ConsumerProtocolAssignment`, of a group of type `consumer`.
+
+    A version beyond the last is read as the last, because later versions only add fields. Raises SchemaError.
+    """
+    if len(data) < 2:
+        raise underflow()
+    version = int.from_bytes(data[:2], signed=True)
+    return read_from(Cursor(data, version, position=2), family("consumer_protocol")[message_name])
+
+
 def encode_embedded(message_name: str, fields: Value, *, version: int) -> bytes:
-    """Encode a member's `ConsumerProtocolSubscription` or `ConsumerProtocolAssignment`; raises SchemaError."""
+    """Encode what `decode_embedded` decodes; raises SchemaError."""
     body = write(family("consumer_protocol")[message_name], version, fields)
     return version.to_bytes(2, signed=True) + body
 
@@ -230,10 +228,3 @@ def _group_fields(value: GroupMetadata) -> Value:
         {field_name: getattr(member, name) for name, field_name in _MEMBER_FIELDS.items()} for member in value.members
     ]
     return {**{field_name: getattr(value, name) for name, field_name in _GROUP_FIELDS.items()}, "members": members}
-
-
-def _embedded(message_name: str, data: bytes) -> Value:
-    if len(data) < 2:
-        raise underflow()
-    version = int.from_bytes(data[:2], signed=True)
-    return read_from(Cursor(data, version, position=2), family("consumer_protocol")[message_name])

@@ -211,8 +211,8 @@ def _readings(key: bytes, value: bytes) -> Iterator[Callable[[], object]]:
     yield lambda: transaction_state.decode_key(key)
     yield lambda: transaction_state.decode_value(value)
     yield lambda: cluster_metadata.decode_value(value)
-    yield lambda: consumer_offsets.decode_subscription(value)
-    yield lambda: consumer_offsets.decode_assignment(value)
+    yield lambda: consumer_offsets.decode_embedded("ConsumerProtocolSubscription", value)
+    yield lambda: consumer_offsets.decode_embedded("ConsumerProtocolAssignment", value)
     for text in record_parsers().values():
         yield lambda text=text: text(5, key, value)
 

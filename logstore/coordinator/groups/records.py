@@ -15,12 +15,12 @@ from ...topics.consumer_offsets import (
     GroupKey,
     GroupMember,
     GroupMetadata,
-    decode_assignment,
-    decode_subscription,
+    decode_embedded,
     encode_embedded,
 )
 from .membership import CONSUMER_PROTOCOL_TYPE, GroupMembership, GroupState, Joining, Member
 
+_SUBSCRIPTION, _ASSIGNMENT = "ConsumerProtocolSubscription", "ConsumerProtocolAssignment"
 #: as the Java client of 4.3.1
 _CONSUMER_PROTOCOL_VERSION = 3
 _CLIENT_HOST = "/127.0.0.1"
@@ -59,9 +59,9 @@ def group_from_record(key: GroupKey, value: GroupMetadata, *, ticks_ms: int) -> 
         assignment: Value = {}
         if is_consumer:
             with suppress(SchemaError):
-                subscription = decode_subscription(member.subscription)
+                subscription = decode_embedded(_SUBSCRIPTION, member.subscription)
             with suppress(SchemaError):
-                assignment = decode_assignment(member.assignment)
+                assignment = decode_embedded(_ASSIGNMENT, member.assignment)
         joining = Joining(
             member_id=member.member_id,
             topics=tuple(subscription["topics"]),
@@ -93,8 +93,8 @@ def _member_record(member: Member) -> GroupMember:
         client_host=_CLIENT_HOST,
         rebalance_timeout_ms=joining.rebalance_timeout_ms,
         session_timeout_ms=joining.session_timeout_ms,
-        subscription=encode_embedded("ConsumerProtocolSubscription", subscription, version=version),
-        assignment=encode_embedded("ConsumerProtocolAssignment", assignment, version=version),
+        subscription=encode_embedded(_SUBSCRIPTION, subscription, version=version),
+        assignment=encode_embedded(_ASSIGNMENT, assignment, version=version),
     )
 
 

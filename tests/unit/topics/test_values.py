@@ -82,19 +82,19 @@ def test_a_classic_group_and_what_its_members_say() -> None:
     value = consumer_offsets.decode_value(key, group)
     expected_member = GroupMember("m", None, "c", "/h", 60000, 45000, subscription, assignment)
     assert value == GroupMetadata("consumer", 4, "range", "m", TIMESTAMP_MS, (expected_member,))
-    assert consumer_offsets.decode_subscription(subscription) == {
+    assert consumer_offsets.decode_embedded("ConsumerProtocolSubscription", subscription) == {
         "topics": ["t"],
         "userData": None,
         "ownedPartitions": [],
         "generationId": -1,
         "rackId": None,
     }
-    assert consumer_offsets.decode_assignment(assignment) == {
+    assert consumer_offsets.decode_embedded("ConsumerProtocolAssignment", assignment) == {
         "assignedPartitions": [{"topic": "t", "partitions": [2]}],
         "userData": b"\xaa",
     }
     with pytest.raises(SchemaError):
-        consumer_offsets.decode_assignment(b"\0")
+        consumer_offsets.decode_embedded("ConsumerProtocolAssignment", b"\0")
 
 
 def test_other_group_records_are_dicts() -> None:
@@ -128,7 +128,7 @@ def test_broken_keys_name_their_offset(key: str, message: str) -> None:
 def test_a_view_of_numbers_is_written_as_its_bytes() -> None:
     numbers = memoryview(bytes(range(8))).cast("i")
     written = consumer_offsets.encode_embedded("ConsumerProtocolAssignment", {"userData": numbers}, version=0)
-    assert consumer_offsets.decode_assignment(written)["userData"] == bytes(range(8))
+    assert consumer_offsets.decode_embedded("ConsumerProtocolAssignment", written)["userData"] == bytes(range(8))
 
 
 @pytest.mark.parametrize("version", [-1, 1000, 40000])
