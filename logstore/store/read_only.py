@@ -23,7 +23,6 @@ from ..disk.system_errors import is_missing
 from ..errors import DataDirectoryError, OffsetOutOfRangeError
 from ..layout import meta_properties
 from ..layout.file_names import METADATA_TOPIC, DirectoryKind, directory_name
-from ..layout.meta_properties import MetaProperties
 from ..replay.metadata_image import MetadataImage, PartitionImage, TopicImage
 from ..replay.metadata_state import MetadataState
 from ..view.partition_reader import PartitionReader
@@ -70,7 +69,8 @@ class ReadOnlyDirectory(ClosedInWith):
         self._metadata: PartitionReader | None = None
         self._readers: dict[tuple[str, int], PartitionReader] = {}
         self._topics: Mapping[str, TopicDescription] = {}
-        self.properties = self._read_properties()
+        properties_file = child(self.path, meta_properties.FILE_NAME)
+        self.properties = read_meta_properties(properties_file) if exists(properties_file) else None
         self.refresh()
 
     def require_same_process(self) -> None:
@@ -125,8 +125,12 @@ class ReadOnlyDirectory(ClosedInWith):
                 self._state.image = self._listed()
             image = self._image
             self._topics = {name: describe(image, topic) for name, topic in image.topics.items()}
-            known = {name: topic.topic_id for name, topic in self._topics.items()}
-            self._readers = {key: reader for key, reader in self._readers.items() if self._is_of(key, reader, known)}
+            # not those of a deleted topic whose name another one has now
+            self._readers = {
+                key: reader
+                for key, reader in self._readers.items()
+                if key[0] in self._topics and self._topics[key[0]].topic_id == (reader.topic_id or "")
+            }
 
     def close(self) -> None:
         """Do nothing, as nothing is held; for symmetry with a store that is written."""
@@ -137,10 +141,6 @@ class ReadOnlyDirectory(ClosedInWith):
     @property
     def _image(self) -> MetadataImage:
         return self._state.image
-
-    def _read_properties(self) -> MetaProperties | None:
-        file = child(self.path, meta_properties.FILE_NAME)
-        return read_meta_properties(file) if exists(file) else None
 
     def _read_metadata(self) -> None:
         """Continue in the log, or start over with a snapshot if the beginning of the log was deleted meanwhile."""
@@ -167,9 +167,3 @@ class ReadOnlyDirectory(ClosedInWith):
             topic = image.topics.setdefault(name.topic, TopicImage(name.topic, topic_id))
             topic.partitions[name.partition] = _UNKNOWN_PARTITION
         return image
-
-    @staticmethod
-    def _is_of(key: tuple[str, int], reader: PartitionReader, topic_ids: Mapping[str, str]) -> bool:
-        """Return whether the reader reads the present topic of that name, and not a deleted one."""
-        topic_id = topic_ids.get(key[0])
-        return topic_id is not None and topic_id == (reader.topic_id or "")
