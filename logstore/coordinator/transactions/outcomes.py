@@ -29,11 +29,6 @@ class TransactionRules:
     timeout_max_ms: int = 900_000
     transactional_id_expiration_ms: int = 604_800_000
 
-    @property
-    def record_version(self) -> int:
-        """The version of the values in `__transaction_state`."""
-        return min(self.transaction_version, 1)
-
 
 class Context(NamedTuple):
     """What a request is decided with, beside the state of its transactional id."""

@@ -47,7 +47,7 @@ class TransactionTable:
 
     def record(self, transaction: Transaction) -> tuple[bytes, bytes]:
         """Return key and value of the record to log."""
-        return log_record(transaction, version=self.rules.record_version)
+        return log_record(transaction, version=min(self.rules.transaction_version, 1))
 
     def replay(self, key: bytes, value: bytes | None) -> None:
         """Apply the next record of the log; raises SchemaError."""
