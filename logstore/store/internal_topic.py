@@ -122,13 +122,7 @@ def log_or_none(host: Host, topic: str, partition: int) -> PartitionLog | None:
 
 def append_marker(log: PartitionLog, marker: MarkerEntry) -> None:
     """Append the marker of a transaction; raises LogstoreError as `PartitionLog.append_end_transaction`."""
-    log.append_end_transaction(
-        marker.producer_id,
-        marker.producer_epoch,
-        is_commit=marker.is_commit,
-        coordinator_epoch=marker.coordinator_epoch,
-        transaction_version=marker.transaction_version,
-    )
+    log.append_end_transaction(**marker._asdict())
 
 
 def for_each_then_raise(things: Iterable[T], act: Callable[[T], object]) -> None:

@@ -67,9 +67,11 @@ class Append:
 Outcome = Answer | LogstoreError | Append
 
 
-@dataclass(frozen=True, slots=True)
-class MarkerEntry:
-    """The marker of one transaction, the same in each of its partitions (`WriteTxnMarkers`)."""
+class MarkerEntry(NamedTuple):
+    """The marker of one transaction, the same in each of its partitions (`WriteTxnMarkers`).
+
+    The fields are arguments of `PartitionLog.append_end_transaction`.
+    """
 
     producer_id: int
     producer_epoch: int
