@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from typing import NamedTuple
 
-from ...errors import LogstoreError
+from ...errors import InvalidProducerEpochError, LogstoreError, TransactionCoordinatorFencedError
 from ...layout.batch import NO_PRODUCER_ID
 from .transaction import NO_PRODUCER_EPOCH, Transaction
 from .transitions import PREPARE_COMMIT
@@ -80,18 +79,6 @@ class MarkerEntry(NamedTuple):
     transaction_version: int
 
 
-class MarkerOutcome(Enum):
-    """The next step after a marker was written or refused."""
-
-    DONE = "written, or not needed any more"
-    RETRY = "write it again"
-    STOP = "another coordinator has the transaction: write no more of its markers"
-
-
-_STOPPING = frozenset({"INVALID_PRODUCER_EPOCH", "TRANSACTION_COORDINATOR_FENCED"})
-_SKIPPED = frozenset({"UNSUPPORTED_FOR_MESSAGE_FORMAT", "UNSUPPORTED_VERSION"})
-
-
 def marker_of(decided: Transaction, *, coordinator_epoch: int) -> MarkerEntry:
     """Return the marker of a prepared transaction."""
     return MarkerEntry(
@@ -103,13 +90,11 @@ def marker_of(decided: Transaction, *, coordinator_epoch: int) -> MarkerEntry:
     )
 
 
-def marker_outcome(error: BaseException | None) -> MarkerOutcome:
-    """Return the next step after a marker (`TransactionMarkerRequestCompletionHandler`).
+def is_taken_over(error: LogstoreError | None) -> bool:
+    """Return whether a marker was refused because another coordinator has the transaction: write no more of them.
 
-    An interrupted marker is written again. So is a marker that was refused as too large or corrupt; Kafka's coordinator
-    takes that for a bug, but the cause may be the topic's configuration, which can be changed.
+    After any other error it is written again. Kafka's coordinator takes one that was refused as too large or corrupt
+    for a bug (`TransactionMarkerRequestCompletionHandler`); but the topic's configuration may be the cause, which can
+    be changed.
     """
-    name = error.kafka_name if isinstance(error, LogstoreError) else None
-    if error is None or name in _SKIPPED:
-        return MarkerOutcome.DONE
-    return MarkerOutcome.STOP if name in _STOPPING else MarkerOutcome.RETRY
+    return isinstance(error, InvalidProducerEpochError | TransactionCoordinatorFencedError)

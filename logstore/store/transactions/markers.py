@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ...coordinator.transactions.orphans import has_marker
-from ...coordinator.transactions.outcomes import MarkerEntry, MarkerOutcome, marker_of, marker_outcome
+from ...coordinator.transactions.outcomes import MarkerEntry, is_taken_over, marker_of
 from ...coordinator.transactions.table import TransactionTable
 from ...coordinator.transactions.transaction import Transaction
 from ...errors import LogstoreError
@@ -59,21 +59,17 @@ class MarkerWriter:
         marker = marker_of(decided, coordinator_epoch=table.coordinator_epoch)
         current = table.get(decided.transactional_id)
         assert current is not None
-        failure = None
+        failure: LogstoreError | None = None
         for partition in sorted(current.partitions):
-            error: LogstoreError | None = None
             try:
                 self.write(partition, marker)
                 self.sync([partition])
-            except LogstoreError as caught:
-                error = caught
-            outcome = marker_outcome(error)
-            if outcome is MarkerOutcome.DONE:
+            except LogstoreError as error:
+                failure = error
+                if is_taken_over(error):
+                    break
+            else:
                 table.marker_written(decided.transactional_id, partition)
-                continue
-            failure = error
-            if outcome is MarkerOutcome.STOP:
-                break
         return failure
 
     def pass_over_written(self, table: TransactionTable, decided: Transaction) -> None:

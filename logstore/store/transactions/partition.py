@@ -13,14 +13,7 @@ from typing import TypeVar
 
 from ...calls import TRANSACTIONS, alone
 from ...coordinator.transactions.ending import AbortTimedOut
-from ...coordinator.transactions.outcomes import (
-    Answer,
-    Append,
-    Context,
-    MarkerOutcome,
-    TransactionRules,
-    marker_outcome,
-)
+from ...coordinator.transactions.outcomes import Answer, Append, Context, TransactionRules, is_taken_over
 from ...coordinator.transactions.requests import Request
 from ...coordinator.transactions.table import TransactionTable
 from ...coordinator.transactions.transaction import Transaction
@@ -164,7 +157,7 @@ class TransactionStatePartition:
         decided = table.get(transactional_id)
         if decided is None or decided.state not in PREPARED:
             return
-        if marker_outcome(self.unfinished.get(transactional_id)) is MarkerOutcome.STOP:
+        if is_taken_over(self.unfinished.get(transactional_id)):
             return
         try:
             if decided.state is PREPARE_COMMIT:

@@ -12,12 +12,11 @@ from logstore.coordinator.transactions.outcomes import (
     Answer,
     Append,
     Context,
-    MarkerOutcome,
     Outcome,
     ProducerIdentity,
     TransactionRules,
+    is_taken_over,
     marker_of,
-    marker_outcome,
 )
 from logstore.coordinator.transactions.requests import AddPartitions, InitProducerId, Request
 from logstore.coordinator.transactions.table import TransactionTable
@@ -122,12 +121,11 @@ def test_an_open_transaction_times_out_but_does_not_expire() -> None:
 
 
 def test_the_error_of_a_marker_decides_whether_it_is_tried_again() -> None:
-    assert marker_outcome(None) is MarkerOutcome.DONE
-    assert marker_outcome(DataDirectoryError("gone")) is MarkerOutcome.RETRY
-    assert marker_outcome(InvalidProducerEpochError("old")) is MarkerOutcome.STOP
-    assert marker_outcome(TransactionCoordinatorFencedError("old")) is MarkerOutcome.STOP
-    assert marker_outcome(CorruptRecordError("bad")) is MarkerOutcome.RETRY
-    assert marker_outcome(KeyboardInterrupt()) is MarkerOutcome.RETRY
+    assert not is_taken_over(None)
+    assert not is_taken_over(DataDirectoryError("gone"))
+    assert is_taken_over(InvalidProducerEpochError("old"))
+    assert is_taken_over(TransactionCoordinatorFencedError("old"))
+    assert not is_taken_over(CorruptRecordError("bad"))
 
 
 def test_offsets_of_a_deleted_topic_go_but_not_those_of_its_successor() -> None:
