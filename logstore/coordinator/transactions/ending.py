@@ -22,7 +22,7 @@ from ...layout.record import PRODUCER_EPOCH_MAX
 from ...topics.transaction_state import IDLE, PREPARED, TransactionState
 from . import transitions
 from .outcomes import Answer, Append, Context, Outcome, ProducerIdentity, TransactionRules
-from .transaction import LAST_CLIENT_EPOCH, NO_PRODUCER_EPOCH, Transaction
+from .transaction import LAST_CLIENT_EPOCH, NO_PRODUCER_EPOCH, Transaction, is_epoch_exhausted
 
 _INVALID_TXN_STATE = "The producer attempted a transactional operation in an invalid state."
 
@@ -108,7 +108,7 @@ def _decided(
         current,
         target,
         client_transaction_version=client_transaction_version,
-        next_producer_id=context.allocate() if current.is_epoch_exhausted else NO_PRODUCER_ID,
+        next_producer_id=context.allocate() if is_epoch_exhausted(current.producer_epoch) else NO_PRODUCER_ID,
         has_no_partition=current.state != transitions.ONGOING,
         now_ms=context.now_ms,
     )

@@ -66,7 +66,7 @@ class InitProducerId(NamedTuple):
         if current.state == transitions.ONGOING:
             return fence_and_abort(current, ConcurrentTransactionsError(), context)
         expected_epoch = None if expected is None else expected.producer_epoch
-        if current.is_epoch_exhausted and expected_epoch in (None, current.producer_epoch):
+        if is_epoch_exhausted(current.producer_epoch) and expected_epoch in (None, current.producer_epoch):
             following = transitions.prepare_producer_id_rotation(
                 current,
                 producer_id=allocate(),

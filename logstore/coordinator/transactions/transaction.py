@@ -62,18 +62,13 @@ class Transaction(NamedTuple):
     client_transaction_version: int = 0
 
     @property
-    def is_epoch_exhausted(self) -> bool:
-        """Return whether the next producer needs another producer id (`isProducerEpochExhausted`)."""
-        return is_epoch_exhausted(self.producer_epoch)
-
-    @property
     def is_two_phase_commit(self) -> bool:
         """Return whether an outside coordinator decides the transaction, so that it never times out."""
         return self.timeout_ms == TWO_PHASE_COMMIT_TIMEOUT_MS
 
 
 def is_epoch_exhausted(producer_epoch: int) -> bool:
-    """Return whether an epoch is the last one of a client or above it (`isEpochExhausted`)."""
+    """Return whether an epoch is the last of a client or above it, so that the next one needs another producer id."""
     return producer_epoch >= LAST_CLIENT_EPOCH
 
 

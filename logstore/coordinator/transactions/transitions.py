@@ -21,7 +21,7 @@ from ...layout.batch import NO_PRODUCER_ID
 from ...layout.record import PRODUCER_EPOCH_MAX
 from ...model import TopicPartition
 from ...topics.transaction_state import IDLE, PREPARED, VALID_PREVIOUS_STATES, TransactionState
-from .transaction import NO_PRODUCER_EPOCH, NO_TIMESTAMP, Transaction
+from .transaction import NO_PRODUCER_EPOCH, NO_TIMESTAMP, Transaction, is_epoch_exhausted
 
 EMPTY, ONGOING = TransactionState.EMPTY, TransactionState.ONGOING
 PREPARE_COMMIT, PREPARE_ABORT = TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT
@@ -42,7 +42,7 @@ def prepare_increment_producer_epoch(
         ProducerFencedError: `expected_epoch` is neither the current epoch nor the one before the last bump.
         IllegalTransitionError: there is no epoch left, or the state does not allow it.
     """
-    if current.is_epoch_exhausted:
+    if is_epoch_exhausted(current.producer_epoch):
         raise IllegalTransitionError(f"Cannot allocate any more producer epochs for producerId {current.producer_id}")
     epoch, last_epoch = current.producer_epoch + 1, current.producer_epoch
     if expected_epoch is None:
