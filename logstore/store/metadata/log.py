@@ -208,10 +208,13 @@ class MetadataLog:
         self.log.close()
 
     def _begin_epoch(self) -> int:
-        epoch = max(self._quorum.leader_epoch, self._state.leader_epoch) + 1
-        self._write_quorum(epoch)
+        epoch, is_dynamic = max(self._quorum.leader_epoch, self._state.leader_epoch) + 1, self._state.kraft_version > 0
+        voter_ids = () if is_dynamic else (self._node_id,)
+        self._quorum = QuorumState(int(is_dynamic), self._node_id, epoch, -1, None, voter_ids)
+        path = child(self.path, quorum_state.FILE_NAME)
+        replace_file(self._seam, path, quorum_state_bytes(self._quorum))
         control = [leader_change(self._node_id)]
-        if self._state.kraft_version > 0 and self._state.voters_offset == NO_OFFSET:
+        if is_dynamic and self._state.voters_offset == NO_OFFSET:
             (voter,) = self._state.voters
             control += dynamic_quorum(voter)
         self._append(control_batch(control, self.next_offset, epoch, self._now_ms()), epoch)
@@ -277,10 +280,3 @@ class MetadataLog:
             return read_metadata(self.path)
         except LogstoreError:
             return None
-
-    def _write_quorum(self, epoch: int) -> None:
-        data_version = 1 if self._state.kraft_version > 0 else 0
-        voter_ids = () if data_version else (self._node_id,)
-        self._quorum = QuorumState(data_version, self._node_id, epoch, -1, None, voter_ids)
-        path = child(self.path, quorum_state.FILE_NAME)
-        replace_file(self._seam, path, quorum_state_bytes(self._quorum))
