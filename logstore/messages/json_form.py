@@ -53,30 +53,21 @@ def _root_writer(message: Message, version: int) -> Callable[[Value], str]:
 
 
 def _struct_writer(struct: StructSpec, version: int) -> Callable[[Value], str]:
-    present = [field for field in struct.fields if version in field.versions]
-    if all(field.tag is None for field in present):
-        return _plain_writer(present, version)
-    optional = [
+    present = [
         (field.name, f'"{field.name}":', field.tag is not None, field.default, _field_writer(field, version))
-        for field in present
+        for field in struct.fields
+        if version in field.versions
     ]
 
     def write(value: Value) -> str:
         items = [
             head + write_field(value[name])
-            for name, head, may_miss, default, write_field in optional
+            for name, head, may_miss, default, write_field in present
             if not may_miss or value[name] != default
         ]
         return "{" + ",".join(items) + "}"
 
     return write
-
-
-def _plain_writer(fields: list[Field], version: int) -> Callable[[Value], str]:
-    """Return the writer of a struct without tagged fields, whose names are the same in every text."""
-    template = "{" + ",".join([f'"{field.name}":%s' for field in fields]) + "}"
-    writers = [(field.name, _field_writer(field, version)) for field in fields]
-    return lambda value: template % tuple([write(value[name]) for name, write in writers])
 
 
 def _field_writer(field: Field, version: int) -> _Write:
