@@ -164,18 +164,16 @@ def encode_key(key: OffsetKey | GroupKey) -> bytes:
     return write_key(_TABLE, _record_type(key), fields)
 
 
-def encode_value(value: CommittedOffset | GroupMetadata, *, version: int | None = None) -> bytes:
-    """Encode the value of a committed offset or of a classic group, by default in the version that Kafka 4.3.1 writes.
+def encode_value(value: CommittedOffset | GroupMetadata) -> bytes:
+    """Encode the value of a committed offset or of a classic group, in the version that Kafka 4.3.1 writes.
 
     That is 4 for an offset, 1 for an offset with an expiry (version 1 has no leader epoch and no topic id), and 3 for
     a group. Raises SchemaError for values that the schema refuses.
     """
     if isinstance(value, GroupMetadata):
-        written_version = _GROUP_METADATA_VERSION if version is None else version
-        return write_value(_TABLE, _GROUP_METADATA, written_version, _group_fields(value))
-    if version is None:
-        has_expiry = value.expire_timestamp_ms != -1
-        version = _OFFSET_COMMIT_VERSION_WITH_EXPIRY if has_expiry else _OFFSET_COMMIT_VERSION
+        return write_value(_TABLE, _GROUP_METADATA, _GROUP_METADATA_VERSION, _group_fields(value))
+    has_expiry = value.expire_timestamp_ms != -1
+    version = _OFFSET_COMMIT_VERSION_WITH_EXPIRY if has_expiry else _OFFSET_COMMIT_VERSION
     return write_value(_TABLE, _OFFSET_COMMIT, version, _offset_fields(value))
 
 
