@@ -112,12 +112,7 @@ def offset_commits(
 ) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return offsets in the form that coordinators take; a number gets the leader epoch of the record before it.
 
-    Args:
-        offsets: as the program gives them.
-        leader_epoch_before: see `Host.leader_epoch_before`.
-
-    Raises:
-        UsageError: an offset, leader epoch or text that no record can hold, or anything but partitions with offsets.
+    Raises UsageError for what no record can hold.
     """
     commits: dict[TopicPartition, OffsetAndMetadata] = {}
     for partition, given in by_partition("Offsets", offsets).items():
@@ -140,9 +135,7 @@ def offset_commits(
 def checked_group(group: ConsumerGroupMetadata | str | None) -> ConsumerGroupMetadata:
     """Return a group given by id or by `Consumer.group_metadata` (`KafkaProducer.throwIfInvalidGroupMetadata`).
 
-    Raises:
-        UsageError: no group, or a generation without a member.
-        InvalidGroupIdError: an empty group id (`GroupCoordinatorService.commitTransactionalOffsets`).
+    Raises UsageError for no group, or a generation without a member, InvalidGroupIdError for an empty group id.
     """
     if group is None:
         raise UsageError("Consumer group metadata could not be null", java_class=ILLEGAL_ARGUMENT)

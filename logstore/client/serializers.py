@@ -17,9 +17,7 @@ def serialized(serializer: Serializer | None, name: str, topic: str, value: Any)
     """Return key or value as bytes; without a serializer it must be bytes-like already.
 
     None stays None, and the serializer is not asked: null is the delete marker of a compacted topic, and no value.
-
-    Raises:
-        SerializationError: it is not, or the serializer failed.
+    Raises SerializationError if it is not bytes, or the serializer failed.
     """
     if value is None or (type(value) is bytes and serializer is None):
         return value
@@ -49,8 +47,7 @@ def deserialized(
 ) -> Any:
     """Return key or value as the program wants it; null stays None (`CompletedFetch.parseRecord`).
 
-    Raises:
-        SerializationError: the deserializer failed.
+    Raises SerializationError if the deserializer failed.
     """
     if deserializer is None or data is None:
         return data

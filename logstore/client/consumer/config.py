@@ -125,11 +125,8 @@ def parse_consumer_config(
     """Return every configuration's value: the given ones, Kafka's defaults, and what follows from them.
 
     `client_number` goes into the `client.id` of a consumer without one. A value of None counts as not given.
-    `partition.assignment.strategy` lists assignors by name, where Kafka lists classes.
-
-    Raises:
-        UsageError: as `read_config`, or values that exclude each other, with Kafka's message.
-        InvalidGroupIdError: an empty `group.id` (`ClassicKafkaConsumer`).
+    `partition.assignment.strategy` lists assignors by name, where Kafka lists classes. Raises UsageError as
+    `read_config`, and in Kafka's words for values that exclude each other, InvalidGroupIdError for an empty `group.id`.
     """
     config, given = read_config(_DEFINITIONS, values, "consumer", ignores_network=ignores_network)
     if config["group.id"] == "":

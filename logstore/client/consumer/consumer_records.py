@@ -92,7 +92,6 @@ class Iteration:
     __slots__ = ("_ends", "change_count", "records", "row", "settled_row")
 
     def __init__(self, records: RecordsByPartition, ends: NextOffsets, change_count: int) -> None:
-        """`ends`: positions behind all records."""
         self.records: list[ConsumerRecord] = list(chain.from_iterable(records.values()))
         self.row = self.settled_row = 0
         self.change_count = change_count

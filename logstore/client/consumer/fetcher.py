@@ -92,11 +92,9 @@ class Fetcher:
     def collect(self, count_max: int) -> tuple[RecordsByPartition, NextOffsets]:
         """Return the records that there are now, and the positions behind them, which the caller has to enter.
 
-        An error behind these records waits for the next call; behind an error the next call begins with the other
-        partitions. A partition that a deserializer has moved by `seek` is not among the positions.
-
-        Raises:
-            LogstoreError: the next record cannot be read.
+        Raises LogstoreError if the next record cannot be read. An error behind records waits for the next call; behind
+        an error the next call begins with the other partitions. A partition that a deserializer has moved by `seek` is
+        not among the positions.
         """
         self._positions.sought.clear()
         self._collected_for = self._turn_is_for  # stays if the current fetch suffices and the turn is not used
@@ -138,10 +136,7 @@ class Fetcher:
     def collect_table(self) -> tuple[Any, NextOffsets]:
         """Return the records from the positions on as an Arrow table of about `fetch.max.bytes`, as `collect` does.
 
-        Forgets the current fetch.
-
-        Raises:
-            LogstoreError: as `collect`; pyarrow is not installed.
+        Forgets the current fetch. Raises LogstoreError as `collect`, and without pyarrow.
         """
         pa = imported_pyarrow()
         self._fetch, self._collected_for = None, self._turn_is_for
@@ -171,9 +166,7 @@ class Fetcher:
 
         A partition without anything leaves the turn until an append brings it back, so that idle partitions cost a poll
         nothing. The caller writes its progress into `moved`, which overrides the positions. Empty until `_is_enough`.
-
-        Raises:
-            UnknownTopicOrPartitionError: a partition that the program assigned is gone.
+        Raises UnknownTopicOrPartitionError if a partition that the program assigned is gone.
         """
         positions = self._positions
         positions.reset_recreated_topics()
@@ -246,7 +239,6 @@ class Fetcher:
         return True
 
     def _is_wanted(self, fetch: _Fetch) -> bool:
-        """Return whether records are left, and the consumer still reads the partition at their position."""
         partition = fetch.partition
         if not fetch.count or partition in self._positions.paused:
             return False
@@ -297,7 +289,6 @@ class Fetcher:
         return None
 
     def _taken(self, fetch: _Fetch, count_max: int) -> list[ConsumerRecord]:
-        """Return the next records of a fetch and move it behind them."""
         start = fetch.row - fetch.made_row
         if start >= len(fetch.made):
             # more than the call takes, so that small polls do not convert a few rows at a time

@@ -77,7 +77,6 @@ class Membership:
     """Membership of one consumer with a `group.id`; refers only to its positions, so that it can be dropped."""
 
     def __init__(self, store: DataDirectory, config: ConsumerConfig, positions: Positions) -> None:
-        """Prepare the membership; the first `poll` joins."""
         self._store, self._config, self._positions = store, config, positions
         self._group_id: str = config["group.id"]
         self._member_id = ""
@@ -103,9 +102,8 @@ class Membership:
     def poll(self, listener: RebalanceListener | None) -> None:
         """Send the heartbeat, take part in a rebalance, and set the positions to the assignment.
 
-        Raises:
-            FencedInstanceIdError: another consumer has the `group.instance.id`.
-            LogstoreError: as `GroupCoordinator.join` and `sync`.
+        Raises FencedInstanceIdError if another consumer has the `group.instance.id`; else as `GroupCoordinator.join`
+        and `sync`.
         """
         if self._partitions is not None and not self._must_join(self._wanted_topics(), listener):
             if not self._has_taken_over:
@@ -178,8 +176,7 @@ class Membership:
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return the group's committed offsets; None for a partition without one.
 
-        Raises:
-            UnstableOffsetCommitError: with read_committed, an open transaction may replace one of them.
+        Raises UnstableOffsetCommitError if, with read_committed, an open transaction may replace one of them.
         """
         wanted = list(partitions)
         needs_stable = self._positions.isolation is FetchIsolation.READ_COMMITTED

@@ -98,9 +98,7 @@ class Polling(OneThread):
     ) -> None:
         """Take the parts of a consumer.
 
-        Args:
-            iteration_timeout_ms: how long an iteration waits for a record before it ends; None: for ever.
-            close: of the consumer, for `ask_to_close`.
+        An iteration ends after `iteration_timeout_ms` without a record; None: never. `ask_to_close` calls `close`.
         """
         super().__init__()
         self._store, self._close = store, close
@@ -163,7 +161,6 @@ class Polling(OneThread):
         self._fetcher.wake()
 
     def _close_if_asked(self) -> None:
-        """Close after `ask_to_close`, at the end of the interrupted call."""
         close = self._close()
         if self.is_closing and close is not None and not self.is_interrupted:
             close()
@@ -180,11 +177,9 @@ class Polling(OneThread):
             raise WakeupError("The consumer was woken up")
 
     def answer(self, ask: Callable[[], T | None], text: str) -> T:
-        """Call `ask` until its answer is not None, and return that.
+        """Call `ask` until its answer is not None, and return that; raises as `raise_if_woken`.
 
-        Raises:
-            RequestTimedOutError: it is None for `default.api.timeout.ms`; `text` ends the message.
-            WakeupError: see `raise_if_woken`.
+        After `default.api.timeout.ms` it raises RequestTimedOutError; `text` ends the message.
         """
         timeout_ms = self._config["default.api.timeout.ms"]
         end_s = clock.monotonic_s() + timeout_ms / 1000
@@ -302,8 +297,7 @@ class Polling(OneThread):
     def _entered(self) -> None:
         """Move the positions behind what the iteration has handed out, unless a change such as `seek` came since.
 
-        Raises:
-            DataDirectoryError: in the child of a fork.
+        Raises DataDirectoryError in the child of a fork.
         """
         self._store.require_same_process()
         iteration = self._iteration

@@ -39,7 +39,6 @@ class Positions:
     """
 
     def __init__(self, store: DataDirectory, isolation: FetchIsolation, reset_policy: str) -> None:
-        """`reset_policy`: `auto.offset.reset`."""
         self.subscription = SubscriptionState()
         self.isolation = isolation
         self.paused: set[TopicPartition] = set()
@@ -71,12 +70,7 @@ class Positions:
         return self._positions.get(partition)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Read on at an offset.
-
-        Raises:
-            UsageError: a negative offset.
-            IllegalStateError: the partition is not read.
-        """
+        """Read on at an offset; raises UsageError if it is negative, IllegalStateError if the partition is not read."""
         if offset < 0:
             raise UsageError("seek offset must not be a negative number", java_class=ILLEGAL_ARGUMENT)
         self.require(partition)
@@ -123,12 +117,8 @@ class Positions:
     ) -> None:
         """Begin at the group's offset, else by `auto.offset.reset`; a partition with an unstable offset stays unknown.
 
-        Args:
-            committed: returns the group's offset or None; raises UnstableOffsetCommitError.
-
-        Raises:
-            OffsetOutOfRangeError: a crash cut the log below the group's offset, and `auto.offset.reset` is none.
-            LogstoreError: as `reset`.
+        `committed` returns the group's offset or None, or raises UnstableOffsetCommitError. Raises as `reset`, and
+        OffsetOutOfRangeError if a crash cut the log below the group's offset and `auto.offset.reset` is none.
         """
         uncommitted = []
         for partition in partitions:
@@ -164,10 +154,9 @@ class Positions:
         self._topics = topics
 
     def log(self, partition: TopicPartition) -> PartitionLog | None:
-        """Return the log of a partition; None if it is paused.
+        """Return the log of a partition; None if it is paused, or gone and assigned by a group.
 
-        Raises:
-            UnknownTopicOrPartitionError: it is gone; for a partition that a group assigned the answer is None instead.
+        Raises UnknownTopicOrPartitionError if it is gone and the program assigned it.
         """
         if partition in self.paused:
             return None
@@ -191,11 +180,9 @@ class Positions:
         self.look_count += 1
 
     def reset(self, partitions: Iterable[TopicPartition]) -> None:
-        """Set positions by `auto.offset.reset`.
+        """Set positions by `auto.offset.reset`; raise NoOffsetForPartitionError if it is none.
 
-        Raises:
-            NoOffsetForPartitionError: it is none.
-            UnknownTopicOrPartitionError: a partition that no group assigned is gone; the others are set.
+        If a partition that no group assigned is gone, set the others, and raise UnknownTopicOrPartitionError.
         """
         wanted, gone = list(partitions), None
         if wanted and self._reset_policy == "none":
@@ -224,8 +211,7 @@ class Positions:
     def out_of_range(self, partition: TopicPartition, position: int) -> None:
         """Set the position anew, as the log does not reach from or to it.
 
-        Raises:
-            OffsetOutOfRangeError: `auto.offset.reset` is none.
+        Raises OffsetOutOfRangeError if `auto.offset.reset` is none.
         """
         if self._reset_policy == "none":
             log = self._store.log(*partition)

@@ -26,7 +26,6 @@ class PartitionQueries:
     """The questions of a consumer that need no position."""
 
     def __init__(self, store: DataDirectory, isolation: FetchIsolation) -> None:
-        """Keep the arguments: the consumer's store, and how far it reads."""
         self._store, self._isolation = store, isolation
 
     def topics(self) -> set[str]:

@@ -34,10 +34,8 @@ class SubscriptionState:
     def of_topics(self, topics: Iterable[str]) -> SubscriptionState:
         """Return the state with these topics instead.
 
-        Raises:
-            IllegalStateError: partitions were assigned, or a pattern was subscribed, before.
-            InvalidTopicError: a name that no topic can have, so that nothing would ever come.
-            UsageError: an empty name, or one name where a list is expected.
+        Raises IllegalStateError after an assignment or a pattern, InvalidTopicError for a name that no topic can have,
+        so that nothing would ever come, UsageError for an empty name, or for one name where a list is expected.
         """
         if isinstance(topics, str) or not isinstance(topics, Iterable):
             raise UsageError("Topics are a list of names", expected="a list", found=repr(topics))

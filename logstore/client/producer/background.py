@@ -44,15 +44,13 @@ class Background:
         has_batches: Callable[[], bool],
         linger_s: float,
     ) -> None:
-        """Keep the arguments; no thread runs yet.
+        """Start no thread yet.
 
         Args:
-            name: of the thread.
             owner: kept alive while the thread runs.
             mutex: held by the caller of `ensure` for a batch, and when the thread decides to end.
             write_due: called without the mutex; returns the seconds until the next call, None if nothing is left.
             has_batches: called with the mutex.
-            linger_s: how long batches wait.
         """
         self._name, self._owner = name, weakref.ref(owner)
         self._mutex, self._write_due, self._has_batches = mutex, write_due, has_batches

@@ -66,7 +66,6 @@ class Batch:
         expiry_s: float,
         background: Background,
     ) -> None:
-        """Start empty; `background` calls `run_actions` in the producer's thread."""
         self.topic_partition = topic_partition
         self.items: list[Any] = []
         self.room, self.reserved_size = room, reserved_size
@@ -143,10 +142,8 @@ class Batch:
     def wait(self, timeout_s: float | None) -> bool:
         """Wait until all records have an outcome; return False on timeout.
 
-        Uses a lock of its own: an interrupt can leave a Condition locked.
-
-        Raises:
-            ReentrantCallError: this thread is in a call that the writing thread may wait for, or is the writing thread.
+        Uses a lock of its own: an interrupt can leave a Condition locked. Raises ReentrantCallError in a call that the
+        writing thread may wait for, and in the writing thread.
         """
         require_outside()
         if self._background.is_current:

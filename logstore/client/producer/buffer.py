@@ -56,9 +56,7 @@ class Buffer:
     ) -> None:
         """Start empty.
 
-        Args:
-            owner: the producer, kept alive while something must be written.
-            is_fast: `fast` may be used at all.
+        `owner`, the producer, is kept alive while something must be written; without `is_fast` no topic becomes `fast`.
         """
         self.mutex = threading.Lock()
         self.fast: dict[str, TopicQueues] = {}
@@ -85,10 +83,8 @@ class Buffer:
     def queues_of(self, topic: str, *, is_counted: bool = False) -> TopicQueues:
         """Return the queues of a topic; `is_counted` updates the number of its partitions.
 
-        Raises:
-            UnknownTopicOrPartitionError, InvalidTopicError: there is no such topic; an internal one.
-            UsageError: the name is no text.
-            DataDirectoryError: this is the child of a fork.
+        Raises UnknownTopicOrPartitionError, InvalidTopicError for an internal one, UsageError if the name is no text,
+        and DataDirectoryError in the child of a fork.
         """
         if type(topic) is not str or topic not in self._topics:
             topic = name_of("topic", topic)
@@ -119,10 +115,9 @@ class Buffer:
 
         Raises:
             IllegalStateError: the producer is closed, has no open transaction, or is called from inside of a write.
-            UnknownTopicOrPartitionError, InvalidTopicError: there is no such topic or partition; an internal one.
             BufferExhaustedError: `buffer.memory` has no room, and gets none within `max.block.ms`.
-            UsageError: the record could never fit; or the topic's name is not text.
-            LogstoreError: the producer is in an error state, see `TransactionManager.require_sendable`.
+            UsageError: the record could never fit.
+            LogstoreError: as `queues_of`, `TopicQueues.queue` and `TransactionManager.require_sendable`.
         """
         queues = self.queues_of(topic)
         end_s = None
@@ -150,11 +145,7 @@ class Buffer:
             pause(pause_s)
 
     def flush(self, timeout_s: float | None = None) -> bool:
-        """Write everything, wait for retries, and for callbacks.
-
-        Returns:
-            False on timeout. Called in a callback, it does not wait for other callbacks.
-        """
+        """Write everything, wait for retries, and, outside of callbacks, for these; return False on timeout."""
         self._store.require_same_process()
         end_s = None if timeout_s is None else clock.monotonic_s() + timeout_s
         while True:

@@ -85,10 +85,8 @@ def parse_producer_config(
     """Return every configuration's value: the given ones, Kafka's defaults, and what follows from them.
 
     `client_number` names a producer without `client.id` and `transactional.id`. A value of None counts as not given.
-    `acks` is returned as a number in text.
-
-    Raises:
-        UsageError: as `read_config`, or values that exclude each other, in Kafka's words.
+    `acks` is returned as a number in text. Raises UsageError as `read_config`, and in Kafka's words for values that
+    exclude each other.
     """
     config, given = read_config(_DEFINITIONS, values, "producer", ignores_network=ignores_network)
     config["acks"] = "-1" if config["acks"] == "all" else config["acks"]
@@ -142,9 +140,7 @@ def record_size_max(config: ProducerConfig) -> int:
 def require_record_size(config: ProducerConfig, key_size: int, value_size: int, headers_size: int) -> None:
     """Raise RecordTooLargeError for a record that is too large (`KafkaProducer.ensureValidRecordSize`).
 
-    Args:
-        key_size, value_size: bytes, -1 for null.
-        headers_size: bytes, with the count.
+    Sizes are in bytes, -1 for null; that of the headers includes their count.
     """
     size = HEADER_SIZE + RECORD_OVERHEAD_SIZE + headers_size
     size += sum(len(varint(part)) + max(part, 0) for part in (key_size, value_size))

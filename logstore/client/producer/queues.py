@@ -83,8 +83,7 @@ class PartitionQueue:
     def rebind_log(self, store: DataDirectory) -> bool:
         """Bind the present log of the partition; return True if it is another one, of a recreated topic.
 
-        Raises:
-            UnknownTopicOrPartitionError: the partition is gone.
+        Raises UnknownTopicOrPartitionError if the partition is gone.
         """
         if store.log(*self.topic_partition) is self.log:
             return False
@@ -112,7 +111,6 @@ class TopicQueues:
     """
 
     def __init__(self, topic: str, store: DataDirectory, config: ProducerConfig, now_s: float) -> None:
-        """Raises UnknownTopicOrPartitionError, InvalidTopicError."""
         if topic in INTERNAL_TOPICS:  # what they hold decides whether the store opens again
             raise InvalidTopicError(f"Cannot append to internal topic {topic}", found=topic)
         self._topic, self._store = topic, store
@@ -131,8 +129,7 @@ class TopicQueues:
     def count(self, now_s: float) -> None:
         """Update the queues if the topic has more partitions, or was recreated with fewer.
 
-        Raises:
-            UnknownTopicOrPartitionError: there is no such topic.
+        Raises UnknownTopicOrPartitionError if there is no such topic.
         """
         topic = self._store.topics.get(self._topic)
         if topic is None:
@@ -150,11 +147,7 @@ class TopicQueues:
         self.known_s = now_s
 
     def queue(self, key: bytes | None, partition: int | None) -> PartitionQueue:
-        """Return the queue of a record with this key, or for this partition.
-
-        Raises:
-            UnknownTopicOrPartitionError: there is no such partition.
-        """
+        """Return the queue of a record with this key, or for this partition; raises as `of_partition`."""
         if partition is not None:
             return self.of_partition(partition)
         if key is None or self.ignores_keys:

@@ -84,7 +84,7 @@ class TransactionManager:
 
         def commit() -> None:
             name, coordinator = self._transactional_id, self._store.transactions
-            if not self._store.transactions.has_epoch_bump:
+            if not coordinator.has_epoch_bump:
                 coordinator.add_offsets(name, self.identity, group.group_id)
             self._begun = (self.number, self.identity)
             coordinator.commit_offsets(name, self.identity, group, commits)
@@ -157,13 +157,9 @@ class TransactionManager:
         )
 
     def join(self, topic_partition: TopicPartition, sequence: int) -> VerificationGuard | None:
-        """Add a partition to the transaction; return the guard for the first batch.
-
-        Raises:
-            LogstoreError: as `TransactionCoordinator.begin_append` and `add_partitions`.
-        """
+        """Add a partition to the transaction; return the guard for the first batch; raises as the coordinator."""
         name, coordinator = self._transactional_id, self._store.transactions
-        if not self._store.transactions.has_epoch_bump:
+        if not coordinator.has_epoch_bump:
             coordinator.add_partitions(name, self.identity, [topic_partition])
         self._begun = (self.number, self.identity)  # first: the coordinator may know of it, even if this fails
         return coordinator.begin_append(name, self.identity, topic_partition, sequence=sequence)
