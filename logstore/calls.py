@@ -66,11 +66,7 @@ _marks = _Marks()
 
 
 def alone(level: int) -> threading.Lock:
-    """Return the mark of a level, for `with`.
-
-    Raises:
-        ReentrantCallError: this thread is in a call of the same level or of a lower one.
-    """
+    """Return the mark of a level, for `with`; raises ReentrantCallError in a call of the level or a lower one."""
     mark, marks = _marks.from_level[level]
     if any(map(_is_locked, marks)):
         raise _refusal(level, level + list(map(_is_locked, marks)).index(True))

@@ -115,8 +115,7 @@ _DEFINITIONS = {
 def parse_broker_config(values: Mapping[str, Any]) -> BrokerConfig:
     """Return every configuration with its value or Kafka's default; synonyms only if set, as text.
 
-    Raises:
-        UsageError: an unknown name, text that does not parse as the type, a value out of range; in Kafka's words.
+    Raises UsageError in Kafka's words: an unknown name, text that does not parse as the type, a value out of range.
     """
     config: BrokerConfig = {name: definition.default for name, definition in _DEFINITIONS.items()}
     for name, value in values.items():
@@ -150,11 +149,7 @@ def _require(holds: bool, what: str) -> None:
 
 
 def topic_defaults(config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the topic configs that the broker's configuration sets, as text.
-
-    Raises:
-        UsageError: hours or minutes that are not a number.
-    """
+    """Return the topic configs that the broker's configuration sets, as text; raises UsageError as `value_of`."""
     defaults = {}
     for topic_name, names in SYNONYMS.items():
         name, factor = next(((name, factor) for name, factor in names if name in config), (None, 1))

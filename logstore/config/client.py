@@ -31,11 +31,8 @@ def read_config(
 ) -> tuple[dict[str, Any], frozenset[str]]:
     """Return the value of every definition, and the given names; a value of None counts as not given.
 
-    Args:
-        ignores_network: ignore configurations that only make sense with a network.
-
-    Raises:
-        UsageError: an unknown name or one of the network, a name given twice, an invalid value.
+    Raises UsageError for an unknown name, a name given twice, an invalid value, and, unless it `ignores_network`, for a
+    configuration that only makes sense with a network.
     """
     given: dict[str, Any] = {}
     of_network: list[str] = []

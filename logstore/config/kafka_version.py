@@ -179,8 +179,7 @@ def level_name(level: int) -> str:
 def level_of_release(release: str) -> int:
     """Return the level of `metadata.version` of a name such as `4.4-IV2`, or of a release such as `4.4`, its highest.
 
-    Raises:
-        UsageError: no level has that name (`MetadataVersion.fromVersionString`).
+    Raises UsageError if no level has that name (`MetadataVersion.fromVersionString`).
     """
     of_release = [name for name in _LEVEL_NAMES if release in (name, name.partition("-")[0])]
     if not of_release:

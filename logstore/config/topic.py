@@ -69,8 +69,7 @@ def as_version(name: str, text: str) -> KafkaVersion:
 def parse_config(values: Mapping[str, Any]) -> LogConfig:
     """Return the value of every configuration: the given ones, Kafka's default for the others.
 
-    Raises:
-        UsageError: an unknown name, text that does not parse as the type, a value out of range; in Kafka's words.
+    Raises UsageError in Kafka's words: an unknown name, text that does not parse as the type, a value out of range.
     """
     kafka = value_of(KAFKA_VERSION, _DEFINITIONS[KAFKA_VERSION], values.get(KAFKA_VERSION, OF_NEW_STORES))
     for name in values:

@@ -78,12 +78,9 @@ def _field(name: str, hint: Any, *notes: Any) -> RowField:
 
 
 def selection(name: str, about: str, names: str, *sources: type) -> type:
-    """Return a row type with some fields of other row types.
+    """Return a row type with some fields of other row types; where several have a field, the last one counts.
 
-    Args:
-        about: its docstring.
-        names: of its fields, in order, with blanks between them.
-        sources: the row types; where several have a field, the last one counts.
+    `about` is its docstring; `names` are its fields, in order, with blanks between them.
     """
     hints: dict[str, Any] = {}
     for source in sources:

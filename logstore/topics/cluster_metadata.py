@@ -22,10 +22,7 @@ TOPIC = "__cluster_metadata"
 def decode_value(value: bytes, *, offset: int | None = None) -> DecodedValue:
     """Decode a metadata record; `record.message.name` is its kind, e.g. `PartitionRecord`.
 
-    A version of a newer Kafka is read as the newest known one, see `DecodedValue.is_newer`.
-
-    Raises:
-        SchemaError: an unknown type, or a body that does not parse; it names `offset`.
+    A version of a newer Kafka is read as the newest known one, see `DecodedValue.is_newer`. SchemaError names `offset`.
     """
     with errors_at(offset):
         return read_record("cluster_metadata", value)

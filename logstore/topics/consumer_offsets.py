@@ -123,10 +123,7 @@ class GroupMetadata:
 
 
 def decode_key(key: bytes, *, offset: int | None = None) -> OffsetKey | GroupKey | CoordinatorKey:
-    """Decode the key of a record.
-
-    Raises SchemaError, which names `offset`, for an unknown record type and a broken body.
-    """
+    """Decode the key of a record; SchemaError names `offset` for an unknown record type and a broken body."""
     with errors_at(offset):
         found = read_key(_TABLE, key)
     fields = found.fields
@@ -141,10 +138,7 @@ def decode_key(key: bytes, *, offset: int | None = None) -> OffsetKey | GroupKey
 def decode_value(
     key: OffsetKey | GroupKey | CoordinatorKey, value: bytes | None, *, offset: int | None = None
 ) -> CommittedOffset | GroupMetadata | DecodedValue | None:
-    """Decode the value of a record with this decoded `key`; return None for a tombstone.
-
-    Raises SchemaError, which names `offset`, for an unknown version and a broken body.
-    """
+    """Decode the value of a record with this decoded `key`; return None for a tombstone; raises as `decode_key`."""
     if value is None:
         return None
     with errors_at(offset):

@@ -105,8 +105,7 @@ def write_value(topic: str, record_type: int, version: int, fields: Value) -> by
 def read_record(topic: str, value: bytes, kafka: KafkaVersion = NEWEST) -> DecodedValue:
     """Decode a framed record of `topic` (`cluster_metadata` or `remote_log_metadata`).
 
-    Raises SchemaError for a frame that is cut or not of version 1, an unknown record type, a broken body, and bytes
-    behind the body.
+    Raises SchemaError for a frame that is cut or not of version 1, an unknown type, a broken body, and bytes behind it.
     """
     cursor = Cursor(value)
     _check_frame_version(_read_short(cursor, "frame version"))

@@ -111,10 +111,7 @@ _NOTHING = TransactionMetadata(0, 0, TransactionState.EMPTY, 0, (), 0, 0, -1, -1
 
 
 def decode_key(key: bytes, *, offset: int | None = None) -> str:
-    """Decode the key of a record: its transactional id.
-
-    Raises SchemaError, which names `offset`, for an unknown record type and a broken body.
-    """
+    """Return the transactional id in the key of a record; SchemaError names `offset` for a broken one."""
     with errors_at(offset):
         transactional_id: str = read_key(_TABLE, key).fields["transactionalId"]
         return transactional_id
@@ -208,7 +205,6 @@ def _tagged_bytes(
 
 
 def _written(metadata: TransactionMetadata, version: int) -> bytes:
-    """Return a value as the schema writes it."""
     names = _FIELDS if version >= 1 else _FIELDS_OF_VERSION_0
     fields: Value = {field_name: getattr(metadata, name) for name, field_name in names.items()}
     fields["transactionStatus"] = metadata.state.value

@@ -66,7 +66,6 @@ class Joining:
     """A member's request to join: `assignors` by preference, and the partitions that it goes on reading (`held`).
 
     `is_rejoin`: the member has joined under this id before, so it takes the place of no other member.
-
     `session_timeout_ms` is for a broker that takes the group over: here no connection can be lost, so a member is alive
     as long as it polls within `rebalance_timeout_ms`, which is its `max.poll.interval.ms`.
     """
@@ -144,12 +143,9 @@ class GroupMembership:
     def join(self, joining: Joining, *, ticks_ms: int) -> None:
         """Let a member join, or join again; `complete_rebalance` then puts it into a generation.
 
-        A static member that comes back under another member id takes its old place, and the old id is fenced.
-
-        Raises:
-            InvalidGroupIdError: the group id is empty.
-            FencedInstanceIdError: another member has taken the place of one that joins again.
-            InconsistentGroupProtocolError: no assignor is common to all members.
+        A static member that comes back under another member id takes its old place, and the old id is fenced: it gets a
+        FencedInstanceIdError when it joins again. Raises InvalidGroupIdError for an empty group id,
+        InconsistentGroupProtocolError if no assignor is common to all members.
         """
         if not self.group_id:
             raise InvalidGroupIdError
@@ -174,11 +170,10 @@ class GroupMembership:
             self.members[member_id] = replace(member, last_heartbeat_ms=ticks_ms)
 
     def heartbeat(self, member: ConsumerGroupMetadata, *, ticks_ms: int) -> None:
-        """Note that a member is alive.
+        """Note that a member is alive; raises as `check_member`.
 
-        Raises:
-            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: join as a new member.
-            RebalanceInProgressError: join again.
+        It has to join again after a RebalanceInProgressError, and as a new member after any other, such as an
+        IllegalGenerationError.
         """
         self.check_member(member.member_id, member.group_instance_id)
         if member.generation_id != self.generation:
@@ -251,8 +246,7 @@ class GroupMembership:
     def check_member(self, member_id: str, group_instance_id: str | None) -> None:
         """Refuse an id that is not in the group, or whose place another member has taken (`validateMember`).
 
-        Raises:
-            UnknownMemberIdError, FencedInstanceIdError.
+        Raises UnknownMemberIdError, FencedInstanceIdError.
         """
         if group_instance_id is not None:
             known = self._static_member_id(group_instance_id)
@@ -266,10 +260,8 @@ class GroupMembership:
     def check_commit(self, member: ConsumerGroupMetadata, *, is_transactional: bool) -> None:
         """Refuse a commit from outside the group's generation (`ClassicGroup.validateOffsetCommit`).
 
-        A commit without a member is allowed for an empty group, and in a transaction for any group.
-
-        Raises:
-            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError.
+        A commit without a member is allowed for an empty group, and in a transaction for any group. Raises
+        UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError.
         """
         if member.generation_id < 0 and self.state is GroupState.EMPTY:
             return
@@ -283,7 +275,7 @@ class GroupMembership:
     def expiry_base(self) -> Callable[[CommittedOffset], int] | None:
         """Return a function: when an offset's retention begins, ms since 1970 (`offsetExpirationCondition`).
 
-        Return None while the group's offsets do not expire.
+        None while the group's offsets do not expire.
         """
         if self.protocol_type is None or self.state is GroupState.STABLE:
             is_other = self.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE)
@@ -313,7 +305,6 @@ class GroupMembership:
         return self.members.pop(old_id)
 
     def _other_id(self, joining: Joining) -> str | None:
-        """Return the other member id that has the instance id; None if there is none."""
         if joining.group_instance_id is None:
             return None
         known = self._static_member_id(joining.group_instance_id)
@@ -351,7 +342,6 @@ class GroupMembership:
 
 
 def _common(joinings: Iterable[Joining]) -> set[str]:
-    """Return the names of the assignors that are common to all members."""
     return set[str].intersection(*(set(joining.assignors) for joining in joinings))
 
 

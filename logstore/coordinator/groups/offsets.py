@@ -47,17 +47,10 @@ def commit_records(
     topic_ids: Mapping[TopicPartition, str | None] | None = None,
     metadata_size_max: int = METADATA_SIZE_MAX,
 ) -> list[tuple[OffsetKey, CommittedOffset]]:
-    """Return the records of a commit.
+    """Return the records of a commit, at a time in ms since 1970, with the `topic_ids` that it has.
 
-    Args:
-        commits: the offsets to commit.
-        now_ms: the time of the commit, ms since 1970.
-        topic_ids: the topic ids of partitions, if the commit has them.
-        metadata_size_max: UTF-16 units.
-
-    Raises:
-        OffsetMetadataTooLargeError: a text is too long; nothing is committed. Kafka commits the other partitions and
-            answers with this error for one.
+    Raises OffsetMetadataTooLargeError if a text has more UTF-16 units than `metadata_size_max`; nothing is committed.
+    Kafka commits the other partitions and answers with this error for one.
     """
     for (topic, number), commit in commits.items():
         if len(commit.metadata.encode("utf-16-le", "surrogatepass")) // 2 > metadata_size_max:
@@ -143,9 +136,7 @@ class GroupOffsets(ReplayedOffsets):
     ) -> list[OffsetKey]:
         """Return keys of tombstones for offsets whose retention is over (`cleanupExpiredOffsets`).
 
-        Args:
-            base_timestamp_ms, is_subscribed: `expiry_base()` and `is_subscribed` of `membership`.
-            retention_ms: `offsets.retention.minutes` in ms.
+        `base_timestamp_ms` and `is_subscribed` are `expiry_base()` and `is_subscribed` of `membership`.
         """
         if base_timestamp_ms is None:
             return []
@@ -158,7 +149,6 @@ class GroupOffsets(ReplayedOffsets):
         ]
 
     def _undecided_of(self, group_id: str) -> Iterator[dict[TopicPartition, ReplayedCommit]]:
-        """Iterate over the commits of each open transaction for a group."""
         return (groups[group_id] for groups in self.undecided.values() if group_id in groups)
 
 

@@ -69,8 +69,7 @@ class OtherGroups:
     def tombstones(self, group_id: str) -> list[bytes]:
         """Return the keys of tombstones that end a group, in the order that a broker accepts; none for another group.
 
-        Raises:
-            GroupIdNotFoundError: it is a share group, which has a state elsewhere.
+        Raises GroupIdNotFoundError for a share group, which has a state elsewhere.
         """
         protocol = self.protocols.get(group_id)
         if protocol is None:
@@ -91,9 +90,8 @@ class OtherGroups:
     def check_commit(self, member: ConsumerGroupMetadata, *, is_transactional: bool, ticks_ms: int) -> None:
         """Refuse a commit for one of these groups.
 
-        Raises:
-            GroupIdNotFoundError: it is a share group.
-            UnknownMemberIdError: the committer says that it is a member; or says nothing, and the group has members.
+        Raises GroupIdNotFoundError for a share group, UnknownMemberIdError if the committer says that it is a member,
+        or says nothing and the group has members.
         """
         if self.protocols[member.group_id] == _SHARE:
             raise GroupIdNotFoundError(f"Group {member.group_id} is not a consumer group.")

@@ -38,9 +38,8 @@ def prepare_increment_producer_epoch(
 ) -> Transaction:
     """Give a new producer the next epoch; a retry of the request that bumped the epoch gets the same one again.
 
-    Raises:
-        ProducerFencedError: `expected_epoch` is neither the current epoch nor the one before the last bump.
-        IllegalTransitionError: there is no epoch left, or the state does not allow it.
+    Raises ProducerFencedError if `expected_epoch` is neither the current epoch nor the one before the last bump,
+    IllegalTransitionError if there is no epoch left, or the state does not allow it.
     """
     if is_epoch_exhausted(current.producer_epoch):
         raise IllegalTransitionError(f"Cannot allocate any more producer epochs for producerId {current.producer_id}")
@@ -107,9 +106,8 @@ def prepare_abort_or_commit(
 ) -> Transaction:
     """Decide on `target`, PREPARE_COMMIT or PREPARE_ABORT; version 2 bumps the epoch, and markers have the new one.
 
-    Args:
-        next_producer_id: replaces the current one when the transaction completes, if its epochs are used up.
-        has_no_partition: nothing was written, so the transaction begins now.
+    `next_producer_id` replaces the current one when the transaction completes, if its epochs are used up. If it
+    `has_no_partition`, it begins now.
     """
     epoch, last_epoch = current.producer_epoch, current.last_producer_epoch
     if supports_epoch_bump(client_transaction_version):
