@@ -169,14 +169,10 @@ class Partitions:
     def open_all(self, wanted: Sequence[WantedPartition], progress: Progress | None = None) -> None:
         """Open partitions, and create missing ones, which are opened when first asked for.
 
-        All are read before one is changed: where readable batches would go, or one cannot be read, none is changed.
-
-        Args:
-            progress: called with the number of partitions that are ready, and of all; those that wait are ready.
-
-        Raises:
-            RecoveryLossError: readable batches would go, and that is not accepted.
-            LogstoreError: of the first that cannot be opened; the others are closed again.
+        All are read before one is changed: where readable batches would go (RecoveryLossError, unless that is
+        accepted), or one cannot be read, none is changed. If one cannot be opened, raise its LogstoreError, and close
+        the others again. `progress` is called with the number of partitions that are ready, and of all; those that wait
+        are ready.
         """
         ready_count = count(len(self._waiting) + 1)
         all_count = len(self._waiting) + len(wanted)

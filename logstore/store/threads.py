@@ -18,12 +18,10 @@ T = TypeVar("T")
 def each_done(
     work: Callable[[T], object], items: Collection[T], thread_count: int
 ) -> Generator[tuple[T, BaseException | None]]:
-    """Yield each item once `work` has run on it, with the error that it raised, if any.
+    """Yield each item once `work` has run on it, in up to `thread_count` threads, with the error that it raised.
 
     When the generator ends or is closed, also by an interrupt, no thread works any more; items not begun are left out.
-
-    Args:
-        thread_count: upper bound; the calling thread works only if no thread can be started.
+    The calling thread works only if no thread can be started.
     """
     waiting: SimpleQueue[T] = SimpleQueue()
     for item in items:

@@ -85,11 +85,8 @@ class GroupCoordinator:
     def commit(self, member: ConsumerGroupMetadata, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Commit offsets: of each partition the next one to read.
 
-        Raises:
-            CoordinatorError: `member` is not in the group, see `GroupTable.check_commit`.
-            OffsetMetadataTooLargeError: see `commit_records`.
-            UnknownTopicOrPartitionError: some partitions do not exist; the others are committed.
-            KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
+        Raises CoordinatorError as `GroupTable.check_commit` and `commit_records`, KafkaStorageError if they cannot be
+        written, UnknownTopicOrPartitionError for partitions that do not exist; the others are committed.
         """
         partition = self._partition_of(member.group_id)
         with alone(GROUPS), partition.lock:
@@ -136,10 +133,8 @@ class GroupCoordinator:
     ) -> dict[TopicPartition, CommittedOffset | None]:
         """Return the committed offsets of partitions, by default of all that have one; None where nothing is committed.
 
-        An offset of a deleted topic does not count for a new topic of the same name.
-
-        Raises:
-            UnstableOffsetCommitError: with `require_stable`, a transaction may still replace one of them.
+        An offset of a deleted topic does not count for a new topic of the same name. Raises UnstableOffsetCommitError
+        if with `require_stable` a transaction may still replace one of them.
         """
         if self._topic.partition_count == 0:
             return dict.fromkeys(partitions or (), None)
@@ -166,11 +161,9 @@ class GroupCoordinator:
         for_each_then_raise(numbers, lambda number: self._partition(number).remove_expired(retention_ms, now_ms))
 
     def join(self, group_id: str, joining: Joining) -> None:
-        """Let a member join, or join again; `sync` then returns its partitions.
+        """Let a member join, or join again; `sync` then returns its partitions; raises as `GroupMembership.join`.
 
-        Raises:
-            InvalidGroupIdError, FencedInstanceIdError, InconsistentGroupProtocolError: as `GroupMembership.join`.
-            GroupIdNotFoundError: it is a share group. A group of any other protocol becomes a classic one.
+        A group of another protocol becomes a classic one; for a share group GroupIdNotFoundError is raised.
         """
         self._remove_abandoned()
         partition = self._partition_of(group_id)
@@ -268,10 +261,8 @@ class GroupCoordinator:
     def delete(self, group_id: str) -> None:
         """Forget a group with all its offsets (`DeleteGroups`).
 
-        Raises:
-            GroupIdNotFoundError: there is no such group, or it is a share group.
-            NonEmptyGroupError: it has members.
-            KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
+        Raises GroupIdNotFoundError if there is no such group, or it is a share group, NonEmptyGroupError if it has
+        members, and KafkaStorageError if that cannot be written.
         """
         partition = self._known(group_id)
         with alone(GROUPS), partition.lock:

@@ -49,8 +49,7 @@ def level_records(levels: Mapping[str, int]) -> list[bytes]:
 def raised_levels(present: Mapping[str, int], wanted: Mapping[str, int], node_id: int) -> dict[str, int]:
     """Return the levels of `wanted` that are not `present` yet, `metadata.version` first.
 
-    Raises:
-        InvalidUpdateVersionError: a feature or level that is not known, a lower one, or one that needs another.
+    Raises InvalidUpdateVersionError for a feature or level that is not known, is lower, or needs another.
     """
     merged = {**present, **wanted}
     for name, level in sorted(wanted.items()):
@@ -104,10 +103,8 @@ def raising_records(
 def registration(known: Value, level: int, kafka: KafkaVersion, directory_id: str, offset: int) -> bytes:
     """Return a registration of the store as a broker of a version; fenced, because no client can reach it.
 
-    Args:
-        known: fields of the registration before, or the id of the broker and its end points.
-        level: of `metadata.version`.
-        offset: of the record.
+    `known` has the fields of the registration before, or the id of the broker and its end points; `level` is that of
+    `metadata.version`, `offset` that of the record.
     """
     version = next(version for least, version in _VERSIONS if level >= least)
     fields = {name: value for name, value in known.items() if name not in ("logDirs", "cordonedLogDirs")}

@@ -100,8 +100,7 @@ class MetadataLog:
     ) -> None:
         """Recover and read the log in the data directory `root`, which must be for this node alone.
 
-        Raises:
-            DataDirectoryError: it is not, see `suitability`. If the log could be read, nothing was changed.
+        Else raise DataDirectoryError, see `suitability`. If the log could be read, nothing was changed.
         """
         self.path = child(root, DIRECTORY_NAME)
         self._node_id, self._seam, self._now_ms = node.node_id, seam, now_ms
@@ -208,7 +207,8 @@ class MetadataLog:
         self.log.close()
 
     def _begin_epoch(self) -> int:
-        epoch, is_dynamic = max(self._quorum.leader_epoch, self._state.leader_epoch) + 1, self._state.kraft_version > 0
+        epoch = max(self._quorum.leader_epoch, self._state.leader_epoch) + 1
+        is_dynamic = self._state.kraft_version > 0
         voter_ids = () if is_dynamic else (self._node_id,)
         self._quorum = QuorumState(int(is_dynamic), self._node_id, epoch, -1, None, voter_ids)
         path = child(self.path, quorum_state.FILE_NAME)

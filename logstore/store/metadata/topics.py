@@ -72,9 +72,8 @@ def create_topic_records(
 ) -> list[bytes]:
     """Return the records of a new topic; `defaults` are the broker's, see `broker_defaults`.
 
-    Raises:
-        InvalidTopicError: an invalid name, or one that differs from another only in dots and underscores.
-        TopicExistsError, InvalidPartitionsError, InvalidConfigurationError, PolicyViolationError: as Kafka's.
+    Raises Kafka's errors: InvalidTopicError, also for a name that differs from another only in dots and underscores,
+    TopicExistsError, InvalidPartitionsError, InvalidConfigurationError, PolicyViolationError.
     """
     if partition_count > PARTITION_COUNT_MAX:
         raise PolicyViolationError("Excessively large number of partitions per request.", found=partition_count)
@@ -116,9 +115,8 @@ def delete_topic_records(image: MetadataImage, name: str) -> list[bytes]:
 def add_partitions_records(image: MetadataImage, node: NodeDirectory, name: str, partition_count: int) -> list[bytes]:
     """Return the records that raise a topic's number of partitions to `partition_count`.
 
-    Raises:
-        InvalidPartitionsError: it has as many or more; or it belongs to a coordinator, whose keys would move.
-        UnknownTopicOrPartitionError, PolicyViolationError: there is no such topic; too many at once.
+    Raises InvalidPartitionsError if it has as many or more, or belongs to a coordinator, whose keys would move;
+    UnknownTopicOrPartitionError; PolicyViolationError for too many at once.
     """
     topic = topic_of(image, name)
     if name in COORDINATED_TOPICS:  # a broker accepts it, and then loads nothing of it (`TransactionStateManager`)

@@ -107,11 +107,8 @@ class TransactionCoordinator:
     ) -> ProducerIdentity:
         """Return the identity of a new producer, and fence the one that had the transactional id before.
 
-        Its open transaction is aborted first, where Kafka answers to try again.
-
-        Args:
-            transactional_id: None for a producer that is only idempotent.
-            expected: the present identity of a producer that renews its epoch.
+        Its open transaction is aborted first, where Kafka answers to try again. A producer that is only idempotent has
+        no transactional id; one that renews its epoch gives its present identity as `expected`.
 
         Raises:
             InvalidRequestError, InvalidTxnTimeoutError, ProducerFencedError, ConcurrentTransactionsError: as Kafka's.
@@ -128,9 +125,7 @@ class TransactionCoordinator:
     def add_partitions(
         self, transactional_id: str, identity: ProducerIdentity, partitions: Collection[TopicPartition]
     ) -> None:
-        """Add partitions to the producer's transaction, which the first ones begin.
-
-        With transaction version 2 `begin_append` does this.
+        """Add partitions to the producer's transaction, or begin it; with version 2 `begin_append` does this.
 
         Raises:
             UnknownTopicOrPartitionError: one of them does not exist; none is added.
@@ -186,13 +181,10 @@ class TransactionCoordinator:
         member: ConsumerGroupMetadata,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
     ) -> None:
-        """Commit offsets with the transaction (`TxnOffsetCommit`).
+        """Commit offsets with the transaction (`TxnOffsetCommit`), to which the group's partition is added first.
 
-        Raises:
-            LogstoreError: as `begin_append`, which runs first: the group's partition is in the transaction then.
-            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: `member` is not in the group, or no
-                longer: the transaction must be aborted.
-            OffsetMetadataTooLargeError: see `commit_records`.
+        Raises as `begin_append`; then as `GroupTable.check_commit`, if `member` is not in the group, or no longer, and
+        the transaction must be aborted; and as `commit_records`.
         """
         partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_of(member.group_id))
         guard = self.begin_append(transactional_id, identity, partition, sequence=NO_SEQUENCE)
