@@ -38,24 +38,15 @@ class Housekeeping:
         """Schedule all tasks at Kafka's intervals, first after `log.initial.task.delay.ms`."""
         config = self._config
         delay_ms = config["log.initial.task.delay.ms"]
+        recovery_points = partial(self.checkpoint, RECOVERY_POINT_FILE_NAME)
+        log_starts = partial(self.checkpoint, LOG_START_OFFSET_FILE_NAME)
+        high_watermarks = partial(self.checkpoint, HIGH_WATERMARK_FILE_NAME)
         for name, interval_ms, function in (
             ("flush", FLUSH_INTERVAL_MS, self.flush),
             ("retention", config["log.retention.check.interval.ms"], self.delete_old_segments),
-            (
-                "recovery point checkpoint",
-                config["log.flush.offset.checkpoint.interval.ms"],
-                partial(self.checkpoint, RECOVERY_POINT_FILE_NAME),
-            ),
-            (
-                "log start offset checkpoint",
-                config["log.flush.start.offset.checkpoint.interval.ms"],
-                partial(self.checkpoint, LOG_START_OFFSET_FILE_NAME),
-            ),
-            (
-                "high watermark checkpoint",
-                config["replica.high.watermark.checkpoint.interval.ms"],
-                partial(self.checkpoint, HIGH_WATERMARK_FILE_NAME),
-            ),
+            ("recovery point checkpoint", config["log.flush.offset.checkpoint.interval.ms"], recovery_points),
+            ("log start offset checkpoint", config["log.flush.start.offset.checkpoint.interval.ms"], log_starts),
+            ("high watermark checkpoint", config["replica.high.watermark.checkpoint.interval.ms"], high_watermarks),
             ("producer expiration", config["producer.id.expiration.check.interval.ms"], self.drop_expired_producers),
             ("deleted files", FLUSH_INTERVAL_MS, self.remove_deleted_files),
         ):
