@@ -132,20 +132,14 @@ def parse_broker_config(values: Mapping[str, Any]) -> BrokerConfig:
             )
     defaults = topic_defaults(config)
     parse_config(defaults)
-    _require(
-        defaults.get("retention.ms") != "0", "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
-    )
-    _require(
-        config[_DEDUPE_BUFFER_SIZE] > _CLEANER_BUFFER_MIN,
-        f"{_DEDUPE_BUFFER_SIZE} must be at least 1MB per cleaner thread.",
-    )
+    problem = None  # with which no broker starts (`KafkaConfig.validateValues`)
+    if defaults.get("retention.ms") == "0":
+        problem = "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
+    elif config[_DEDUPE_BUFFER_SIZE] <= _CLEANER_BUFFER_MIN:
+        problem = f"{_DEDUPE_BUFFER_SIZE} must be at least 1MB per cleaner thread."
+    if problem is not None:
+        raise UsageError(f"requirement failed: {problem}", java_class="java.lang.IllegalArgumentException")
     return config
-
-
-def _require(holds: bool, what: str) -> None:
-    """Refuse what no broker starts with (`KafkaConfig.validateValues`)."""
-    if not holds:
-        raise UsageError(f"requirement failed: {what}", java_class="java.lang.IllegalArgumentException")
 
 
 def topic_defaults(config: Mapping[str, Any]) -> dict[str, str]:
