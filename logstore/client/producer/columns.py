@@ -17,7 +17,7 @@ from ..arguments import INT_MAX, not_negative
 from .buffer import Buffer, pause
 from .config import ProducerConfig, require_column_sizes
 from .queues import PartitionQueue, TopicQueues, partitions_for_keys
-from .retry import RETRIABLE, Attempts, Backoff
+from .retry import RETRIABLE, Attempts
 
 _NO_SIZE = 1 << 62  # counts as a full batch for the sticky partitioner
 
@@ -85,7 +85,7 @@ def _divided(
 
 def _append(buffer: Buffer, config: ProducerConfig, queue: PartitionQueue, columns: RecordColumns) -> AppendInfo:
     """Try for `max.block.ms`; the mutex is released between attempts."""
-    attempts = Attempts(Backoff(config), config["max.block.ms"] / 1000)
+    attempts = Attempts(config, config["max.block.ms"] / 1000)
     while True:
         with alone(SENDING), buffer.mutex:
             try:

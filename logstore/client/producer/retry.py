@@ -26,32 +26,25 @@ _JITTER = 0.2
 _EXPONENT_MAX = 30
 
 
-class Backoff:
-    """How long to wait before a retry: the first time not at all."""
-
-    def __init__(self, config: ProducerConfig) -> None:
-        self._first_s = config["retry.backoff.ms"] / 1000
-        self._max_s = config["retry.backoff.max.ms"] / 1000
-
-    def wait_s(self, attempt_count: int) -> float:
-        """Return the seconds to wait after so many attempts."""
-        if attempt_count <= 1:
-            return 0.0
-        wait_s = self._first_s * 2.0 ** min(attempt_count - 2, _EXPONENT_MAX)
-        return float(min(wait_s * random.uniform(1 - _JITTER, 1 + _JITTER), self._max_s))
+def backoff_s(config: ProducerConfig, attempt_count: int) -> float:
+    """Return the seconds to wait after so many attempts: after the first one none."""
+    if attempt_count <= 1:
+        return 0.0
+    wait_ms = config["retry.backoff.ms"] * 2.0 ** min(attempt_count - 2, _EXPONENT_MAX)
+    return float(min(wait_ms * random.uniform(1 - _JITTER, 1 + _JITTER), config["retry.backoff.max.ms"])) / 1000
 
 
 class Attempts:
     """Attempts of one call, until a time is up."""
 
-    def __init__(self, backoff: Backoff, timeout_s: float) -> None:
-        self._backoff, self._end_s = backoff, clock.monotonic_s() + timeout_s
+    def __init__(self, config: ProducerConfig, timeout_s: float) -> None:
+        self._config, self._end_s = config, clock.monotonic_s() + timeout_s
         self._count = 0
 
     def next_s(self) -> float | None:
         """Return the monotonic time of the next attempt after one that failed; None if that is too late."""
         self._count += 1
-        next_s = clock.monotonic_s() + self._backoff.wait_s(self._count)
+        next_s = clock.monotonic_s() + backoff_s(self._config, self._count)
         return next_s if next_s < self._end_s else None
 
 

@@ -29,7 +29,7 @@ from ...store.data_directory import DataDirectory
 from .batch import Batch
 from .config import ProducerConfig
 from .queues import PartitionQueue
-from .retry import RETRIABLE, Backoff
+from .retry import RETRIABLE, backoff_s
 from .transactions import TransactionManager
 
 _LOGGER = logging.getLogger("logstore")
@@ -39,11 +39,10 @@ class Sender:
     """Appends the batches of one producer. Not thread-safe: the caller holds the producer's mutex."""
 
     def __init__(self, store: DataDirectory, config: ProducerConfig, transactions: TransactionManager | None) -> None:
-        self._store, self._transactions = store, transactions
+        self._store, self._config, self._transactions = store, config, transactions
         self._is_idempotent: bool = config["enable.idempotence"]
         self._identity = NO_IDENTITY  # of a producer without transactions
         self._retries: int = config["retries"]
-        self._backoff = Backoff(config)
         self._codec = Codec[config["compression.type"].upper()]
         self._level: int | None = config.get(f"compression.{config['compression.type']}.level")
         self._lost: tuple[Batch, LogstoreError] | None = None  # the first records whose error the program has not seen
@@ -188,7 +187,7 @@ class Sender:
             return False
         if is_gap:
             self._bump()
-        batch.retried_error, batch.retry_s = error, now_s + self._backoff.wait_s(batch.attempt_count)
+        batch.retried_error, batch.retry_s = error, now_s + backoff_s(self._config, batch.attempt_count)
         return True
 
     def _refuse(self, batch: Batch, count: int, error: LogstoreError) -> None:

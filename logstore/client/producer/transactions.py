@@ -28,7 +28,7 @@ from ...folds.verification import VerificationGuard
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
 from .config import ProducerConfig
-from .retry import RETRIABLE, Attempts, Backoff, raise_storage_error
+from .retry import RETRIABLE, Attempts, raise_storage_error
 from .states import CLOSED, ERRORS, ONGOING, SOURCES, TransactionManagerState
 from .transaction_errors import after_failed_batch, after_refusal, refusal_in, timed_out, unanswered
 
@@ -53,11 +53,10 @@ class TransactionManager:
         self.error: LogstoreError | None = None
         self.identity = NO_IDENTITY
         self.number = 0
-        self._store = store
+        self._store, self._config = store, config
         self._transactional_id: str = config["transactional.id"]
         self._timeout_ms: int = config["transaction.timeout.ms"]
         self._max_block_ms: int = config["max.block.ms"]
-        self._backoff = Backoff(config)
         self._lock = threading.RLock()  # of the state
         self._calling = threading.Lock()  # held while a thread waits for the coordinator
         self._pending: str | None = None  # the method that must be called again
@@ -302,7 +301,7 @@ class TransactionManager:
 
     def _call(self, call: Callable[[], T], awaited: str, *, is_abort: bool = False) -> T:
         """Return the coordinator's final answer; an error changes the state."""
-        attempts = Attempts(self._backoff, self._max_block_ms / 1000)
+        attempts = Attempts(self._config, self._max_block_ms / 1000)
         while True:
             if self._is_forced:
                 self._pending = None

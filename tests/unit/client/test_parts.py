@@ -10,7 +10,7 @@ import logstore
 from logstore.client.consumer.config import parse_consumer_config
 from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.queues import KEY_CACHE_COUNT, TopicQueues, partition_for_key
-from logstore.client.producer.retry import Attempts, Backoff
+from logstore.client.producer.retry import Attempts
 from logstore.errors import UsageError
 
 
@@ -92,11 +92,10 @@ def test_assignors_are_named() -> None:
 
 
 def test_the_first_retry_of_a_call_does_not_wait() -> None:
-    attempts = Attempts(
-        Backoff(parse_producer_config({"retry.backoff.ms": 100_000, "retry.backoff.max.ms": 100_000})), 1e9
-    )
+    config = parse_producer_config({"retry.backoff.ms": 100_000, "retry.backoff.max.ms": 100_000})
+    attempts = Attempts(config, 1e9)
     first_s, second_s = attempts.next_s(), attempts.next_s()
     assert first_s is not None
     assert second_s is not None
     assert second_s - first_s >= 80
-    assert Attempts(Backoff(parse_producer_config({})), 0.0).next_s() is None
+    assert Attempts(config, 0.0).next_s() is None
