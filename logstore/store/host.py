@@ -95,11 +95,12 @@ class Host:
         with alone(TOPICS), self.lock:
             self.require_open()
             self._metadata.reload_if_cut_off()
-            ids = self._metadata.producer_ids
-            if not ids.left_count:
+            producer_id = next(self._metadata.producer_ids, None)
+            if producer_id is None:
                 self._changes.follow_metadata()  # before a record with which a snapshot may come
-                self._metadata.take_producer_id_block(self._metadata.image.brokers[self.node_id].broker_epoch)
-            return ids.take()
+                self._metadata.take_producer_id_block()
+                producer_id = next(self._metadata.producer_ids)
+            return producer_id
 
     def schedule(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
         """Call a short function of the store every `interval_ms` from the timer thread; `failures` keeps its error."""

@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.coordinator.groups.offsets import GroupOffsets, OffsetAndMetadata, commit_records, encode_records
-from logstore.coordinator.producer_ids import ProducerIds, block_record
 from logstore.errors import UnstableOffsetCommitError
-from logstore.replay.metadata_image import MetadataImage
 from logstore.topics import consumer_offsets
 from tests.properties.coordinator_author import Author
 from tests.properties.coordinator_rehearsal import Rehearsal
@@ -105,22 +103,3 @@ def test_offsets_come_back_from_their_records(steps: list[tuple[str, str, int, i
         again.replay(key_read, value_read, record_offset=at, producer_id=pid)
     assert offsets_of(again) == offsets_of(offsets)
     assert sorted(again.groups()) == sorted(offsets.groups())
-
-
-@given(st.lists(st.integers(0, 1500), max_size=6))
-def test_no_producer_id_is_given_twice_whatever_restarts(takes: list[int]) -> None:
-    log: list[bytes] = []
-    given: list[int] = []
-    for count in takes:
-        ids, image = ProducerIds(), MetadataImage()
-        for offset, record in enumerate(log):
-            image.replay(record, offset)
-        for _ in range(count):
-            if ids.left_count == 0 or ids.left_count == 100:
-                first = image.next_producer_id
-                log.append(block_record(first, broker_id=1, broker_epoch=3))
-                image.replay(log[-1], len(log))
-                ids.add_block(first)
-            given.append(ids.take())
-    assert len(set(given)) == len(given)
-    assert given == sorted(given)

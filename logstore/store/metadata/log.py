@@ -16,13 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ...columns.batch_table import ByteArray
 from ...config.topic import parse_config
-from ...coordinator.producer_ids import BLOCK_SIZE, ProducerIds, block_record
 from ...disk.atomic import replace_file
 from ...disk.directory import list_partition_directory
 from ...disk.files import file_size
 from ...disk.names import child
 from ...disk.seam import Seam
-from ...errors import LogstoreError, RecoveryLossError
+from ...errors import IllegalTransitionError, LogstoreError, RecoveryLossError
 from ...folds.producer_update import AppendOrigin
 from ...layout import quorum_state
 from ...layout.checkpoint_writing import quorum_state_bytes
@@ -49,6 +48,8 @@ KEY = TopicPartition(METADATA_TOPIC, 0)
 # 20 MiB, seconds of reading at each start
 _SNAPSHOT_SIZE_MIN = 1 << 16
 _PART_SUFFIX = ".part"
+_BLOCK_SIZE = 1000  # producer ids; those that are left when the process ends are never used
+_LONG_MAX = 2**63 - 1
 _LOGGER = logging.getLogger("logstore")
 _CONFIG = {"max.message.bytes": 8 * 1024 * 1024, "retention.ms": -1, "retention.bytes": -1}  # `KafkaRaftLog`
 
@@ -83,7 +84,7 @@ class MetadataLog:
     Attributes:
         log: the partition; what a snapshot covers is deleted.
         change_count: incremented by every complete change of `image`.
-        producer_ids: the rest of the blocks that this process took.
+        producer_ids: the rest of the block that this process took last.
         removals: what the recovery removed from the log.
         takes_snapshots: as the log grows; not while the next opening needs records that a snapshot does not have.
     """
@@ -106,7 +107,7 @@ class MetadataLog:
         self._node_id, self._seam, self._now_ms = node.node_id, seam, now_ms
         self._epoch: int | None = None
         self.change_count, self.takes_snapshots = 0, True
-        self.producer_ids = ProducerIds()
+        self.producer_ids = iter(range(0))
         settings = load_settings(now_ms(), accepts_loss=accepts_loss)
         if not os.path.isdir(self.path):  # a plan makes it, and no broker starts beside a second one
             require_suitable(MetadataState(), self.path, node, has_partitions=has_partitions)
@@ -165,18 +166,28 @@ class MetadataLog:
                 self._expect_snapshot(self.log.size)
         self._append_values(values)
 
-    def take_producer_id_block(self, broker_epoch: int) -> None:
+    def take_producer_id_block(self) -> None:
         """Append the record of the next block of producer ids, which then belongs to this process."""
         first = self.image.next_producer_id
-        self.append([block_record(first, broker_id=self._node_id, broker_epoch=broker_epoch)])
-        self.producer_ids.add_block(first)
+        self._append_block(first)
+        self.producer_ids = iter(range(first, first + _BLOCK_SIZE))
 
     def skip_producer_ids(self, highest: int) -> None:
         """Move the next block above `highest`, up to which ids are in use; raises KafkaStorageError."""
-        block = highest // BLOCK_SIZE * BLOCK_SIZE
-        if block + BLOCK_SIZE > self.image.next_producer_id:
-            broker_epoch = self.image.brokers[self._node_id].broker_epoch
-            self.append([block_record(block, broker_id=self._node_id, broker_epoch=broker_epoch)])
+        block = highest // _BLOCK_SIZE * _BLOCK_SIZE
+        if block + _BLOCK_SIZE > self.image.next_producer_id:
+            self._append_block(block)
+
+    def _append_block(self, first: int) -> None:
+        """Log the record of a block of producer ids (`ProducerIdControlManager`)."""
+        if first > _LONG_MAX - _BLOCK_SIZE:
+            raise IllegalTransitionError(
+                "Exhausted all producerIds as the next block's end producerId has exceeded the int64 type limit",
+                java_class="org.apache.kafka.common.errors.UnknownServerException",
+            )
+        broker_epoch = self.image.brokers[self._node_id].broker_epoch
+        fields = {"brokerId": self._node_id, "brokerEpoch": broker_epoch, "nextProducerId": first + _BLOCK_SIZE}
+        self.append([encode_value("ProducerIdsRecord", fields)])
 
     def make_quorum_dynamic(self, voter: Value) -> None:
         """Raise `kraft.version` to 1, with the only voter in the log (`LeaderState`, KIP-853)."""

@@ -1,11 +1,10 @@
-"""Small parts of the coordinators: producer id blocks, offsets of deleted topics, expiry, marker answers."""
+"""Small parts of the coordinators: offsets of deleted topics, expiry, marker answers."""
 
 from __future__ import annotations
 
 import pytest
 
 from logstore.coordinator.groups.offsets import GroupOffsets, OffsetAndMetadata, commit_records
-from logstore.coordinator.producer_ids import BLOCK_SIZE, ProducerIds, block_record
 from logstore.coordinator.transactions.ending import AbortTimedOut
 from logstore.coordinator.transactions.outcomes import (
     Allocate,
@@ -29,11 +28,9 @@ from logstore.errors import (
     IllegalTransitionError,
     InvalidProducerEpochError,
     OffsetMetadataTooLargeError,
-    SchemaError,
     TransactionCoordinatorFencedError,
 )
 from logstore.model import TopicPartition
-from logstore.replay.metadata_image import MetadataImage
 from logstore.topics.consumer_offsets import OffsetKey
 from logstore.topics.partition_for import partition_for
 from logstore.topics.transaction_state import TransactionState
@@ -55,34 +52,14 @@ def initialized(table: TransactionTable, name: str, now_ms: int = 0) -> Producer
     return append.answer.identity
 
 
-def test_producer_ids_wait_for_a_block() -> None:
-    ids = ProducerIds()
-    assert ids.left_count == 0
-    with pytest.raises(CoordinatorLoadInProgressError, match="Producer ID block is full"):
-        ids.take()
-    ids.add_block(0)
-    assert [ids.take() for _ in range(BLOCK_SIZE)][-1] == BLOCK_SIZE - 1
-    assert ids.left_count == 0
-    ids.add_block(BLOCK_SIZE)
-    assert ids.take() == BLOCK_SIZE
-    assert ids.left_count == BLOCK_SIZE - 1
-
-
-def test_producer_ids_never_go_back_and_end_somewhere() -> None:
-    image = MetadataImage()
-    image.replay(block_record(4000, broker_id=1, broker_epoch=1), 0)
-    with pytest.raises(SchemaError, match="is not greater than current"):
-        image.replay(block_record(4000, broker_id=1, broker_epoch=1), 1)
-    assert image.next_producer_id == 5000
-    with pytest.raises(IllegalTransitionError, match="Exhausted all producerIds"):
-        block_record(2**63 - 1000, broker_id=1, broker_epoch=1)
-
-
 def test_a_transaction_without_producer_id_is_tried_again() -> None:
     table = TransactionTable(TransactionRules(), coordinator_epoch=0)
-    ids = ProducerIds()
+
+    def allocate() -> int:
+        raise CoordinatorLoadInProgressError
+
     with pytest.raises(CoordinatorLoadInProgressError):
-        asked(table, InitProducerId("x", 1000), allocate=ids.take, now_ms=0)
+        asked(table, InitProducerId("x", 1000), allocate=allocate, now_ms=0)
     assert list(table) == []
 
 
