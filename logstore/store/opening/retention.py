@@ -18,7 +18,7 @@ from ...config.topic import LogConfig, is_tiered
 from ...disk.directory import SegmentFiles, list_partition_directory
 from ...disk.files import read_if_present
 from ...disk.loaded import LoadedFile
-from ...disk.names import child, file_name
+from ...disk.names import child
 from ...disk.side_files import log_start_offsets_of, read_time_index
 from ...errors import LogstoreError
 from ...layout.file_names import LOG_SUFFIX, TIME_INDEX_SUFFIX, directory_name
@@ -33,18 +33,13 @@ _TIMESTAMP_SIZE = 8
 
 
 class DueRecords(NamedTuple):
-    """Records of a partition that retention deletes.
+    """How many offsets of a partition retention deletes, and of how many.
 
-    Attributes:
-        start, end: their first offset, and the one behind the last.
-        log_end: where the log ends.
-        newest_ms: the largest timestamp of the last segment that goes by time; None if all go by size.
+    `newest_ms` is the largest timestamp of the last segment that goes by time; None if all go by size.
     """
 
-    topic: str
-    start: int
-    end: int
-    log_end: int
+    offset_count: int
+    all_count: int
     newest_ms: int | None
 
 
@@ -67,15 +62,14 @@ def retention_warnings(
         due = list[DueRecords]()
         for number in sorted(topic.partitions):
             with suppress(LogstoreError, OSError):
-                due += _due(child(root, directory_name(name, number)), config, now_ms, was_clean, starts)
+                path, log_start = child(root, directory_name(name, number)), starts.get((name, number), 0)
+                due += _due(path, log_start, config, now_ms, was_clean=was_clean)
         if due:
             texts.append(_text(name, due, config, image.topic_config(name)))
     return texts
 
 
-def _due(
-    path: str, config: LogConfig, now_ms: int, was_clean: bool, starts: Mapping[tuple[str, int], int]
-) -> Iterator[DueRecords]:
+def _due(path: str, log_start: int, config: LogConfig, now_ms: int, *, was_clean: bool) -> Iterator[DueRecords]:
     oldest_kept_ms = now_ms - config[RETENTION_MS]
     if config[RETENTION_BYTES] < 0 and _is_first_kept(path, oldest_kept_ms):
         return
@@ -90,12 +84,10 @@ def _due(
         going, newest_ms = going + 1, largest
     if not going:
         return
-    topic, _, number = file_name(path).rpartition("-")
-    log_end = _read_end(segments[-1]).offset
-    start = max(starts.get((topic, int(number)), 0), segments[0].base_offset)
+    log_end, start = _read_end(segments[-1]).offset, max(log_start, segments[0].base_offset)
     end = segments[going].base_offset if going < len(segments) else log_end
     if end > start:
-        yield DueRecords(topic, start, end, log_end, newest_ms)
+        yield DueRecords(end - start, log_end - start, newest_ms)
 
 
 def _is_first_kept(path: str, oldest_kept_ms: int) -> bool:
@@ -173,7 +165,7 @@ def _log_starts(root: str) -> Mapping[tuple[str, int], int]:
 
 
 def _text(topic: str, due: list[DueRecords], config: LogConfig, own: Mapping[str, str]) -> str:
-    count, total = sum(log.end - log.start for log in due), sum(log.log_end - log.start for log in due)
+    count, total = sum(log.offset_count for log in due), sum(log.all_count for log in due)
     names = [name for name in (RETENTION_MS, RETENTION_BYTES) if config[name] >= 0]
     rules = " and ".join(f"{name}={config[name]}{'' if name in own else ' by default'}" for name in names)
     newest = max((log.newest_ms for log in due if log.newest_ms is not None), default=None)
