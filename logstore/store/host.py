@@ -21,14 +21,10 @@ from .partitions import Partitions
 
 
 class Host:
-    """A data directory without coordinators. All methods may be called from any thread.
+    """A data directory without coordinators; attributes that are not here are those of `Store`. Usable from any thread.
 
     Attributes:
-        path: of the data directory, absolute.
-        cluster_id, node_id, directory_id: of the owner.
-        config: the store's own configurations, by Kafka's broker names.
         lock: held while topics change; taken before the lock of a log, never after it.
-        now_ms: the clock.
         ticks_ms: a clock for intervals that never goes back; a clock given by the program serves for both.
         is_closed: the close has begun.
         is_after_fork: this process is a fork of the one that opened the store; it must not read or write here.
