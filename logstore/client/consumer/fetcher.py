@@ -263,14 +263,13 @@ class Fetcher:
     def _read(self, partition: TopicPartition, position: int, log: PartitionLog, moved: NextOffsets) -> _Fetch | None:
         """Read records; if none of the data is for the consumer, note the position behind it in `moved`."""
         try:
-            fetch = self._fetched(partition, log, position, moved)
+            return self._fetched(partition, log, position, moved)
         except OffsetOutOfRangeError:
             self._positions.out_of_range(partition, position)
             moved.pop(partition, None)
             reset = self._positions.get(partition)
             assert reset is not None
-            fetch = self._fetched(partition, self._store.log(*partition), reset, moved)
-        return fetch
+            return self._fetched(partition, self._store.log(*partition), reset, moved)
 
     def _fetched(
         self, partition: TopicPartition, log: PartitionLog, position: int, moved: NextOffsets
