@@ -110,7 +110,10 @@ class Timers:
         self._put(_Timer(name, max(interval_ms, 1), function, is_long), interval_ms if delay_ms is None else delay_ms)
 
     def add_of_program(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
-        """Call a function of the program every `interval_ms`; UsageError if the store has one of this name."""
+        """Call a function of the program every `interval_ms`, in place of its last one of this name.
+
+        Raises UsageError if the store has one of this name, which would not be called any more.
+        """
         if name in self._own_names:
             raise UsageError(
                 "The store has a task of this name, which would not be called any more",

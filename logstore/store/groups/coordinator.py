@@ -74,7 +74,7 @@ class GroupCoordinator:
         self._host.schedule("group-metadata-expiration", expiry_interval_ms, self.remove_expired)
 
     def close(self) -> None:
-        """Expel all members, for whom a broker would wait; begin no more generations; raise the first error at last."""
+        """Expel all members, for whom a broker would wait; begin no more generations; then raise the first error."""
         self._is_closed = True
         for_each_then_raise(list(self._loaded.values()), OffsetsPartition.expel_members)
 
