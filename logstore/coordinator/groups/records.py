@@ -11,13 +11,7 @@ from typing import Any
 from ...errors import SchemaError
 from ...messages.schema import Value
 from ...model import TopicPartition
-from ...topics.consumer_offsets import (
-    GroupKey,
-    GroupMember,
-    GroupMetadata,
-    decode_embedded,
-    encode_embedded,
-)
+from ...topics.consumer_offsets import GroupKey, GroupMember, GroupMetadata, decode_embedded, encode_embedded
 from .membership import CONSUMER_PROTOCOL_TYPE, GroupMembership, GroupState, Joining, Member
 
 _SUBSCRIPTION, _ASSIGNMENT = "ConsumerProtocolSubscription", "ConsumerProtocolAssignment"
