@@ -1,6 +1,6 @@
 """The committed offsets of groups, and the records that change them (`OffsetMetadataManager`).
 
-The state is a fold of the records (`view.group_offsets`): its owner makes records here, logs them, and replays them
+The state is a fold of the records (`replay.group_offsets`): its owner makes records here, logs them, and replays them
 with the offsets that they got in the log.
 
 >>> offsets = GroupOffsets()
