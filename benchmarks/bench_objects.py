@@ -36,7 +36,7 @@ def reading_records(path: str) -> Callable[[], int]:
 
 def verifying(path: str) -> Callable[[], int]:
     """Return what verifies a partition."""
-    return lambda: verify_partition_directory(path).size.log_end_offset
+    return lambda: verify_partition_directory(path).evidence.log_end_offset
 
 
 WAYS = {"records": reading_records, "verify": verifying}

@@ -174,7 +174,7 @@ def test_verify(measured: Measured, sound_partition: Path, request: pytest.Fixtu
         hashed=lambda verified: [*map(str, verified.findings), *astuple(verified.size)],
     )
     assert verified.findings == ()
-    assert verified.size.size > VERIFIED_SIZE // 2
+    assert verified.evidence.size > VERIFIED_SIZE // 2
 
 
 def writing_and_syncing(path: Path, size: int) -> Floor:

@@ -110,7 +110,7 @@ def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator
                 facts = verify_partition_directory(seen.path, Asked.EVERYTHING, cluster=cluster)
                 yield from _batches(facts.findings, schema)
                 if facts.partition.files.topic != transaction_state.TOPIC:
-                    facts.transactions.evidence.cluster = Cluster(root)  # which the other task has
+                    facts.evidence.cluster = Cluster(root)  # which the other task has
                     left.append(facts)
 
 

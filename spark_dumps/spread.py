@@ -69,7 +69,7 @@ def follow_on_executors(
         paths = [one.seen.path for one in unseen if is_directory(one.seen.path)]
         listed = [_listed(open_partition(path, checkpoints), properties) for path in paths]
     for facts in found:
-        facts.transactions.evidence.cluster = cluster
+        facts.evidence.cluster = cluster
     return found
 
 
@@ -98,14 +98,14 @@ def _is_whole(listed: _Listed, answer: _Answer) -> bool:
     """
     facts = answer.facts
     if facts is not None:
-        is_short = facts.size.size < listed.seen.byte_count and facts.error is None
+        is_short = facts.evidence.size < listed.seen.byte_count and facts.error is None
         if not is_short or facts.partition.files != listed.partition.files or not _is_there(listed):
             return True
         raise DataDirectoryError(
             f"executor {answer.host} read fewer bytes of the logs than the driver listed",
             path=listed.seen.path,
             expected=f"{listed.seen.byte_count} bytes",
-            found=facts.size.size,
+            found=facts.evidence.size,
             advice=ADVICE,
         )
     if answer.error is not None and _is_there(listed):

@@ -141,7 +141,7 @@ def verified_rows(partitions: Iterable[PartitionFacts], findings: Collection[Fin
         row_of(
             VerifiedRow,
             one.partition.files,
-            one.size,
+            one.evidence,
             finding_count=sum(finding in told for finding in one.findings),
         )
         for one in partitions
@@ -154,8 +154,8 @@ def audited_row(path: str, audited: AuditedDirectory) -> AuditedRow:
     return AuditedRow(
         path=path,
         partition_count=len(audited.partitions),
-        size=sum(one.size.size for one in audited.partitions),
-        batch_count=sum(one.size.batch_count for one in audited.partitions),
+        size=sum(one.evidence.size for one in audited.partitions),
+        batch_count=sum(one.evidence.batch_count for one in audited.partitions),
         transaction_count=sum(len(history.table) for history in audited.transactions.histories.values()),
         open_count=len(opened),
         overdue_count=sum(one.is_overdue for one in opened),

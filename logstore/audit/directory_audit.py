@@ -97,7 +97,7 @@ def crossing_findings(path: str, now_ms: int, known: Mapping[str, PartitionFacts
 
     def facts_of(partition: Partition, cluster: Cluster) -> PartitionFacts:
         facts = left.pop(partition.files.path, None) or verify_partition(partition, cluster, Asked.NOTHING)
-        facts.transactions.evidence.cluster = cluster
+        facts.evidence.cluster = cluster
         return facts._replace(findings=())
 
     listed = {one.partition.files.path: one.partition.files for one in known.values()}
@@ -280,16 +280,16 @@ def _transactions(
 ) -> Transactions:
     states = [one for one in partitions if one.partition.files.topic == transaction_state.TOPIC]
     numbers = {one.partition.files.partition for one in states if one.error is None}
-    whole_from = {one.partition.files.partition: _whole_from(one.transactions.evidence) for one in states}
-    whole = {one.partition.files.partition for one in states if one.transactions.evidence.is_whole}
+    whole_from = {one.partition.files.partition: _whole_from(one.evidence) for one in states}
+    whole = {one.partition.files.partition for one in states if one.evidence.is_whole}
     log = CoordinatorLog([one.states for one in states], whole_from, whole)
     log.is_newer = cluster.image.newer_kafka is not None
     count = cluster.partition_count(transaction_state.TOPIC)
     expected = range(max(numbers, default=-1) + 1 if count is None else count)
     log.is_complete = cluster.is_whole_broker is Known.YES and bool(numbers) and numbers >= set(expected)
     log.bad_count, log.born_ms = sum(one.bad_count for one in states), cluster.created_ms(transaction_state.TOPIC)
-    log.is_whole = log.is_complete and all(one.transactions.evidence.is_whole for one in states)
-    log.has_damage = any(one.transactions.evidence.has_damage for one in states)
+    log.is_whole = log.is_complete and all(one.evidence.is_whole for one in states)
+    log.has_damage = any(one.evidence.has_damage for one in states)
     log.times = {one.partition.files.partition: one.transactions.times for one in states}
     asked = [one for one in partitions if only in (None, one.partition.name)]
     histories = {one.partition.key: one.transactions for one in asked}

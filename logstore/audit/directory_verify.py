@@ -121,8 +121,8 @@ def found_in(
 ) -> tuple[tuple[Finding, ...], frozenset[Note]]:
     """Return what is wrong around partitions, in each, and across them, and what was not asked there."""
     report = Report()
-    report.take(files_of_directory(directory, [(one.partition, one.size) for one in partitions], cluster))
+    report.take(files_of_directory(directory, [one.evidence for one in partitions], cluster))
     report.findings += (finding for one in partitions for finding in one.findings)
     report.take(crossing)
-    notes = report.notes.union(*(one.transactions.evidence.report.notes for one in partitions))
+    notes = report.notes.union(*(one.evidence.report.notes for one in partitions))
     return tuple(report.findings), frozenset(notes)

@@ -68,6 +68,7 @@ class Evidence(Follower):
 
     Attributes:
         report: what broke rules so far.
+        segment_count, batch_count, size: good batches, and bytes of segments, so far; 0 if one could not be read.
         segment: the current one.
         end_offset: behind the last batch so far, and not below the base offset of the segment.
         batch_end_offset: behind the last batch so far, None before the first.
@@ -88,6 +89,7 @@ class Evidence(Follower):
         self.partition = partition
         self.cluster = Cluster(directory_around(partition.files.path)) if cluster is None else cluster
         self.report = Report()
+        self.segment_count = self.batch_count = self.size = 0
         self.has_damage = self.segment_has_damage = self.is_growing = self.is_tail = self.is_unused = False
         self.segment_size = 0
         self.end_offset = 0
@@ -103,6 +105,7 @@ class Evidence(Follower):
     def begin(self, segment: SegmentFiles) -> None:
         """Take the next segment; the cleaner may have taken the end of the one before."""
         self.segment = segment
+        self.segment_count, self.size = self.segment_count + 1, self.size + self.segment_size
         self.segment_has_damage = False
         if segment.base_offset > self.end_offset and not (self._is_first or self.is_after_damage):
             self.hole_end = segment.base_offset
@@ -114,7 +117,8 @@ class Evidence(Follower):
         self.end_offset = self.batch_end_offset = offset
 
     def step(self, batches: AuditedBatches) -> None:
-        """Look for the last hole, before a batch or in one."""
+        """Count the batches, and look for the last hole, before one or in one."""
+        self.batch_count += len(batches.table)
         ends = [*batches.base[batches.is_hole][-1:].tolist(), *(batches.last[batches.is_thin][-1:] + 1).tolist()]
         self.hole_end = max(self.hole_end, *ends, 0)
         self.end_offset = self.batch_end_offset = int(batches.last[-1]) + 1
@@ -132,6 +136,7 @@ class Evidence(Follower):
 
     def give_up(self) -> None:
         """Note that the rest of the log cannot be read."""
+        self.segment_count = self.batch_count = self.size = 0
         self.is_after_damage = self.has_damage = self.segment_has_damage = True
         self.is_end_known = False
 

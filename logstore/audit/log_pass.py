@@ -1,13 +1,12 @@
 """One pass over the segments of a partition: bytes are read once for all followers.
 
-size = follow(evidence, [PartitionTransactions(evidence), …])
-evidence.report.findings                        what the checks among the followers found
+follow(evidence, [PartitionTransactions(evidence), …])
+evidence.size, evidence.report.findings         what was read, and what the checks among the followers found
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..disk.directory import SegmentFiles
@@ -20,13 +19,7 @@ from .partition import unless_gone
 
 
 class LogStart(NamedTuple):
-    """A batch where a pass begins.
-
-    Attributes:
-        base_offset: of its segment.
-        position: its first byte there.
-        offset: its base offset.
-    """
+    """A batch where a pass begins: the base offset of its segment, its first byte there, and its base offset."""
 
     base_offset: int = 0
     position: int = 0
@@ -36,29 +29,12 @@ class LogStart(NamedTuple):
 LOG_START = LogStart()
 
 
-@dataclass(slots=True)
-class PassSize:
-    """The size of a log: files, good batches, bytes, and the offset behind the last batch.
-
-    Attributes:
-        is_end_known: no damaged batch can be behind that offset.
-        producer_id: highest of the batches, -1 for none.
-    """
-
-    segment_count: int = 0
-    batch_count: int = 0
-    size: int = 0
-    log_end_offset: int = 0
-    is_end_known: bool = True
-    producer_id: int = -1
-
-
 def follow(
     evidence: Evidence,
     followers: Sequence[Follower],
     advance: Advance = lambda size: None,
     start: LogStart = LOG_START,
-) -> PassSize:
+) -> None:
     """Read the log once for all followers, the evidence first, from `start` on; report what checks among them return.
 
     `advance` is told of the bytes before `start` at once.
@@ -66,7 +42,7 @@ def follow(
     Raises:
         DataDirectoryError: a segment cannot be read.
     """
-    size, report, followers = PassSize(), evidence.report, [evidence, *followers]
+    report, followers = evidence.report, [evidence, *followers]
     evidence.is_tail = start != LOG_START
     segments = [one for one in evidence.partition.files.segments if one.base_offset >= start.base_offset]
     if evidence.is_tail:
@@ -79,15 +55,10 @@ def follow(
         if log is None:
             continue
         with log:
-            size.segment_count += 1
-            size.size += log.size
             inside = start if start.position and segment.base_offset == start.base_offset else None
-            size.batch_count += _segment(log, segment, evidence, followers, advance, inside)
+            _segment(log, segment, evidence, followers, advance, inside)
     for follower in followers:
         report.take(follower.finish())
-    size.log_end_offset, size.is_end_known = evidence.log_end_offset, evidence.is_end_known
-    size.producer_id = evidence.producer_id
-    return size
 
 
 def _segment(
@@ -97,13 +68,13 @@ def _segment(
     followers: Sequence[Follower],
     advance: Advance,
     start: LogStart | None,
-) -> int:
-    """Read one segment, perhaps from a batch in it on; return how many good batches are there."""
+) -> None:
+    """Read one segment, perhaps from a batch in it on."""
     report, is_active = evidence.report, evidence.partition.is_active(segment)
     evidence.segment_size, evidence.is_growing = log.size, False
     for follower in followers:
         report.take(follower.begin(segment))
-    count = position = 0
+    position = 0
     if start is not None:
         position = start.position
         evidence.begin_inside(start.offset)
@@ -112,7 +83,6 @@ def _segment(
         position = piece.end
         if isinstance(piece, Run):
             batches = AuditedBatches(evidence, segment, piece)
-            count += len(batches.table)
             for follower in followers:
                 report.take(follower.step(batches))
         else:
@@ -122,4 +92,3 @@ def _segment(
     evidence.is_growing = (unless_gone(segment_size, segment.log) or 0) > log.size
     for follower in followers:
         report.take(follower.end())
-    return count

@@ -63,7 +63,7 @@ class Task(NamedTuple):
     def facts_without_cluster(self, partition: Partition, advance: Advance = lambda size: None) -> PartitionFacts:
         """Read a partition for another process, which has the cluster and need not be sent it."""
         facts = self.facts(partition, advance)
-        facts.transactions.evidence.cluster = Cluster(self.cluster.root)
+        facts.evidence.cluster = Cluster(self.cluster.root)
         return facts
 
 
@@ -211,7 +211,7 @@ class _Shares:
             with self._lock:
                 self._asked_count -= 1
             for facts in answer:
-                facts.transactions.evidence.cluster = self._task.cluster
+                facts.evidence.cluster = self._task.cluster
                 self._found[facts.partition.files.path] = facts
 
 

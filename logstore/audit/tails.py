@@ -102,7 +102,7 @@ def follow_tail(
         producers = KnownProducers(partition, offset, snapshot)
         start = start_at(partition, offset if since is None else min(since, offset))
         facts = verify_partition(partition, cluster, Asked.NOTHING, advance=advance, start=start, beside=[producers])
-        if snapshot is None or facts.size.log_end_offset >= offset:
+        if snapshot is None or facts.evidence.log_end_offset >= offset:
             break  # else the log was cut since, and a broker that starts removes the snapshot
     producers.problems[:0] = bad
     begun = _begun(producers)

@@ -33,7 +33,7 @@ from .facts.offsets import OffsetRanges
 from .facts.states import StateRecords
 from .facts.transactions import PartitionTransactions
 from .finding import Finding, Silence, unreadable
-from .log_pass import LOG_START, LogStart, PassSize, follow
+from .log_pass import LOG_START, LogStart, follow
 from .partition import Partition, open_partition
 from .stable_reading import read_until_stable
 
@@ -56,7 +56,7 @@ class PartitionFacts(NamedTuple):
     """
 
     partition: Partition
-    size: PassSize
+    evidence: Evidence
     findings: tuple[Finding, ...]
     transactions: PartitionTransactions
     ranges: OffsetRanges
@@ -99,18 +99,18 @@ def verify_partition(
         followers += _checks(evidence, asked, decodes=decodes)
     unreadable_log: DataDirectoryError | None = None
     try:
-        size = follow(evidence, followers, advance, start)
+        follow(evidence, followers, advance, start)
     except DataDirectoryError as error:
         evidence.give_up()
         transactions.finish()
         evidence.report.take([unreadable(error, partition.where())])
-        unreadable_log, size = error, PassSize(log_end_offset=partition.first_offset, is_end_known=False)
+        unreadable_log = error
     if (cleaned := swap.without_copies()) is not None:
         read_again = verify_partition(cleaned, cluster, asked, decodes=decodes, advance=advance)
-        read_again.transactions.evidence.report.note(log_offset_order, Silence.COPIED, partition.where())
+        read_again.evidence.report.note(log_offset_order, Silence.COPIED, partition.where())
         return read_again
     findings, evidence.report.findings = tuple(evidence.report.findings), []
-    facts = partition, size, findings, transactions, ranges
+    facts = partition, evidence, findings, transactions, ranges
     return PartitionFacts(*facts, records.states, records.commits, records.bad_count, unreadable_log)
 
 

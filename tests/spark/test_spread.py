@@ -87,7 +87,7 @@ def test_a_segment_that_retention_took_is_not_missed(data: Path) -> None:
     executors = Executors(take)
     (facts,) = followed(data, executors)
     assert executors.job_count == 2
-    assert (facts.partition.name, facts.size.segment_count) == ("orders-0", 2)
+    assert (facts.partition.name, facts.evidence.segment_count) == ("orders-0", 2)
 
 
 def test_an_executor_that_reads_less_than_was_listed_is_an_error(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,12 +123,12 @@ def _contents(parts: Sequence[str]) -> str:
 
 
 def _figures(audited: AuditedDirectory, partitions: Sequence[Shown]) -> str:
-    sizes = [one.verified.size for one in partitions]
+    read = [one.verified.evidence for one in partitions]
     figures = [
         (f"{len(partitions):,}", "partitions"),
-        (f"{sum(size.segment_count for size in sizes):,}", "segments"),
-        (byte_text(sum(size.size for size in sizes)), "in logs"),
-        (f"{sum(size.batch_count for size in sizes):,}", "batches"),
+        (f"{sum(one.segment_count for one in read):,}", "segments"),
+        (byte_text(sum(one.size for one in read)), "in logs"),
+        (f"{sum(one.batch_count for one in read):,}", "batches"),
         (f"{len(audited.transactions.log.history):,}", "transactional ids"),
         (f"{len(audited.transactions.open):,}", "open transactions"),
     ]

@@ -123,10 +123,10 @@ def _pictures(one: Shown, number: int, names: dict[int, str], root: str, *, is_o
 def _row(one: Shown, number: int) -> tuple[object, ...]:
     name = name_text(one.name)
     link = Markup(f'<a href="#p{number}">{name}</a>') if number < SECTION_COUNT_MAX else name
-    view, held = one.view, one.view.end - one.view.stable_end
+    view, held, size = one.view, one.view.end - one.view.stable_end, one.verified.evidence.size
     back = Markup(f'<span class="number{" held" if held else ""}">{held:,}</span>')
     found = Markup(_badge(one.findings)) if one.findings else Markup('<span class="fine">none</span>')
-    return link, mini_map(view), view.start, view.stable_end, view.end, back, size_text(one.verified.size.size), found
+    return link, mini_map(view), view.start, view.stable_end, view.end, back, size_text(size), found
 
 
 def _badge(findings: Sequence[Finding]) -> str:
@@ -136,10 +136,10 @@ def _badge(findings: Sequence[Finding]) -> str:
 
 def _state(one: Shown) -> str:
     """Return the line that stands beside the name, also when the section is folded."""
-    view, size = one.view, one.verified.size
+    view, read = one.view, one.verified.evidence
     parts = [_badge(one.findings)] if one.findings else []
     parts.append(f"log start {view.start:,}, last stable {view.stable_end:,}, log end {view.end:,}")
-    parts.append(f"{count_of(size.batch_count, 'batch')} in {count_of(size.segment_count, 'segment')}")
+    parts.append(f"{count_of(read.batch_count, 'batch')} in {count_of(read.segment_count, 'segment')}")
     return " · ".join(parts)
 
 

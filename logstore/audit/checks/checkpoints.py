@@ -13,8 +13,8 @@ from ...layout import clean_shutdown, offset_checkpoint
 from ...layout.file_names import directory_name, parse_partition_directory
 from ...layout.meta_properties import MetaProperties
 from ..cluster import Cluster, Known
+from ..evidence import Evidence
 from ..finding import Broken, Rule, Silence, Where
-from ..log_pass import PassSize
 from ..partition import Partition, unless_gone
 from .batches import DAMAGED, ERROR, UNSETTLED, WARNING
 
@@ -53,14 +53,13 @@ Key = tuple[str, int]
 Logs = Mapping[Key, tuple[Partition, int]]  # whose ends are known, with the end
 
 
-def offset_checkpoints(
-    directory: DataDirectoryFiles, passes: Sequence[tuple[Partition, PassSize]], cluster: Cluster
-) -> Iterator[Broken]:
-    """Yield what is wrong with the checkpoints; `passes` are the partitions, each with the size of its log."""
+def offset_checkpoints(directory: DataDirectoryFiles, passes: Sequence[Evidence], cluster: Cluster) -> Iterator[Broken]:
+    """Yield what is wrong with the checkpoints, after the passes over all partitions."""
     is_closed = clean_shutdown.FILE_NAME in directory.files
     is_brokers = isinstance(cluster.identity, MetaProperties)
-    logs = {one.key: (one, size.log_end_offset) for one, size in passes if one.is_live and size.is_end_known}
-    endless = {one.key for one, size in passes if one.is_live and not size.is_end_known}
+    live = [one for one in passes if one.partition.is_live]
+    logs = {one.partition.key: (one.partition, one.log_end_offset) for one in live if one.is_end_known}
+    endless = {one.partition.key for one in live if not one.is_end_known}
     known = {one.key for one in directory.partitions} | set(_refused(directory.errors))
     for name in offset_checkpoint.FILE_NAMES:
         path = directory.files.get(name)

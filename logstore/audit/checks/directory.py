@@ -28,8 +28,8 @@ from ...layout.meta_properties import MetaProperties
 from ...replay.directory_fates import Fate, directory_fates
 from ...replay.metadata_image import MetadataImage
 from ..cluster import Cluster, Known
+from ..evidence import Evidence
 from ..finding import Broken, Rule, Where
-from ..log_pass import PassSize
 from ..partition import SET_ASIDE, Partition, unless_gone
 from .batches import ERROR, UNSETTLED, WARNING
 from .checkpoints import offset_checkpoints
@@ -91,7 +91,7 @@ metadata_version = Rule(
 )
 
 _INDEX_SUFFIXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
-Passes = Sequence[tuple[Partition, PassSize]]  # partitions, each with the size of its log
+Passes = Sequence[Evidence]  # of each partition, after the pass
 
 
 def files_of_partition(partition: Partition) -> Iterator[Broken]:
@@ -136,12 +136,12 @@ def _partitions(directory: DataDirectoryFiles, passes: Passes, cluster: Cluster)
     with suppress(DataDirectoryError):  # of an id that the system refuses, which is told beside those of topics
         yield from _twice(directory.partitions, cluster.image)
     following = cluster.image.next_producer_id
-    for partition, size in passes:
+    for read in passes:
         # only a broker that is alone has each block of ids on record before it uses it
-        is_judged = partition.surroundings.was_closed and partition.is_live and cluster.is_alone is Known.YES
-        if is_judged and size.producer_id >= following >= 0:
+        is_judged = read.partition.surroundings.was_closed and read.partition.is_live and cluster.is_alone is Known.YES
+        if is_judged and read.producer_id >= following >= 0:
             expected = f"producer ids below {following}, the next block, as {METADATA_TOPIC} has"
-            yield metadata_behind.at(partition.where(), expected, f"producer {size.producer_id}")
+            yield metadata_behind.at(read.partition.where(), expected, f"producer {read.producer_id}")
 
 
 _NONE_OF_THIS_NAME = "none of this name and number"
@@ -178,7 +178,7 @@ def _topic_ids(directory: DataDirectoryFiles, passes: Passes, cluster: Cluster) 
     topics = cluster.image.topics
     ids = {name: (topic.topic_id, METADATA_TOPIC) for name, topic in topics.items()}
     ids[METADATA_TOPIC] = metadata_file.METADATA_TOPIC_ID, "every cluster has"
-    empty = {one.files.path for one, size in passes if size.log_end_offset == one.base_offset}
+    empty = {one.partition.files.path for one in passes if one.log_end_offset == one.partition.base_offset}
     # a topic that was made again a moment ago may still have the directories of the one before
     recent = {name for name, topic in topics.items() if topic.created_ms > cluster.settled_ms}
     is_with_zookeeper = isinstance(cluster.identity, MetaProperties) and cluster.identity.version == 0

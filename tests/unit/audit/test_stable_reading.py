@@ -99,7 +99,7 @@ def test_segments_that_vanish_are_passed_over(golden: Golden, tmp_path: Path) ->
         path.unlink()
     verified = verify_partition(partition)
     assert verified.findings == ()
-    assert verified.size.segment_count == 4
+    assert verified.evidence.segment_count == 4
 
 
 def test_an_append_while_the_log_is_read_is_no_torn_tail(

@@ -203,7 +203,7 @@ def test_a_pass_from_any_offset_sees_all_that_follows(world: Path) -> None:
     cluster = Cluster(str(world))
     for partition in open_partitions(str(world)):
         whole = verify_partition(partition, cluster, Asked.NOTHING)
-        for offset in range(0, whole.size.log_end_offset, 41):
+        for offset in range(0, whole.evidence.log_end_offset, 41):
             start = start_at(partition, offset)
             assert start.offset <= offset
             tail = verify_partition(partition, cluster, Asked.NOTHING, start=start)

@@ -38,7 +38,7 @@ def copied(golden: Golden, tmp_path: Path) -> Callable[[str], Path]:
 def test_nothing_is_found_in_what_a_broker_wrote(golden: Golden, name: str) -> None:
     result = verify_directory(str(golden(name)))
     assert findings_of(golden(name)) == []
-    assert sum(one.size.batch_count for one in result.partitions) > 40
+    assert sum(one.evidence.batch_count for one in result.partitions) > 40
 
 
 def test_brokers_with_zookeeper_know_topics_without_ids(copied: Callable[[str], Path]) -> None:
@@ -106,12 +106,12 @@ def test_a_snapshot_without_a_segment_is_read(golden: Golden, tmp_path: Path) ->
 
 def test_the_batches_behind_damage_are_still_proven(copied: Callable[[str], Path]) -> None:
     root = copied("transactions")
-    whole = verify_partition(open_partition(str(root / ROLLED))).size.batch_count
+    whole = verify_partition(open_partition(str(root / ROLLED))).evidence.batch_count
     for plant in FAULTS["log-length"][:1]:
         plant(root)
     damaged = verify_partition(open_partition(str(root / ROLLED)))
-    assert damaged.size.batch_count == whole - 1
-    assert damaged.size.log_end_offset == 76
+    assert damaged.evidence.batch_count == whole - 1
+    assert damaged.evidence.log_end_offset == 76
 
 
 def test_the_command_prints_and_exits_with_what_it_found(copied: Callable[[str], Path]) -> None:
