@@ -28,7 +28,7 @@ from .facts.times import Retained
 from .finding import Finding, Silence, Where, findings_of
 from .groups import Groups
 from .lives import Lives
-from .open_transactions import RULE_OF, Moment, OpenTransaction, Transactions, Verdict
+from .open_transactions import RULE_OF, Moment, Transactions, Verdict
 from .partition import Partition, open_partitions
 from .processes import follow
 from .stable_reading import read_until_stable
@@ -293,13 +293,10 @@ def _transactions(
     log.times = {one.partition.files.partition: one.transactions.times for one in states}
     asked = [one for one in partitions if only in (None, one.partition.name)]
     histories = {one.partition.key: one.transactions for one in asked}
-    lives, late_ms, found = Lives(histories, log), now_ms, list[OpenTransaction]()
-    opened = [(history, one) for history in histories.values() for one in history.open_transactions]
-    if opened or states:  # only then: a moment is told by the time of every file
-        moment = Moment.of(cluster, now_ms)
-        found, late_ms = [judge(history, one, lives, moment) for history, one in opened], moment.judged_ms
+    lives, moment = Lives(histories, log), Moment(now_ms, cluster)
+    opened = [judge(history, one, lives, moment) for history in histories.values() for one in history.open_transactions]
     is_closed = any(one.partition.surroundings.was_closed for one in partitions)
-    return Transactions(histories, lives, log, tuple(found), is_closed, late_ms, cluster.root)
+    return Transactions(histories, lives, log, tuple(opened), is_closed, moment)
 
 
 def _retained(partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> Iterator[Retained]:

@@ -46,31 +46,20 @@ RULE_OF = {
 
 
 class Moment(NamedTuple):
-    """When transactions are judged.
-
-    Attributes:
-        now_ms: reference time for ages.
-        settled_ms: up to here all files agree, see `Cluster.settled_ms`.
-        is_at_rest: no file is of the last minute before `now_ms`, so that nobody writes.
-        has_one_time: all files have the same time, which they were given: it tells nothing of their order.
-        is_live: somebody wrote while the files were read: they are no copy, and were read in a known order.
-    """
+    """When transactions are judged: the time that ages are counted to, and the cluster, whose files tell up to when."""
 
     now_ms: int
-    settled_ms: int
-    is_at_rest: bool
-    has_one_time: bool
-    is_live: bool
-
-    @classmethod
-    def of(cls, cluster: Cluster, now_ms: int) -> Moment:
-        """Return the moment up to which the data directory of `cluster` is judged."""
-        return cls(now_ms, cluster.settled_ms, cluster.is_at_rest(now_ms), cluster.has_one_time, cluster.is_live)
+    cluster: Cluster
 
     @property
     def judged_ms(self) -> int:
         """What was due before is late."""
-        return min(self.now_ms, self.settled_ms)
+        return min(self.now_ms, self.cluster.settled_ms)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether no file is of the last minute before `now_ms`, so that nobody writes."""
+        return self.cluster.is_at_rest(self.now_ms)
 
 
 class Age(NamedTuple):
@@ -157,8 +146,7 @@ class Transactions:
         lives: their markers beside the decisions of coordinators.
         open: of all partitions, the oldest of each first.
         is_closed: no broker runs on the directory.
-        late_ms: anything due before this time is late; see `Cluster.settled_ms`.
-        root: the path of the directory.
+        moment: when they were judged.
     """
 
     histories: dict[tuple[str, int], PartitionTransactions]
@@ -166,8 +154,7 @@ class Transactions:
     log: CoordinatorLog
     open: tuple[OpenTransaction, ...]
     is_closed: bool
-    late_ms: int
-    root: str
+    moment: Moment
 
 
 def held_back(opened: Sequence[OpenTransaction]) -> str:

@@ -103,8 +103,8 @@ def transaction_no_data(facts: Transactions) -> Iterator[Place]:
     """A transaction has been open for longer than its timeout, and has no data in a partition that it claims."""
     for transactional_id, rows in facts.log.history.items():
         metadata = facts.log.entries(rows[-1:])[0].metadata
-        is_over = metadata.start_timestamp_ms + metadata.transaction_timeout_ms < facts.late_ms
-        if metadata.state is not TransactionState.ONGOING or not is_over:
+        due_ms = metadata.start_timestamp_ms + metadata.transaction_timeout_ms
+        if metadata.state is not TransactionState.ONGOING or due_ms >= facts.moment.judged_ms:
             continue
         for place in metadata.partitions:
             history = facts.histories.get(place)
@@ -189,7 +189,7 @@ def _above_all(history: PartitionTransactions) -> Iterator[Place]:
 def coordinator_state(facts: Transactions) -> Iterator[Place]:
     """A record of a coordinator contradicts the one before it of its transactional id."""
     for before, entry, expected, found in facts.log.misfits:
-        path = child(facts.root, directory_name(TOPIC, entry.partition))
+        path = child(facts.moment.cluster.root, directory_name(TOPIC, entry.partition))
         where = Where(path, TOPIC, entry.partition, offset=entry.offset)
         if before not in (None, entry):
             expected += f", as {before.metadata.state.name} at offset {before.offset} is before"
