@@ -20,6 +20,7 @@ from logstore.audit.verify import verify_partition
 from tests.support.audit_story import Story
 from tests.support.audit_story_faults import FAULTS
 from tests.support.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
+from tests.support.offset_ranges import each_range
 from tests.support.sampling import sampled
 
 NOT_THERE = {Label.COMPACTED, Label.LOST}
@@ -83,7 +84,7 @@ def test_ranges_say_what_is_at_each_offset(
         path = directory / f"{segment[0].base_offset:020d}.log"
         path.write_bytes(b"".join(batch.to_bytes() for batch in segment))
     batches = [batch for segment in segments for batch in segment]
-    ranges = list(verify_partition(open_partition(str(directory))).ranges)
+    ranges = list(each_range(verify_partition(open_partition(str(directory))).ranges))
     assert [one.start for one in ranges] == [0, *(one.end for one in ranges)][:-1]
     expected = asked_one_by_one(batches)
     found = {offset: one.label for one in ranges for offset in range(one.start, one.end)}

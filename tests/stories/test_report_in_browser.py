@@ -19,6 +19,7 @@ from tests.stories.browser import Browser, browser
 from tests.support.audit_story import EMPTY, Story
 from tests.support.audit_twenty_faults import plant_in_coordinators, plant_in_files, plant_in_logs
 from tests.support.golden import AFTER_GOLDEN_MS, Golden
+from tests.support.offset_ranges import each_range
 from tests.support.sampling import sampled
 
 __all__ = ["browser"]
@@ -116,7 +117,7 @@ def test_bars_are_as_long_as_what_they_stand_for(golden: Golden, browser: Browse
         key = (one.partition.files.topic, one.partition.files.partition)
         view, history = audited.groups.view(*key), audited.transactions.histories[key]
         section = section_of(seen, one.partition.name)
-        expected_map = merged([(r.label.value, r.start / view.end, r.end / view.end) for r in view.ranges])
+        expected_map = merged([(r.label.value, r.start / view.end, r.end / view.end) for r in each_range(view.ranges)])
         drawn_map = [(bar["name"], bar["x"], bar["x"] + bar["width"]) for bar in section["map"]]
         assert [bar[0] for bar in drawn_map] == [bar[0] for bar in expected_map]
         assert [bar[1:] for bar in drawn_map] == [pytest.approx(bar[1:], abs=0.002) for bar in expected_map]

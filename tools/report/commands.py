@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING
+
+from logstore.audit.finding import Finding, Where
+from logstore.audit.open_transactions import RULE_OF
+from logstore.layout.file_names import parse_partition_directory
 
 from .markup import Markup, text
-
-if TYPE_CHECKING:
-    from logstore.audit.finding import Finding, Where
 
 _LENGTH_MAX = 20_000  # characters; far above a path's, because a command that is cut would be another one
 
@@ -35,8 +35,6 @@ def shell_quoted(path: str) -> str:
 
 def next_command(finding: Finding, root: str) -> str:
     """Return the command to go on with for a finding in the data directory at `root`; it changes nothing."""
-    from logstore.audit.open_transactions import RULE_OF
-
     directory = partition_directory_name(finding.where, root)
     if finding.rule.startswith(("group-", "chain-")):
         return f"logstore groups {shell_quoted(root)}"
@@ -61,8 +59,6 @@ def next_command(finding: Finding, root: str) -> str:
 
 def partition_directory_name(where: Where, root: str) -> str | None:
     """Return the name of the directory of the partition that a finding is about; None if it is about none."""
-    from logstore.layout.file_names import parse_partition_directory
-
     name = path_within(where.path or "", root).partition("/")[0]
     if parse_partition_directory(name) is not None:
         return name

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+from logstore.audit.checks import BY_NAME
+from logstore.audit.directory_audit import AuditedDirectory
+from logstore.audit.finding import Finding
 
 from ..tables import count_of
 from .commands import command_line, next_command, partition_directory_name, path_within
 from .markup import first_and_more, folded, name_text, prose, section, stack, text
-
-if TYPE_CHECKING:
-    from logstore.audit.directory_audit import AuditedDirectory
-    from logstore.audit.finding import Finding
 
 PLACE_COUNT_MAX = 8  # places of one rule, before the rest is folded
 COMMAND_COUNT_MAX = 3  # commands of one rule, before the rest is folded
@@ -67,8 +66,6 @@ def _by_rule(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 
 def _block(found: Sequence[Finding], root: str) -> str:
-    from logstore.audit.checks import BY_NAME
-
     first = found[0]
     severity = first.severity.value
     about = prose(BY_NAME[first.rule].about)

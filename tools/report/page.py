@@ -8,19 +8,18 @@ import pkgutil
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+from logstore.audit.cluster import Cluster
+from logstore.audit.directory_audit import AuditedDirectory
 from logstore.audit.durations import duration
+from logstore.audit.open_transactions import OpenTransaction, held_back
+from logstore.layout.meta_properties import MetaProperties
 
 from .commands import command_line, shell_quoted
 from .findings import findings_section, rule_links, severity_counts, unasked_lines
 from .markup import Markup, byte_text, first_and_more, name_text, section, swatches, table, text, time_text
 from .partitions import Shown, overview, pictures_section, shown_partitions
 from .pictures import timeline
-
-if TYPE_CHECKING:
-    from logstore.audit.directory_audit import AuditedDirectory
-    from logstore.audit.open_transactions import OpenTransaction
 
 PAGE_START = b"<!DOCTYPE html>"
 OPEN_COUNT_MAX = 12  # open transactions in their table, before the rest is folded
@@ -71,9 +70,6 @@ def _policy(script: str) -> str:
 
 def _identity(path: str) -> str:
     """Return the cluster and the node that `meta.properties` names."""
-    from logstore.audit.cluster import Cluster
-    from logstore.layout.meta_properties import MetaProperties
-
     found = Cluster(path).identity
     ids = (found.cluster_id, found.node_id) if isinstance(found, MetaProperties) else (None, None)
     cluster, node = ("not known" if one is None else str(one) for one in ids)
@@ -102,8 +98,6 @@ def _verdict(audited: AuditedDirectory) -> str:
 
 
 def _waiting(opened: Sequence[OpenTransaction], overdue: Sequence[OpenTransaction]) -> str:
-    from logstore.audit.open_transactions import held_back
-
     if not opened:
         return "read_committed consumers get everything."
     oldest = max(opened, key=lambda one: one.age_ms)

@@ -6,7 +6,17 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from logstore.audit.directory_audit import AuditedDirectory
+from logstore.audit.facts.offsets import ReadableOffsets
+from logstore.audit.facts.transactions import PartitionTransactions
+from logstore.audit.finding import Finding
+from logstore.audit.open_transactions import Explanation, OpenTransaction
+from logstore.audit.partition import unless_gone
+from logstore.audit.verify import PartitionFacts
+from logstore.disk.directory import SegmentFiles
+from logstore.disk.mapped import segment_size
 
 from ..tables import count_of
 from .commands import command_line, shell_quoted
@@ -25,15 +35,6 @@ from .markup import (
 )
 from .pictures import BAR_COUNT_MAX, Placed, legend, mini_map, offset_map, timeline
 from .scale import percent
-
-if TYPE_CHECKING:
-    from logstore.audit.directory_audit import AuditedDirectory
-    from logstore.audit.facts.offsets import ReadableOffsets
-    from logstore.audit.facts.transactions import PartitionTransactions
-    from logstore.audit.finding import Finding
-    from logstore.audit.open_transactions import OpenTransaction
-    from logstore.audit.verify import PartitionFacts
-    from logstore.disk.directory import SegmentFiles
 
 SECTION_COUNT_MAX = 200  # partitions with pictures; browsers do not like a page with more
 ROW_COUNT_MAX = 50  # rows of the table, before the rest is folded
@@ -145,8 +146,6 @@ def _state(one: Shown) -> str:
 
 def _held_back(one: Shown, root: str) -> str:
     """Return why read_committed consumers do not reach the end of the log."""
-    from logstore.audit.open_transactions import Explanation
-
     if not one.open:
         return ""
     told = Explanation(one.history, one.open)
@@ -191,9 +190,6 @@ def _bar(sizes: _Sizes, largest: int) -> Markup:
 
 
 def _sizes(segment: SegmentFiles) -> _Sizes:
-    from logstore.audit.partition import unless_gone
-    from logstore.disk.mapped import segment_size
-
     paths = (segment.log, segment.offset_index, segment.time_index, segment.transaction_index)
     return [unless_gone(segment_size, path) for path in paths]
 

@@ -8,26 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from logstore.audit.durations import duration
+from logstore.audit.facts.offsets import Label, ReadableOffsets
+from logstore.audit.facts.transactions import PartitionTransaction
 
 from ..tables import count_of
 from .markup import Markup, swatches, text, time_text
 from .scale import offset_axis, percent, time_axis, time_span
 
-if TYPE_CHECKING:
-    from logstore.audit.facts.offsets import ReadableOffsets
-    from logstore.audit.facts.transactions import PartitionTransaction
-
 COLUMN_COUNT = 1000  # of an offset map
 MINI_COLUMN_COUNT = 120  # of an offset map in a table
 ROW_COUNT_MAX = 30  # producers in a timeline
 BAR_COUNT_MAX = 1500  # transactions in a timeline
-# in the order of `logstore.audit.facts.offsets.Label`
-LABELS = ("committed", "aborted", "open", "control", "compacted", "retention", "damaged", "lost")
+LABELS = [label.value for label in Label]
 ALARMS = ("lost", "damaged", "open")  # drawn however few there are, an earlier one over a later one
 
 
@@ -40,9 +37,7 @@ class Placed(NamedTuple):
 
 def legend(view: ReadableOffsets) -> str:
     """Return the colours in the map of `view`."""
-    from logstore.audit.facts.offsets import blocks_of
-
-    shown = (one.labels[one.ends > view.start] for one in blocks_of(view.ranges))
+    shown = (one.labels[one.ends > view.start] for one in view.ranges.blocks())
     numbers = {number for labels in shown for number in np.unique(labels).tolist()}
     return f'<p class="legend">{swatches(LABELS[number] for number in sorted(numbers))}</p>' if numbers else ""
 
@@ -80,7 +75,7 @@ def mini_map(view: ReadableOffsets) -> Markup:
     )
 
 
-def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int = -1, count: int | None = None) -> str:
+def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int, count: int) -> str:
     """Draw a row for each producer with a bar for each transaction, from its first record to its marker.
 
     An open transaction lasts to the end of the axis.
@@ -88,9 +83,8 @@ def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int = -1
     Args:
         names: transactional ids by producer id.
         until_ms: end of the axis, if no transaction ends later.
-        count: of all transactions, of which `placed` may be the last; by default its length.
+        count: of all transactions, of which `placed` may be the last.
     """
-    count = len(placed) if count is None else count
     timed = [one for one in placed if one.transaction.first_timestamp >= 0]
     if not timed:
         return '<p class="note">Its transactions tell no time.</p>' if count else ""
@@ -139,11 +133,9 @@ class _Drawn(NamedTuple):
 
 def _drawn(view: ReadableOffsets, column_count: int) -> Iterator[_Drawn]:
     """Yield the ranges of a view; offsets count from its start."""
-    from logstore.audit.facts.offsets import blocks_of
-
     span = view.end - view.start
     kind = np.int64 if span * column_count < 2**62 else object  # offsets of a hostile log
-    for block in blocks_of(view.ranges):
+    for block in view.ranges.blocks():
         lows = (np.maximum(block.starts, view.start) - view.start).astype(kind)
         highs = (np.minimum(block.ends, view.end) - view.start).astype(kind)
         is_shown = (lows < highs).astype(np.bool_)

@@ -6,7 +6,7 @@ or damaged. Any other gap is a loss.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -33,21 +33,13 @@ class Label(Enum):
     LOST = "lost"
 
 
-class OffsetRange(NamedTuple):
-    """Offsets `start` … `end` - 1.
+class RangeColumns(NamedTuple):
+    """Ranges of offsets one behind the other, in columns: int64[n] each; ends exclusive.
 
     Attributes:
-        record_count: records there; fewer than offsets where the cleaner has been.
+        labels: by their number in `Label`.
+        counts: records there; fewer than offsets where the cleaner has been.
     """
-
-    start: int
-    end: int
-    label: Label
-    record_count: int
-
-
-class RangeColumns(NamedTuple):
-    """Ranges one behind the other, in columns: int64[n] each; labels by their number in `Label`."""
 
     starts: Int64Array
     ends: Int64Array
@@ -59,7 +51,6 @@ class ReadableOffsets(NamedTuple):
     """A partition as a consumer can read it: offsets from `start` to `stable_end`, or to `end`; both exclusive.
 
     Attributes:
-        ranges: from offset 0 to the log's end; those of a partition are made while they are iterated.
         is_behind: there may be more: the replica is not in sync, or a damaged batch is behind the end.
         oldest: where the log starts, which is before `start` if segments are in remote storage.
         settled_ms: what was written up to then is in the log as it was read, or was lost; ms.
@@ -68,14 +59,13 @@ class ReadableOffsets(NamedTuple):
     start: int
     stable_end: int
     end: int
-    ranges: Iterable[OffsetRange]
+    ranges: OffsetRanges
     is_behind: bool = False
     oldest: int = 0
     settled_ms: int = NEVER
 
 
-_LABELS = list(Label)
-_COMMITTED, _ABORTED, _OPEN, _CONTROL, _COMPACTED, _DELETED, _DAMAGED, _LOST = range(len(_LABELS))
+_COMMITTED, _ABORTED, _OPEN, _CONTROL, _COMPACTED, _DELETED, _DAMAGED, _LOST = range(len(Label))
 # ranges one behind the other: each begins where the one before ends; `transaction` is the number of one that is not
 # decided yet, -1 for none
 _RANGES = np.dtype([("end", "i8"), ("label", "i1"), ("transaction", "i4"), ("count", "i8")])
@@ -121,7 +111,7 @@ def _narrow(column: Int64Array) -> npt.NDArray[np.unsignedinteger[Any]]:
 class OffsetRanges(Follower):
     """Collects ranges of offsets, joined with neighbours of their kind; `history` steps before it.
 
-    Iterating yields ranges from offset 0 to the log's end. Transactional data that is in no transaction counts as
+    Transactional data that is in no transaction counts as
     committed: its marker is gone.
     """
 
@@ -160,13 +150,8 @@ class OffsetRanges(Follower):
         settled_ms = max(evidence.cluster.settled_ms, history.times.read_up_to_ms)
         return ReadableOffsets(start, history.last_stable_offset, end, self, is_behind, oldest, settled_ms)
 
-    def __iter__(self) -> Iterator[OffsetRange]:
-        for block in self.blocks():
-            for start, end, label, count in zip(*(column.tolist() for column in block), strict=True):
-                yield OffsetRange(start, end, _LABELS[label], count)
-
     def blocks(self) -> Iterator[RangeColumns]:
-        """Yield the ranges in columns: there may be millions."""
+        """Yield the ranges from offset 0 to the log's end in columns: there may be millions."""
         start, rows = 0, np.array([(self._start, _DELETED, NONE, 0)][: bool(self._start)], _RANGES)
         for part in self._parts:
             rows = _merged(np.concatenate([rows, self._labelled(part)]), start)
@@ -216,21 +201,13 @@ def _columns(start: int, rows: Table) -> RangeColumns:
     return RangeColumns(np.concatenate([[start], ends[:-1]]), ends, rows["label"].astype(np.int64), rows["count"])
 
 
-def blocks_of(ranges: Iterable[OffsetRange]) -> Iterator[RangeColumns]:
-    """Yield ranges in columns."""
-    if isinstance(ranges, OffsetRanges):
-        yield from ranges.blocks()
-    elif rows := [(one.start, one.end, _LABELS.index(one.label), one.record_count) for one in ranges]:
-        yield RangeColumns(*np.array(rows, np.int64).T)
-
-
-def visible_count(ranges: Iterable[OffsetRange], start: int, end: int) -> tuple[int, bool]:
+def visible_count(ranges: OffsetRanges, start: int, end: int) -> tuple[int, bool]:
     """Return how many records a read_committed consumer gets at offsets in [start, end), and whether that is exact.
 
     It is a lower bound if `start` or `end` is within a batch that the cleaner has thinned out.
     """
     count, is_exact = 0, True
-    for block in blocks_of(ranges):
+    for block in ranges.blocks():
         first, last = np.maximum(block.starts, start), np.minimum(block.ends, end)
         is_seen = (block.labels == _COMMITTED) & (first < last)
         missing = (block.ends - block.starts) - block.counts

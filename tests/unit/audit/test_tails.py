@@ -15,6 +15,7 @@ import logstore
 from logstore.audit.answers import open_transaction_row
 from logstore.audit.cluster import Cluster
 from logstore.audit.directory_audit import audit_directory, read_groups, read_transactions
+from logstore.audit.facts.offsets import OffsetRanges
 from logstore.audit.groups import group_lags
 from logstore.audit.listings import producer_row
 from logstore.audit.open_transactions import Explanation
@@ -29,6 +30,7 @@ from tests.support.audit_faults import FAULTS as FILE_FAULTS
 from tests.support.audit_story_faults import FAULTS as STORY_FAULTS
 from tests.support.golden import AFTER_GOLDEN_MS, WRITTEN, Golden
 from tests.support.logs import read_so_far
+from tests.support.offset_ranges import each_range
 from tests.support.sampling import sampled
 
 DAY_MS = 86_400_000
@@ -211,8 +213,8 @@ def test_a_pass_from_any_offset_sees_all_that_follows(world: Path) -> None:
             assert behind(tail.ranges, offset) == behind(whole.ranges, offset)
 
 
-def behind(ranges: Any, offset: int) -> list[tuple[int, int, str]]:
-    return [(max(one.start, offset), one.end, one.label.value) for one in ranges if one.end > offset]
+def behind(ranges: OffsetRanges, offset: int) -> list[tuple[int, int, str]]:
+    return [(max(one.start, offset), one.end, one.label.value) for one in each_range(ranges) if one.end > offset]
 
 
 def bytes_read(ask: Callable[[], Any]) -> tuple[Any, int]:

@@ -54,6 +54,7 @@ from tests.support.audit_story_faults import (
 from tests.support.audit_twenty_faults import twenty_faults
 from tests.support.encoder import CONTROL, TRANSACTIONAL, Batch
 from tests.support.golden import WRITTEN, Golden
+from tests.support.offset_ranges import each_range
 from tests.support.stores import FEW_PARTITIONS
 
 SOON_MS = 1000
@@ -191,12 +192,12 @@ def test_decisions_of_a_transactional_id_that_was_forgotten_may_be_gone() -> Non
 
 def test_offsets_are_labelled_by_what_became_of_them(golden: Golden, tmp_path: Path) -> None:
     view = audited(hanging_unknown(), tmp_path).groups.view("orders", 0)
-    ranges = list(view.ranges)
+    ranges = list(each_range(view.ranges))
     assert [one.start for one in ranges] == [0, *(one.end for one in ranges)][:-1]
     assert ranges[-1].label is Label.OPEN
     assert {one.label for one in ranges} == {Label.COMMITTED, Label.CONTROL, Label.ABORTED, Label.OPEN}
     compacted = audit_directory(str(golden("compacted")), SOME_TIME).groups.view("tombstones-kept", 0)
-    labels = {one.label for one in compacted.ranges}
+    labels = {one.label for one in each_range(compacted.ranges)}
     assert Label.COMPACTED in labels
     assert Label.LOST not in labels
 
@@ -222,7 +223,7 @@ def test_there_is_no_lag_behind_a_negative_offset(tmp_path: Path) -> None:
 
 def test_lag_in_a_thinned_batch_is_the_least_it_can_be(golden: Golden) -> None:
     view = audit_directory(str(golden("compacted")), SOME_TIME).groups.view("tombstones-kept", 0)
-    thin = next(one for one in view.ranges if 0 < one.record_count < one.end - one.start)
+    thin = next(one for one in each_range(view.ranges) if 0 < one.record_count < one.end - one.start)
     assert visible_count(view.ranges, thin.start, thin.end) == (thin.record_count, True)
     assert visible_count(view.ranges, thin.start + 1, thin.end)[1] is False
 

@@ -10,7 +10,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from itertools import chain, pairwise
 from pathlib import Path
@@ -21,7 +21,7 @@ from click.testing import CliRunner
 
 from logstore.audit.checks import BY_NAME
 from logstore.audit.directory_audit import audit_directory
-from logstore.audit.facts.offsets import Label, OffsetRange, ReadableOffsets
+from logstore.audit.facts.offsets import Label, ReadableOffsets
 from logstore.audit.facts.transactions import PartitionTransaction
 from logstore.audit.finding import Finding, Where
 from logstore_tools.check_commands import report as command
@@ -34,6 +34,7 @@ from logstore_tools.report.scale import offset_axis, time_axis
 from tests.support.audit_story import ONGOING, TIMEOUT_MS, Story
 from tests.support.audit_story_faults import AT_A, FAULTS, clean, hanging_unknown
 from tests.support.golden import AFTER_GOLDEN_MS, Golden
+from tests.support.offset_ranges import MadeRanges, OffsetRange
 
 
 class Outline(HTMLParser):
@@ -257,21 +258,25 @@ def test_many_places_of_a_rule_are_folded_and_some_are_left_out(tmp_path: Path) 
     assert text.count("a coordinator that knows of it") == FOLDED_COUNT_MAX
 
 
+def drawn(placed: Sequence[Placed], names: dict[int, str]) -> str:
+    return timeline(placed, names, until_ms=-1, count=len(placed))
+
+
 def test_an_offset_map_starts_where_the_log_starts_and_hides_no_alarm() -> None:
     committed, aborted = Label.COMMITTED, Label.ABORTED
     ranges = tuple(OffsetRange(i, i + 1, aborted if i % 10 == 0 else committed, 1) for i in range(20_000))
-    view = ReadableOffsets(0, 15_000, 20_000, ranges)
+    view = ReadableOffsets(0, 15_000, 20_000, MadeRanges(ranges))
     outline_of(offset_map(view))
     assert columns(view, 1000) == [(0, 1000, "committed")]  # a column is twenty offsets, most of each are committed
     lost = (ranges[0]._replace(end=500_000), OffsetRange(500_000, 500_001, Label.LOST, 0))
     lost = (*lost, OffsetRange(500_001, 10**6, committed, 499_999))
-    assert columns(ReadableOffsets(0, 10**6, 10**6, lost), 100)[1] == (50, 51, "lost")
+    assert columns(ReadableOffsets(0, 10**6, 10**6, MadeRanges(lost)), 100)[1] == (50, 51, "lost")
     halves = (OffsetRange(0, 50, Label.RETENTION, 0), OffsetRange(50, 75, committed, 25))
-    late = ReadableOffsets(50, 75, 100, (*halves, OffsetRange(75, 100, Label.OPEN, 25)))
+    late = ReadableOffsets(50, 75, 100, MadeRanges((*halves, OffsetRange(75, 100, Label.OPEN, 25))))
     assert columns(late, 1000) == [(0, 500, "committed"), (500, 1000, "open")]
     assert "offset 50<" in offset_map(late)
     assert "retention" not in legend(late)
-    assert "No record" in offset_map(ReadableOffsets(100, 100, 100, halves))
+    assert "No record" in offset_map(ReadableOffsets(100, 100, 100, MadeRanges(halves)))
     assert mini_map(late).count("<rect") == 2
 
 
@@ -281,7 +286,7 @@ def test_a_map_of_columns_is_that_of_each_range_alone() -> None:
         scale = dice.choice((1, 1, 7, 10**15, 2**54))  # offsets of hostile logs do not fit into 64 bits, times columns
         ends = sorted({0, *(dice.randrange(1, 400) * scale for _ in range(dice.randrange(1, 60)))})
         ranges = tuple(OffsetRange(low, high, dice.choice(list(Label)), 0) for low, high in pairwise(ends))
-        view = ReadableOffsets(dice.randrange(ends[-1] + 1), ends[-1], ends[-1], ranges)
+        view = ReadableOffsets(dice.randrange(ends[-1] + 1), ends[-1], ends[-1], MadeRanges(ranges))
         runs = columns(view, column_count := dice.choice((1, 3, 50)))
         found = [label for first, end, label in runs for _ in range(first, end)]
         span = view.end - view.start
@@ -297,13 +302,13 @@ def test_a_map_of_columns_is_that_of_each_range_alone() -> None:
 def test_an_offset_map_tells_the_exact_offsets_that_a_column_stands_for(golden: Golden) -> None:
     committed, opened = Label.COMMITTED, Label.OPEN
     ranges = (OffsetRange(0, 34, committed, 34), OffsetRange(34, 36, opened, 2), OffsetRange(36, 9000, committed, 8964))
-    few = offset_map(ReadableOffsets(0, 34, 9000, ranges))
+    few = offset_map(ReadableOffsets(0, 34, 9000, MadeRanges(ranges)))
     assert "<title>open: offsets 34 to 35</title>" in few
     assert "<title>committed: offsets 36 to 8999</title>" in few
     more = tuple(OffsetRange(i, i + 1, opened if i % 2 else committed, 1) for i in range(2000))
-    many = offset_map(ReadableOffsets(0, 1, 2000, more))
+    many = offset_map(ReadableOffsets(0, 1, 2000, MadeRanges(more)))
     assert "<title>open: 1000 ranges, the first of offsets 1 to 1, the last of 1999 to 1999</title>" in many
-    late = offset_map(ReadableOffsets(35, 35, 9000, ranges))
+    late = offset_map(ReadableOffsets(35, 35, 9000, MadeRanges(ranges)))
     assert "<title>open: offsets 35 to 35</title>" in late
     text = page(str(golden("demo")), audit_directory(str(golden("demo")), AFTER_GOLDEN_MS), AFTER_GOLDEN_MS)
     assert "<title>open: offsets 34 to 35</title>" in text
@@ -313,11 +318,11 @@ def test_a_timeline_has_a_bar_for_each_transaction(golden: Golden) -> None:
     audited = audit_directory(str(golden("demo")), 0)
     history = audited.transactions.histories["orders", 0]
     placed = [Placed("orders-0", one) for one in history.transactions]
-    text = timeline(placed, audited.transactions.log.owners)
+    text = drawn(placed, audited.transactions.log.owners)
     outline_of(text)
     assert text.count('height="10"') == len(placed) > 10
     assert {"committed", "aborted", "open", "open wait"} == set(re.findall(r'<rect [^>]*class="([^"]*)"', text))
-    assert timeline([], {}) == ""
+    assert drawn([], {}) == ""
 
 
 def test_a_timeline_keeps_what_waits_longest_and_tells_what_it_leaves_out() -> None:
@@ -326,11 +331,11 @@ def test_a_timeline_keeps_what_waits_longest_and_tells_what_it_leaves_out() -> N
 
     decided = [transaction(n, n, 0, 0, True, n * 1000 + 1) for n in range(100, 100 + BAR_COUNT_MAX)]
     waiting = [transaction(n) for n in range(5)]
-    text = timeline([*decided, *waiting], {})
+    text = drawn([*decided, *waiting], {})
     assert re.findall(r"<bdi>(.*?)</bdi>", text)[:7] == [f"producer {n}" for n in (0, 1, 2, 3, 4, 1599, 1598)]
     assert "Shown are 30 of 1,505 transactions, of 30 producers" in text
     timeless = Placed("t-0", PartitionTransaction(1, 0, 0, 0, -1, -1, 1))
-    assert "tell no time" in timeline([timeless], {})
+    assert "tell no time" in drawn([timeless], {})
 
 
 def test_a_time_axis_leaves_out_outliers_and_says_so() -> None:
@@ -340,9 +345,9 @@ def test_a_time_axis_leaves_out_outliers_and_says_so() -> None:
         )
 
     usual = [transaction(number, 1_700_000_000_000 + 1000 * number) for number in range(20)]
-    whole = timeline(usual, {})
+    whole = drawn(usual, {})
     assert "cut" not in whole
-    text = timeline([*usual, transaction(20, 1000), transaction(21, 2_000_000_000_000)], {})
+    text = drawn([*usual, transaction(20, 1000), transaction(21, 2_000_000_000_000)], {})
     outline_of(text)
     assert "From 2023-11-14 22:13:20.000Z on, for 19 s." in text
     assert "<b>The axis is cut</b>: 1 transaction began before, from 1970-01-01 00:00:01.000Z on; " in text
@@ -353,7 +358,7 @@ def test_a_time_axis_leaves_out_outliers_and_says_so() -> None:
 
 def test_timestamps_of_any_size_are_drawn() -> None:
     ends = [Placed("t-0", PartitionTransaction(1, 0, n, n, time, time, 1)) for n, time in enumerate((0, 2**63 - 1))]
-    text = timeline(ends, {})
+    text = drawn(ends, {})
     outline_of(text)
     assert len(text) < 3000
     assert len(re.findall("<line", offset_axis(2**63 - 10**6, 2**63 - 1))) < 10
