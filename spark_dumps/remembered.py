@@ -59,8 +59,11 @@ class RememberedPartitions:
         self._roots: dict[str, Content | None] = {}
         self._partitions: list[ListedPartition] = []
 
-    def bounds(self, *, may_lack: bool) -> dict[Key, PartitionBounds]:
-        """Return the current bounds of all chosen partitions; raises as `find_partitions` and `find_bounds`."""
+    def bounds(self, *, may_lack: bool = True) -> dict[Key, PartitionBounds]:
+        """Return the current bounds of all chosen partitions; raises as `find_partitions` and `find_bounds`.
+
+        What cannot be listed is an error, as it is not gone.
+        """
         partitions, found = self._listed(may_lack=may_lack), {}
         roots, self._roots = self._roots, {}  # after an error all is listed again
         before, self._known, self.topic_ids = self._known, {}, {}

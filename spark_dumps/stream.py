@@ -75,7 +75,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             UsageError: a bound names a partition that is not read, or is outside its log (`failOnDataLoss`).
         """
         starting = self._options.starting
-        bounds = self._bounds(may_lack=self._options.choice.pattern is not None)
+        bounds = self._partitions.bounds(may_lack=self._options.choice.pattern is not None)
         require_named(starting, bounds)
         offsets = {key: resolve(starting, one, self._options) for key, one in bounds.items()}
         found = {key: bounds[key].end_offset if offset is None else offset for key, offset in offsets.items()}
@@ -93,7 +93,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             UsageError: a log ends before `start`, is gone, or is of another topic of the name (`failOnDataLoss`).
         """
         begins, known_ids = as_offsets(start), ids_in(start)
-        found = self._bounds()
+        found = self._partitions.bounds()
         ids = {**known_ids, **self._topic_ids(found)}
         for key in sorted(begins.keys() - found.keys()):
             self._report_loss(f"{directory_name(*key)} is gone", begins.pop(key))
@@ -111,11 +111,11 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Note the ends of the logs, at which the query ends."""
-        self._target = {key: bounds.end_offset for key, bounds in self._bounds().items()}
+        self._target = {key: bounds.end_offset for key, bounds in self._partitions.bounds().items()}
 
     def reportLatestOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name
         """Return the ends of the logs, for the progress of the query."""
-        found = self._bounds()
+        found = self._partitions.bounds()
         return as_json({key: one.end_offset for key, one in found.items()}, self._topic_ids(found))
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
@@ -127,7 +127,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return while_files_go(lambda: self._tasks(start, end))
 
     def _tasks(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
-        begins, ends, bounds = as_offsets(start), as_offsets(end), self._bounds()
+        begins, ends, bounds = as_offsets(start), as_offsets(end), self._partitions.bounds()
         begin_ids, end_ids, ids = ids_in(start), ids_in(end), self._topic_ids(bounds)
         for key in sorted(begins.keys() - ends.keys()):
             self._report_loss(f"{directory_name(*key)} is gone", begins[key])
@@ -165,10 +165,6 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._options.mode is Mode.FAILFAST:
             found.require_known()
         return [found]
-
-    def _bounds(self, *, may_lack: bool = True) -> dict[Key, PartitionBounds]:
-        """Return the current bounds of all partitions; what cannot be listed is an error, as it is not gone."""
-        return self._partitions.bounds(may_lack=may_lack)
 
     def _topic_ids(self, found: Mapping[Key, PartitionBounds]) -> dict[str, str]:
         """Return the id of each topic that has one on the disk (`partition.metadata`).
