@@ -16,19 +16,17 @@ from logstore.errors import LogstoreError, SchemaError
 from logstore.replay.group_offsets import Commits, ReplayedOffsets
 from logstore.replay.internal_topic import ControlBatch, ReplayedRecord, replayed_rows
 from logstore.rows.groups import CommittedOffsetRow
+from logstore.rows.schema import row_of
 from logstore.rows.transactions import TransactionalIdRow
 from logstore.topics import consumer_offsets, transaction_state
 
 from .followed import follow_partition
 from .listed_partition import ListedPartition
 from .schemas import columns_of
-from .tables import Row, partition_table, row_of
-
-OFFSET_COLUMNS = columns_of(CommittedOffsetRow)
-STATE_COLUMNS = columns_of(TransactionalIdRow)
+from .tables import Row, partition_table
 
 
-def _group_offsets(partition: ListedPartition, cluster: Cluster) -> Iterator[Row | LogstoreError]:
+def _group_offsets(partition: ListedPartition, cluster: Cluster) -> Iterator[Row]:
     offsets = ReplayedOffsets()
     errors = _replay(partition, cluster, offsets.replay_item)
     yield from _offset_rows(offsets.committed, is_pending=False)
@@ -43,11 +41,7 @@ def _group_offsets(partition: ListedPartition, cluster: Cluster) -> Iterator[Row
 
 
 class _Records(Follower):
-    """Hands over each record and marker from the log start on.
-
-    Attributes:
-        errors: of those that do not parse.
-    """
+    """Hands over each record and marker from the log start on; keeps `errors` of those that do not parse."""
 
     def __init__(self, take: Callable[[ReplayedRecord | ControlBatch], None], first_offset: int) -> None:
         self.errors: list[LogstoreError] = []
@@ -76,7 +70,7 @@ def _offset_rows(commits: Commits, *, is_pending: bool) -> Iterator[Row]:
     for group_id, in_group in commits.items():
         for (topic, partition), (value, _, _) in in_group.items():
             yield row_of(
-                OFFSET_COLUMNS,
+                CommittedOffsetRow,
                 value,
                 group_id=group_id,
                 topic=topic,
@@ -88,8 +82,8 @@ def _offset_rows(commits: Commits, *, is_pending: bool) -> Iterator[Row]:
             )
 
 
-def _transaction_state(partition: ListedPartition, cluster: Cluster) -> Iterator[Row | LogstoreError]:
-    found: dict[str, Row] = {}
+def _transaction_state(partition: ListedPartition, cluster: Cluster) -> Iterator[Row]:
+    found: dict[str, TransactionalIdRow] = {}
 
     def take(record: ReplayedRecord | ControlBatch) -> None:
         if not isinstance(record, ReplayedRecord):
@@ -102,7 +96,7 @@ def _transaction_state(partition: ListedPartition, cluster: Cluster) -> Iterator
             found.pop(transactional_id, None)
         else:
             found[transactional_id] = row_of(
-                STATE_COLUMNS,
+                TransactionalIdRow,
                 metadata,
                 transactional_id=transactional_id,
                 state=metadata.state.name,
@@ -117,5 +111,5 @@ def _transaction_state(partition: ListedPartition, cluster: Cluster) -> Iterator
     yield from errors
 
 
-GROUP_OFFSETS = partition_table(OFFSET_COLUMNS, _group_offsets, topic=consumer_offsets.TOPIC)
-TRANSACTION_STATE = partition_table(STATE_COLUMNS, _transaction_state, topic=transaction_state.TOPIC)
+GROUP_OFFSETS = partition_table(columns_of(CommittedOffsetRow), _group_offsets, topic=consumer_offsets.TOPIC)
+TRANSACTION_STATE = partition_table(columns_of(TransactionalIdRow), _transaction_state, topic=transaction_state.TOPIC)

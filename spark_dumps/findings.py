@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from logstore import clock
+from logstore.audit.answers import finding_row
 from logstore.audit.checks.directory import unlisted_entry
 from logstore.audit.cluster import Cluster
 from logstore.audit.directory_audit import crossing_findings
@@ -35,7 +36,7 @@ from .options import Options, TopicChoice
 from .schemas import columns_of
 from .seen import SeenFiles
 from .spread import without_collection
-from .tables import PartitionsTask, Table, batch_of, grouped, row_of
+from .tables import PartitionsTask, Table, batch_of, grouped
 
 _TYPES = columns_of(FindingRow)
 COLUMNS = {name: _TYPES[name] for name in ("rule", "severity", "path")} | _TYPES  # what queries ask for first
@@ -130,8 +131,7 @@ def _cluster(path: str, query: str) -> Cluster:
 
 def _batches(findings: Sequence[Finding], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     if findings:
-        rows = [row_of(COLUMNS, one, one.where, severity=one.severity.value) for one in findings]
-        yield batch_of(rows, schema)
+        yield batch_of(list(map(finding_row, findings)), schema)
 
 
 TABLE = Table(COLUMNS, None, _plan, _read)

@@ -9,10 +9,7 @@ preallocated file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-import numpy as np
+from collections.abc import Iterator
 
 from logstore.audit.cluster import Cluster
 from logstore.audit.listings import producer_row
@@ -33,30 +30,26 @@ from .bounds import find_bounds
 from .listed_partition import ListedPartition
 from .options import READ_COMMITTED
 from .schemas import columns_of
-from .tables import Row, partition_table
+from .tables import partition_table
 
 
-def _topics(partition: ListedPartition, cluster: Cluster) -> Iterator[Row]:
+def _topics(partition: ListedPartition, cluster: Cluster) -> Iterator[PartitionRow]:
     bounds = find_bounds(partition, READ_COMMITTED)
     epochs = leader_epochs_of(partition.files.path)
-    yield {
-        "topic_id": topic_id_of(partition.files.path),
-        "path": partition.files.path,
-        "segment_count": len(bounds.segments),
-        "size": sum(segment.size for segment in bounds.segments),
-        "log_start_offset": bounds.start_offset,
-        "log_end_offset": bounds.log_end_offset,
-        "last_stable_offset": bounds.end_offset,
-        "leader_epoch": epochs[-1][0] if epochs else None,
-    }
+    yield PartitionRow(
+        *partition.key,
+        topic_id=topic_id_of(partition.files.path),
+        path=partition.files.path,
+        segment_count=len(bounds.segments),
+        size=sum(segment.size for segment in bounds.segments),
+        log_start_offset=bounds.start_offset,
+        log_end_offset=bounds.log_end_offset,
+        last_stable_offset=bounds.end_offset,
+        leader_epoch=epochs[-1][0] if epochs else None,
+    )
 
 
-TOPICS = partition_table(
-    columns_of(PartitionRow),
-    _topics,
-)
-
-
+TOPICS = partition_table(columns_of(PartitionRow), _topics)
 PRODUCER_COLUMNS = {
     name: kind
     for name, kind in columns_of(ProducerRow).items()
@@ -64,63 +57,48 @@ PRODUCER_COLUMNS = {
 }
 
 
-def _producers(partition: ListedPartition, cluster: Cluster) -> Iterator[Row | LogstoreError]:
+def _producers(partition: ListedPartition, cluster: Cluster) -> Iterator[ProducerRow | LogstoreError]:
     if any(isinstance(error, DataDirectoryError) for error in partition.files.errors):
         return  # a link among the files, which a reader refuses: the task for what cannot be listed tells of it
     facts, producers = follow_tail(open_partition(partition.files.path, cluster.checkpoints), cluster)
     if facts.error is not None:
         raise facts.error
     for entry in producers.state:
-        yield producer_row(partition.files, entry, None)._asdict()
+        yield producer_row(partition.files, entry, None)
     yield from producers.problems
 
 
 PRODUCERS = partition_table(PRODUCER_COLUMNS, _producers)
 
 
-def _rows(columns: Mapping[str, Int64Array], **same: Any) -> Iterator[Row]:
-    """Yield a row for each place in the columns, with the values that all rows have in common."""
-    for values in zip(*(column.tolist() for column in columns.values()), strict=True):
-        yield {**same, **dict(zip(columns, values, strict=True))}
-
-
-def _aborted(partition: ListedPartition, cluster: Cluster) -> Iterator[Row]:
+def _aborted(partition: ListedPartition, cluster: Cluster) -> Iterator[AbortedRow]:
     for segment in partition.files.segments:
         if segment.transaction_index is not None:
             index = read_transaction_index(segment.transaction_index)
             index.require_all()
-            columns = {
-                "producer_id": index.producer_ids,
-                "first_offset": index.first_offsets,
-                "last_offset": index.last_offsets,
-                "last_stable_offset": index.last_stable_offsets,
-            }
-            yield from _rows(columns, segment=segment.base_offset)
+            columns = index.producer_ids, index.first_offsets, index.last_offsets, index.last_stable_offsets
+            for values in zip(*(column.tolist() for column in columns), strict=True):
+                yield AbortedRow(*partition.key, segment.base_offset, *values)
 
 
-ABORTED = partition_table(
-    columns_of(AbortedRow),
-    _aborted,
-)
+ABORTED = partition_table(columns_of(AbortedRow), _aborted)
 
 
-def _index_entries(partition: ListedPartition, cluster: Cluster) -> Iterator[Row]:
+def _index_entries(partition: ListedPartition, cluster: Cluster) -> Iterator[IndexEntryRow]:
     for segment in partition.files.segments:
+        place = *partition.key, segment.base_offset
         if segment.offset_index is not None:
-            offsets = read_offset_index(segment.offset_index)
-            columns = {"offset": offsets.offsets, "position": offsets.positions}
-            yield from _rows(_numbered(columns, offsets.written_count), segment=segment.base_offset, index="offset")
+            index = read_offset_index(segment.offset_index)
+            for entry, values in enumerate(_pairs(index.offsets, index.positions, index.written_count)):
+                yield IndexEntryRow(*place, "offset", entry, *values, None)
         if segment.time_index is not None:
             times = read_time_index(segment.time_index)
-            columns = {"offset": times.offsets, "timestamp_ms": times.timestamps}
-            yield from _rows(_numbered(columns, times.written_count), segment=segment.base_offset, index="time")
+            for entry, (offset, timestamp) in enumerate(_pairs(times.offsets, times.timestamps, times.written_count)):
+                yield IndexEntryRow(*place, "time", entry, offset, None, timestamp)
 
 
-def _numbered(columns: Mapping[str, Int64Array], count: int) -> dict[str, Int64Array]:
-    return {"entry": np.arange(count), **{name: values[:count] for name, values in columns.items()}}
+def _pairs(offsets: Int64Array, values: Int64Array, count: int) -> Iterator[tuple[int, int]]:
+    return zip(offsets[:count].tolist(), values[:count].tolist(), strict=True)
 
 
-INDEX_ENTRIES = partition_table(
-    columns_of(IndexEntryRow),
-    _index_entries,
-)
+INDEX_ENTRIES = partition_table(columns_of(IndexEntryRow), _index_entries)

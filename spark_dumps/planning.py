@@ -7,14 +7,11 @@ byte, with an index or without: a batch belongs to the task that has its first b
 
 from __future__ import annotations
 
-import pickle
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import NamedTuple
-
-from pyspark.sql.datasource import InputPartition
 
 from logstore.columns.batch_table import Int64Array
 from logstore.disk.files import FILE_COST, ends_of
@@ -25,6 +22,7 @@ from logstore.layout.file_names import base_offset_of
 from .bounds import PartitionRange
 from .seen import SeenFiles, etag_of, packed
 from .segments import PlannedSegment
+from .tables import CompressedTask
 
 TASK_SIZE_MAX = 128 * 1024 * 1024  # bytes; as Spark cuts files: few enough to start fast, several for each core
 ASKED_SIZE_MAX = 512 * 1024 * 1024  # bytes, if the user gives the least number of tasks
@@ -59,7 +57,6 @@ class Slice(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes of it."""
         return self.end - self.start
 
 
@@ -119,22 +116,14 @@ class SegmentRun(NamedTuple):
 
 
 @dataclass
-class SliceTask(InputPartition):
-    """One Spark task, which is pickled compressed: names of segments are alike."""
+class SliceTask(CompressedTask):
+    """One Spark task."""
 
     runs: tuple[SegmentRun, ...]
 
     @property
     def slices(self) -> list[Slice]:
-        """The slices of all runs."""
         return [one for run in self.runs for one in run.slices()]
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _unpacked, (zlib.compress(pickle.dumps(self.runs), 1),)
-
-
-def _unpacked(runs: bytes) -> SliceTask:
-    return SliceTask(pickle.loads(zlib.decompress(runs)))
 
 
 class _Piece(NamedTuple):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import pickle
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import groupby, islice
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -20,11 +20,7 @@ from logstore.audit.cluster import Cluster
 from logstore.disk.names import parent
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 
-from .directories import (
-    Unlisted,
-    chosen_partitions,
-    partitions_of_topic,
-)
+from .directories import Unlisted, chosen_partitions, partitions_of_topic
 from .listed_partition import ListedPartition, RootOffsets, list_again
 from .options import Mode, Options
 from .pyspark_parts import prepare_worker
@@ -43,9 +39,8 @@ NO_TIMESTAMP = -1
 
 _LOGGER = logging.getLogger("logstore")
 
-T = TypeVar("T")
 Columns = dict[str, DataType]
-Row = Mapping[str, Any]
+Row = Any  # of `logstore.rows`
 
 
 @dataclass(frozen=True)
@@ -65,14 +60,24 @@ class Table:
     read: Callable[[InputPartition, Options, pa.Schema], Iterator[pa.RecordBatch]]
 
 
-@dataclass
-class PartitionsTask(InputPartition):
-    """A task over whole partitions, as the driver saw them; pickled compressed, as names of files are alike."""
-
-    partitions: tuple[SeenFiles, ...]
+class CompressedTask(InputPartition):
+    """A task that is pickled compressed, as names of files are alike."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return _unpacked, (zlib.compress(pickle.dumps((type(self), self.__dict__)), 1),)
+
+
+def _unpacked(state: bytes) -> InputPartition:
+    kind, values = pickle.loads(zlib.decompress(state))
+    task: InputPartition = kind(**values)
+    return task
+
+
+@dataclass
+class PartitionsTask(CompressedTask):
+    """A task over whole partitions, as the driver saw them."""
+
+    partitions: tuple[SeenFiles, ...]
 
 
 @dataclass
@@ -93,16 +98,12 @@ class UnlistedTask(InputPartition):
 
 
 def partition_table(
-    columns: Columns,
-    rows: Callable[[ListedPartition, Cluster], Iterable[Row | LogstoreError]],
-    *,
-    topic: str | None = None,
+    columns: Columns, rows: Callable[[ListedPartition, Cluster], Iterable[Row]], *, topic: str | None = None
 ) -> Table:
     """Return a table whose rows are made one partition at a time.
 
     Args:
-        rows: yields the rows of a partition, in the cluster around it, and errors of damage; columns that a row does
-            not have are null.
+        rows: yields the rows of a partition, in the cluster around it, and errors of damage.
         topic: the topic to read, whatever the options choose.
     """
 
@@ -128,12 +129,6 @@ def tasks_of_unlisted(unlisted: Sequence[Unlisted]) -> list[InputPartition]:
     return [UnlistedTask(tuple(unlisted))] if unlisted else []
 
 
-def _unpacked(state: bytes) -> PartitionsTask:
-    kind, values = pickle.loads(zlib.decompress(state))
-    task: PartitionsTask = kind(**values)
-    return task
-
-
 def grouped(partitions: Sequence[ListedPartition], options: Options) -> list[tuple[SeenFiles, ...]]:
     """Return the partitions in groups of about equal cost, at least `minPartitions`, by default some for each core."""
     seen = [partition.seen for partition in partitions]
@@ -141,23 +136,19 @@ def grouped(partitions: Sequence[ListedPartition], options: Options) -> list[tup
 
 
 def _batches(
-    partition: ListedPartition, rows: Iterable[Row | LogstoreError], options: Options, schema: pa.Schema
+    partition: ListedPartition, rows: Iterable[Row], options: Options, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows as Arrow batches, with the rows for damage between them."""
-    topic, number = partition.topic, partition.partition
-    for _, group in groupby(_with_errors(partition, rows), lambda row: isinstance(row, LogstoreError)):
-        while part := list(islice(group, ROWS_A_BATCH)):
-            for error in part:
-                if isinstance(error, LogstoreError):
-                    yield from options.damage_rows(error, topic, number, schema)
-            held: list[Row] = [
-                {"topic": topic, "partition": number, **row} for row in part if not isinstance(row, LogstoreError)
-            ]
-            if held:
-                yield batch_of(held, schema)
+    for is_damage, group in groupby(_with_errors(partition, rows), lambda row: isinstance(row, LogstoreError)):
+        if is_damage:
+            for error in group:
+                yield from options.damage_rows(error, *partition.key, schema)
+        else:
+            while part := list(islice(group, ROWS_A_BATCH)):
+                yield batch_of(part, schema)
 
 
-def _with_errors(partition: ListedPartition, rows: Iterable[Row | LogstoreError]) -> Iterator[Row | LogstoreError]:
+def _with_errors(partition: ListedPartition, rows: Iterable[Row]) -> Iterator[Row]:
     """Yield rows, then the error that ends them; raise DataDirectoryError in every mode."""
     try:
         yield from rows
@@ -172,18 +163,11 @@ def _with_errors(partition: ListedPartition, rows: Iterable[Row | LogstoreError]
         yield error
 
 
-def row_of(columns: Columns, *things: object, **values: Any) -> Row:
-    """Return a row of `values` and, for other columns, of the attributes of `things` with the same name."""
-    names = columns.keys() - values.keys()
-    found = {name: getattr(one, name) for one in things for name in names if hasattr(one, name)}
-    return {**found, **values}
-
-
 def batch_of(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows, with times in ms, as an Arrow batch; columns that a row does not have are null."""
-    columns = []
+    """Return rows of one type, with times in ms, as an Arrow batch; a column that they do not have is null."""
+    columns, names = [], rows[0]._fields
     for field in schema:
-        values = [row.get(field.name) for row in rows]
+        values = [getattr(row, field.name) if field.name in names else None for row in rows]
         if pa.types.is_timestamp(field.type):
             values = list(map(_microseconds, values))
         columns.append(pa.array(values, field.type))
@@ -199,11 +183,7 @@ def _microseconds(timestamp_ms: int | None) -> int | None:
 
 
 def find_table(name: str) -> Table:
-    """Return the table of that name.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Return the table of that name; raise UsageError if there is none."""
     if name not in MODULES:
         raise UsageError("kafka_segments has no such table", expected="one of " + ", ".join(MODULES), found=name)
     module = MODULES[name]

@@ -9,20 +9,20 @@ from collections.abc import Iterator
 
 from logstore.audit.cluster import Cluster
 from logstore.audit.evidence import Evidence
-from logstore.audit.facts.transactions import PartitionTransaction, PartitionTransactions
+from logstore.audit.facts.transactions import PartitionTransactions
 from logstore.errors import LogstoreError
+from logstore.rows.schema import row_of
 from logstore.rows.transactions import TransactionRow
 
 from .followed import follow_partition
 from .listed_partition import ListedPartition
 from .schemas import columns_of
-from .tables import Row, partition_table, row_of
+from .tables import partition_table
 
-COLUMNS = columns_of(TransactionRow)
 _OF_MARKER = ("marker_offset", "marker_timestamp", "marker_epoch", "coordinator_epoch")
 
 
-def _rows(partition: ListedPartition, cluster: Cluster) -> Iterator[Row | LogstoreError]:
+def _rows(partition: ListedPartition, cluster: Cluster) -> Iterator[TransactionRow | LogstoreError]:
     histories: list[PartitionTransactions] = []
 
     def history(evidence: Evidence) -> PartitionTransactions:
@@ -31,13 +31,10 @@ def _rows(partition: ListedPartition, cluster: Cluster) -> Iterator[Row | Logsto
 
     damage = follow_partition(partition, cluster, history)
     for one in histories:
-        yield from map(_row, one.transactions)
+        for transaction in one.transactions:
+            unknown = dict.fromkeys(_OF_MARKER) if transaction.is_open else {}
+            yield row_of(TransactionRow, partition, transaction, state=transaction.outcome, **unknown)
     yield from damage
 
 
-def _row(transaction: PartitionTransaction) -> Row:
-    unknown = dict.fromkeys(_OF_MARKER) if transaction.is_open else {}
-    return row_of(COLUMNS, transaction, state=transaction.outcome, **unknown)
-
-
-TABLE = partition_table(COLUMNS, _rows)
+TABLE = partition_table(columns_of(TransactionRow), _rows)
