@@ -105,8 +105,8 @@ def follow_tail(
         if snapshot is None or facts.evidence.log_end_offset >= offset:
             break  # else the log was cut since, and a broker that starts removes the snapshot
     producers.problems[:0] = bad
-    begun = _begun(producers)
-    if begun is not None and begun < start.offset:
+    ongoing = producers.state.transactions.ongoing_entries()
+    if len(ongoing) and (begun := int(ongoing[:, 0].min())) < start.offset:
         facts.transactions.open_before = begun
     return Tail(facts, producers)
 
@@ -118,11 +118,6 @@ def with_open(tail: Tail, cluster: Cluster, advance: Advance = lambda size: None
         return facts
     start = start_at(facts.partition, begun)
     return verify_partition(facts.partition, cluster, Asked.NOTHING, advance=advance, start=start)
-
-
-def _begun(producers: KnownProducers) -> int | None:
-    entries = producers.state.transactions.ongoing_entries()
-    return int(entries[:, 0].min()) if len(entries) else None
 
 
 def _snapshots(partition: Partition, bad: list[LogstoreError]) -> Iterator[tuple[int, ProducerSnapshot | None]]:

@@ -91,7 +91,7 @@ def verify_partition(
     transactions = PartitionTransactions(evidence)
     ranges, swap = OffsetRanges(transactions), CopiedSwap(evidence)
     records = InternalRecords(evidence)
-    followers = [DamagedBytes(evidence, is_all=bool(asked)), transactions, ranges, swap, *beside]
+    followers = [DamagedBytes(evidence, is_all=bool(asked)), transactions.times, transactions, ranges, swap, *beside]
     if partition.files.topic in (transaction_state.TOPIC, consumer_offsets.TOPIC):
         followers.append(records)
     if asked:
@@ -102,6 +102,7 @@ def verify_partition(
         follow(evidence, followers, advance, start)
     except DataDirectoryError as error:
         evidence.give_up()
+        transactions.times.finish()
         transactions.finish()
         evidence.report.take([unreadable(error, partition.where())])
         unreadable_log = error
@@ -147,7 +148,6 @@ def verify_partition_directory(
         InvalidNameError: the name is no partition's.
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
-
     known = [] if cluster is None else [cluster]
 
     def read() -> PartitionFacts:

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...columns.batch_table import BoolArray, Int64Array
-from ...disk.directory import SegmentFiles
 from ...errors import LogstoreError
 from ...folds.transaction_marker import read_marker, usual_markers
 from ...layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
@@ -81,7 +80,7 @@ class PartitionTransactions(Follower):
     Attributes:
         evidence, partition: those of the pass.
         empty_markers: of producers that had no data open, by offset; columns of TRANSACTIONS, first_offset -1.
-        times: those of the log.
+        times: those of the log, if they follow the pass too.
         open_before: first offset of the earliest open transaction that began before the pass; None without one.
     """
 
@@ -192,11 +191,7 @@ class PartitionTransactions(Follower):
         return found
 
     def at(self, rows: Int64Array) -> Iterator[Table]:
-        """Yield rows of `table`, and of `empty_markers` behind it, some at once.
-
-        Args:
-            rows: ascending.
-        """
+        """Yield rows (ascending) of `table`, and of `empty_markers` behind it, some at once."""
         end = int(np.searchsorted(rows, self._count))
         for table, chosen in ((self.table, rows[:end]), (self.empty_markers, rows[end:] - self._count)):
             for first in range(0, chosen.size, _BLOCK_SIZE):
@@ -213,12 +208,6 @@ class PartitionTransactions(Follower):
         """
         return self._emptied.get(transaction.producer_id, NONE) > transaction.last_offset
 
-    def begin(self, segment: SegmentFiles) -> None:
-        self.times.begin(segment)
-
-    def end(self) -> None:
-        self.times.end()
-
     def skip(self, piece: Damage) -> None:
         """Note damage, in which a marker may have been; data in it is in no transaction."""
         if self.evidence.may_hide_batches(piece):
@@ -227,7 +216,6 @@ class PartitionTransactions(Follower):
     def step(self, batches: AuditedBatches) -> None:
         """Add batches, and number the transaction of each that has data."""
         table = batches.table
-        self.times.step(batches)
         self._take_emptied(batches)
         data_rows, (marker_rows, markers) = np.flatnonzero(batches.is_transactional), read_markers(batches)
         rows = np.concatenate([data_rows, marker_rows])
@@ -255,7 +243,6 @@ class PartitionTransactions(Follower):
 
     def finish(self) -> None:
         """Free the unused rows."""
-        self.times.finish()
         self._resize(self._count)
 
     def _resize(self, count: int) -> None:
