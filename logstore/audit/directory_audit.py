@@ -182,8 +182,7 @@ def read_transactions(
 def _told(partitions: Sequence[PartitionFacts], cluster: Cluster, topic: str) -> list[Finding]:
     """Return what could not be read of partitions, and of the metadata log: damage, and records that do not parse.
 
-    Args:
-        topic: of the coordinators, of whose partitions none may be missing.
+    None of the partitions of `topic`, that of the coordinators, may be missing.
     """
     found = findings_of(chain(metadata_problems(cluster), lost_partitions(cluster, topic)))
     found += [finding for one in partitions for finding in one.findings]
@@ -209,12 +208,8 @@ def _with_open(cluster: Cluster, read_whole: Collection[str], advance: Advance, 
 def read_groups(path: str, advance: Advance = lambda size: None) -> tuple[Groups, list[Finding]]:
     """Read the groups of the data directory at `path`, and find damage and records that do not parse.
 
-    Of other logs than the groups' own, what groups have not read yet is read, and the end.
-
-    Raises:
-        DataDirectoryError: `path` is missing, unreadable, or no directory.
+    Of other logs than the groups' own, what groups have not read yet is read, and the end. Raises as `open_partitions`.
     """
-
     is_groups = _is_of(consumer_offsets.TOPIC)
 
     def read() -> tuple[Groups, list[Finding]]:
@@ -239,8 +234,7 @@ def read_groups(path: str, advance: Advance = lambda size: None) -> tuple[Groups
 def read_coordinators(path: str, advance: Advance = lambda size: None) -> tuple[CoordinatorLog, Cluster, list[Finding]]:
     """Read `__transaction_state` of the data directory at `path`, and find damage and records that do not parse.
 
-    Raises:
-        DataDirectoryError: `path` is missing, unreadable, or no directory.
+    Raises as `open_partitions`.
     """
 
     def read() -> tuple[CoordinatorLog, Cluster, list[Finding]]:

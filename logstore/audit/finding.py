@@ -125,11 +125,7 @@ CLEANED = (Silence.ALONE, Silence.CHECKPOINT_LOST, Silence.POLICY_UNKNOWN, Silen
 
 
 class Broken(NamedTuple):
-    """A place where a rule is broken, what was expected there, and what was found.
-
-    Attributes:
-        silence: why the rule is not asked there; None if it is a finding.
-    """
+    """A place where a rule is broken; a `silence` says why the rule is not asked there."""
 
     rule: Rule
     where: Where

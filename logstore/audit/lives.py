@@ -232,11 +232,8 @@ class Lives:
     ) -> bool:
         """Return whether a decision that names the partition has no marker, which the open `transaction` waits for.
 
-        One that was made after the transaction's data was written would have ended it; of others there may be more than
-        markers of their epochs.
-
-        Args:
-            entries: the records of the coordinator that count.
+        One of the `entries` that was made after the transaction's data was written would have ended it; of others there
+        may be more than markers of their epochs.
         """
         history = self.histories[place]
         decisions = [one for one in entries if one.metadata.state in PREPARED and place in one.metadata.partitions]

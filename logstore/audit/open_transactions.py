@@ -63,11 +63,7 @@ class Moment(NamedTuple):
 
 
 class Age(NamedTuple):
-    """How old a transaction is.
-
-    Attributes:
-        clock: the one that told when it began; by that of a file or a broker it is at least so old.
-    """
+    """How old a transaction is by the clock that told when it began; by that of a file or a broker at least so old."""
 
     age_ms: int
     clock: Clock

@@ -163,8 +163,7 @@ def open_partition(path: str, checkpoints: Checkpoints | None = None) -> Partiti
 def open_partitions(path: str) -> list[Partition]:
     """Open all readable partitions of the data directory at `path`, by topic and number.
 
-    Raises:
-        DataDirectoryError: `path` is missing, unreadable, or no directory.
+    Raises DataDirectoryError if `path` is missing, unreadable, or no directory.
     """
     return partitions_of(list_data_directory(path))
 

@@ -77,8 +77,7 @@ def follow(
 ) -> list[PartitionFacts]:
     """Return the facts of all partitions, in their order; arguments as of `verify_partition`.
 
-    Raises:
-        DataDirectoryError: one of the other processes was killed.
+    Raises DataDirectoryError if one of the other processes was killed.
     """
     _ = cluster.image  # a cached property: read it here once, not in every process
     task = Task(cluster, asked, decodes)

@@ -70,11 +70,7 @@ def _entry_count(path: str | None, entry: np.dtype[Any]) -> int | None:
 
 
 class SegmentTable(Follower):
-    """Collects the figures of each segment.
-
-    Attributes:
-        rows: one a segment, by base offset.
-    """
+    """Collects the figures of each segment as `rows`, by base offset."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
@@ -154,8 +150,6 @@ def _last_tables(
 
 def _indexed_timestamp(segment: SegmentFiles) -> int:
     """Return the largest timestamp up to the last entry of the time index; -1 without one."""
-    if segment.time_index is None:
-        return _NO_TIMESTAMP
     slots = unless_gone(lambda path: IndexSlots(path, time_index.ENTRY_DTYPE), segment.time_index)
     if slots is None:
         return _NO_TIMESTAMP

@@ -52,10 +52,9 @@ log_tail = Rule(
 
 
 class DamagedBytes(Follower):
-    """Tells of bytes that are no good batch; those at the end may be of a batch that is being written.
+    """Tells of bytes that are no good batch, of all with `is_all`, else of those that may have been whole batches.
 
-    Args:
-        is_all: tell of all; else only of those that may have been whole batches.
+    Those at the end may be of a batch that is being written.
     """
 
     def __init__(self, evidence: Evidence, *, is_all: bool) -> None:

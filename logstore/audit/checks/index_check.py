@@ -68,13 +68,11 @@ class IndexCheck(Follower):
         return Silence.OPEN if self.is_in_use else None
 
     def kept(self, rule: Rule, is_wrong: BoolArray, is_beyond: BoolArray) -> int:
-        """Return how many entries belong to the index; the rule is not asked of the others.
+        """Return how many entries belong to the index, by which are wrong, and which lead beyond the end of the log.
 
         An index in use may end in entries that a truncation cut off (`AbstractIndex.truncateToEntries0` only moves the
-        end): wrong ones, with no right one behind them, that lead beyond the log or follow a right one.
-
-        Args:
-            is_wrong, is_beyond: which entries are wrong, and which lead beyond the end of the log.
+        end): wrong ones, with no right one behind them, that lead beyond the log or follow a right one. The rule is not
+        asked of these.
         """
         count = self._kept_count(is_wrong, is_beyond) if self.is_in_use else is_wrong.size
         self.evidence.note(rule, Silence.OPEN, is_wrong[count:])

@@ -50,10 +50,9 @@ class DecodedRecords(Follower):
 
 
 class BadRecords(NamedTuple):
-    """A batch whose records are not what they say: its row, what was expected there, and what was found.
+    """A batch whose records are not what they say, or (`is_unreadable`) do not decode at all.
 
-    Attributes:
-        is_unreadable: the records do not decode at all.
+    Its row, what was expected there, and what was found.
     """
 
     row: int

@@ -17,11 +17,7 @@ from .times import Times
 
 
 class Misfit(NamedTuple):
-    """A record that does not follow on the one before: what was expected of it, and what it has instead.
-
-    Attributes:
-        before: None before the first record of a transactional id.
-    """
+    """A record that does not follow on the one before, if there is one: what was expected of it, and what it has."""
 
     before: CoordinatorEntry | None
     entry: CoordinatorEntry

@@ -127,10 +127,9 @@ class Times(Follower):
 
 
 class Retained(NamedTuple):
-    """A partition of which `retention.ms` removes segments, and the latest time that a broker's clock or ours tells.
+    """A partition of which `retention.ms` removes segments, unless `silence` says why it may have another policy.
 
-    Attributes:
-        silence: why it may have another policy; None if it is known.
+    `now_ms` is the latest time that a broker's clock or ours tells.
     """
 
     partition: Partition
