@@ -111,11 +111,7 @@ def formats(name: str | None) -> VerbAnswer:
     names = sorted(module.name for module in pkgutil.iter_modules(layout.__path__))
     if name is not None and name not in names:
         raise click.UsageError(f"There is no format {name!r}. {hint(name, names, '`logstore formats` lists them.')}")
-    pages = {one: _page(one) for one in names if name in (None, one)}
+    chosen = names if name is None else [name]
+    pages = {one: (importlib.import_module(f"{layout.__name__}.{one}").__doc__ or "").strip() for one in chosen}
     rows = [{"name": one, "about": page.partition("\n")[0], "page": page} for one, page in pages.items()]
     return VerbAnswer([TypedRows(FORMAT, rows)], lines=None if name is None else pages[name].split("\n"))
-
-
-def _page(name: str) -> str:
-    page = importlib.import_module(f"logstore.layout.{name}").__doc__
-    return "" if page is None else page.strip()

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from logstore.disk.directory import list_partition_directory
+from logstore.disk.seam import SEAM
+from logstore.layout.file_names import directory_name
+
 from .paths import readable_partition
 from .progress import Progress, log_size
 from .rows import PATH, Cells, JsonField, RowType, TypedRows, VerbAnswer, members, one_row
@@ -125,8 +129,6 @@ def _copy(
     source: str, destination: str | None, settings: LoadSettings, pieces: list[Piece], why_not: str | None
 ) -> _Copy:
     """Copy the good pieces, unless there is a reason not to."""
-    from logstore.disk.directory import list_partition_directory
-
     from .salvage.copying import require_new_directory, require_possible
     from .salvage.salvage import salvage as copy_pieces
 
@@ -149,8 +151,6 @@ def _new_directory(source: str, destination: str) -> Iterator[str]:
 
     A `destination` that is not there is made, and removed again if the block fails.
     """
-    from logstore.disk.seam import SEAM
-
     from .salvage.copying import new_directory
 
     with new_directory(os.path.abspath(destination), SEAM) if _makes(source, destination) else nullcontext():
@@ -166,17 +166,12 @@ def _makes(source: str, destination: str) -> bool:
 
 def _place_of_copy(source: str, destination: str) -> str:
     """Return the directory of the copy; a partition that a broker has set aside gets its live name again."""
-    from logstore.disk.directory import list_partition_directory
-    from logstore.layout.file_names import directory_name
-
     name = directory_name(*list_partition_directory(source).key)
     return destination if os.path.basename(os.path.abspath(destination)) == name else os.path.join(destination, name)
 
 
 def _broken_metadata(source: str) -> list[LogstoreError]:
     """Return which files beside the log are not in a copy, and why."""
-    from logstore.disk.directory import list_partition_directory
-
     from .salvage.copying import broken_metadata
 
     return broken_metadata(list_partition_directory(source))
@@ -203,9 +198,7 @@ def _answer(
 ) -> VerbAnswer:
     """Return the pieces of the log, and the directory of the copy if there is one.
 
-    Args:
-        is_bad: what is left out is a finding.
-        problems: of the metadata.
+    What is left out is a finding if it `is_bad`; `problems` are those of the metadata.
     """
     from logstore.audit.partition import open_partition
 

@@ -51,16 +51,13 @@ def command(replica: str, other: str, force: bool) -> VerbAnswer:
         _require_same_partition(replica, other)
     difference = compare(replica, other)
     code = 0 if difference.is_same or difference.is_shorter else FINDINGS
-    return VerbAnswer([one_row(DIFFERENCE, _difference(difference))], code, _lines(replica, other, difference))
-
-
-def _difference(difference: Difference) -> Row:
-    return members(difference) | {
+    row = members(difference) | {
         "isSame": difference.is_same,
         "isShorter": difference.is_shorter,
         "fields": list(map(json_name, difference.fields)),
         "first": [place and members(place) | {"header": _header(place)} for place in difference.first],
     }
+    return VerbAnswer([one_row(DIFFERENCE, row)], code, _lines(replica, other, difference))
 
 
 def _header(place: DifferencePlace) -> Row:

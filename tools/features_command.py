@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +16,7 @@ from logstore.config.kafka_version import (
     level_name,
     level_of_release,
 )
+from logstore.disk.names import absolute_path
 from logstore.errors import RecoveryLossError, UsageError
 
 from .paths import data_directory, require_accessible
@@ -93,7 +93,7 @@ def command(
 
 
 def _upgrade(directory: str, wanted: Mapping[str, int], *, dry_run: bool) -> VerbAnswer:
-    from logstore.disk.names import absolute_path
+    from logstore import open as open_store
     from logstore.store.metadata.features import raised_levels
     from logstore.store.opening.formatting import require_formattable
 
@@ -105,11 +105,17 @@ def _upgrade(directory: str, wanted: Mapping[str, int], *, dry_run: bool) -> Ver
     node_id = None if found.properties is None else found.properties.node_id
     raised = raised_levels(present, wanted, 1 if node_id is None else node_id)
     if raised:
-        with _advising_import():
+        try:
             if dry_run:
                 _require_no_loss(found)
             else:
-                raised = _raise_levels(directory, wanted)
+                with open_store(directory) as store:
+                    raised = store.update_features(wanted)
+        except RecoveryLossError as error:  # which no option of this verb accepts
+            error.advice = (
+                "copy them with `logstore salvage`; then `logstore import --yes` removes them, as a broker does"
+            )
+            raise
     rows = [
         {
             "feature": name,
@@ -134,23 +140,6 @@ def _require_no_loss(found: Inspection) -> None:
     from .takeover.planning import plan_opening
 
     require_accepted({plan.path: plan.removals for plan in plan_opening(found, clock.now_ms()).values()})
-
-
-def _raise_levels(directory: str, wanted: Mapping[str, int]) -> dict[str, int]:
-    from logstore import open as open_store
-
-    with open_store(directory) as store:
-        return store.update_features(wanted)
-
-
-@contextmanager
-def _advising_import() -> Iterator[None]:
-    """Advise what to do about a loss that this verb has no option to accept."""
-    try:
-        yield
-    except RecoveryLossError as error:
-        error.advice = "copy them with `logstore salvage`; then `logstore import --yes` removes them, as a broker does"
-        raise
 
 
 def _wanted(release: str | None, metadata: str | None, features: Sequence[str]) -> dict[str, int]:

@@ -91,16 +91,11 @@ class Progress:
 
 def log_size(path: str, *, is_partition: bool = False) -> int:
     """Return the bytes of all segments of a data directory or a partition; 0 if it cannot be listed."""
-    try:
-        return sum(log_sizes(path, is_partition=is_partition).values())
-    except DataDirectoryError:
-        return 0  # the reader raises the error
-
-
-def log_sizes(path: str, *, is_partition: bool = False) -> dict[str, int]:
-    """Return the bytes of the segments in a data directory, or in a partition alone, by the path of the partition."""
     from logstore.disk.directory import list_data_directory, list_partition_directory
     from logstore.disk.files import file_size
 
-    partitions = [list_partition_directory(path)] if is_partition else list_data_directory(path).partitions
-    return {one.path: sum(file_size(segment.log) for segment in one.segments) for one in partitions}
+    try:
+        partitions = [list_partition_directory(path)] if is_partition else list_data_directory(path).partitions
+    except DataDirectoryError:
+        return 0  # the reader raises the error
+    return sum(file_size(segment.log) for one in partitions for segment in one.segments)

@@ -100,14 +100,14 @@ PARTITION_COLUMN = Column("partition", lambda row: f"{row['topic']}-{row['partit
 DIRECTORY_COLUMN = Column("partition", lambda row: file_name(row["path"]))
 
 
-def members(*sources: Any) -> Row:
-    """Return the attributes of named tuples and dataclasses under their names in JSON.
+def members(source: Any) -> Row:
+    """Return the attributes of a named tuple or a dataclass under their names in JSON.
 
     >>> members(JsonField("topicId", "string?", "its id"))["isMinor"]
     False
     """
-    names = [(one, name) for one in sources for name in getattr(one, "_fields", None) or one.__dataclass_fields__]
-    return {json_name(name): getattr(one, name) for one, name in names}
+    names = getattr(source, "_fields", None) or source.__dataclass_fields__
+    return {json_name(name): getattr(source, name) for name in names}
 
 
 class TypedRows(NamedTuple):

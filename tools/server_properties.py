@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from typing import TYPE_CHECKING
 
 from logstore.errors import DataDirectoryError, UsageError
@@ -38,11 +37,6 @@ def server_properties(found: Inspection) -> str:
     if found.kraft_version == 0:
         quorum = f"controller.quorum.voters={node_id}@localhost:9093"
     return _TEXT.format(node_id=node_id, path=escaped_value(found.path), quorum=quorum)
-
-
-def start_command(file: str) -> str:
-    """Return the command that starts a broker with the configuration in `file`."""
-    return f"kafka-server-start.sh {shlex.quote(file)}"
 
 
 def require_nameable(path: str) -> None:

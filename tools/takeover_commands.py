@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +19,6 @@ from .server_properties import (
     require_new_file,
     require_startable,
     server_properties,
-    start_command,
     warnings,
 )
 from .verbs import FINDINGS, Verb, dry_run_option, path_argument, yes_option
@@ -152,7 +152,7 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool) -> VerbAn
     row["warnings"] += warnings(found)
     if config is None:
         return VerbAnswer([one_row(PROMOTED, row)], _exit_code(plans))
-    start = start_command(out or "server.properties")
+    start = f"kafka-server-start.sh {quote(out or 'server.properties')}"
     where = "in server.properties" if out is None else f"which is in {out}"
     # people get them below the row, to be copied
     below = ["", "A broker starts here with", "", *config.split("\n"), f"{where}, by", "", start]

@@ -92,11 +92,9 @@ def _array(column: Column, kind: pa.DataType) -> pa.Array:
 
 def _shown(value: Any) -> Any:
     """Return a member of the place of a row; a path that is no UTF-8 with escapes."""
-    return (
-        value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-        if isinstance(value, str)
-        else value
-    )
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _value(value: Any) -> Any:

@@ -188,24 +188,20 @@ def _dump_file(options: DumpOptions, path: str, out: Output, findings: Findings)
     if options.format == "text":
         out.print(f"Dumping {path}")
     try:
-        _print_file(options, path, out, findings)
+        # imported here, because an import takes longer than a small dump
+        if _is_log(path):
+            from .log_dump import dump_log
+
+            dump_log(path, options, out, findings)
+        else:
+            from .index_text import dump_side_file
+
+            dump_side_file(path, options, out, findings)
     except LogstoreError:
         if exists(path) or normal_path(path) in options.named:
             raise
         findings.is_any_left_out = True
         findings.immediate(_own_line(DataDirectoryError("The file was deleted before it was dumped", path=path)))
-
-
-def _print_file(options: DumpOptions, path: str, out: Output, findings: Findings) -> None:
-    """Import the printer of a file, because an import takes longer than a small dump, and print the file."""
-    if _is_log(path):
-        from .log_dump import dump_log
-
-        dump_log(path, options, out, findings)
-    else:
-        from .index_text import dump_side_file
-
-        dump_side_file(path, options, out, findings)
 
 
 def error_line(error: LogstoreError) -> str:

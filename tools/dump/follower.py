@@ -149,10 +149,8 @@ class DumpFollower:
         end = self._ends.get(directory)
         if end is None or end.directory != file_identity(directory):
             return 0
-        last_path = self._last_paths.get(directory, "")
-        return (
-            end.end_offset if _order(last_path) >= _order(end.path) else 0
-        )  # a cleaner leaves that log, or a later one
+        last_path = self._last_paths.get(directory, "")  # a cleaner leaves that log, or a later one
+        return end.end_offset if _order(last_path) >= _order(end.path) else 0
 
 
 def _directory(path: str) -> str:

@@ -148,7 +148,9 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
     header = _header(path)
     if options.format == "text" and after is None:
         out.print(header)
-    start = after or _first_place(path, options)
+    start = after or Place()
+    if after is None and options.has("follow"):  # it may begin at its base offset without a gap
+        start = Place(previous_offset=base_offset_of(file_name(path)) - 1)
     tells_gaps = options.filter is None and (options.shows_batches or options.format != "text")
     gaps = Gaps(path, findings if tells_gaps else None, start.previous_offset)
     if options.prints_by_kernel and not start.position and _is_small(path):
@@ -188,11 +190,6 @@ def _dump_opened(
         position = dump.write(tables, start, end_wanted)
         position = end if end_wanted < end and position == end_wanted else position
         return position, end, record_filter is not None and record_filter.holds(position, end), dump.end_offset
-
-
-def _first_place(path: str, options: DumpOptions) -> Place:
-    """Return the place at the start of a log; one that is followed may begin at its base offset without a gap."""
-    return Place(previous_offset=base_offset_of(file_name(path)) - 1) if options.has("follow") else Place()
 
 
 def _header(path: str) -> str:

@@ -10,8 +10,7 @@ as a partition refuses markers of an earlier epoch (TRANSACTION_COORDINATOR_FENC
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from logstore.config.broker import parse_broker_config
@@ -90,8 +89,11 @@ def adoptable_topics(path: str, image: MetadataImage) -> list[AdoptedTopic]:
     by_topic: dict[str, dict[int, str]] = {}
     for (topic, partition), directory in sorted(_adoptable_partitions(path).items()):
         if topic not in image.topics and _id_or_none(directory) not in image.removed_topic_ids:
-            with _named(directory):
+            try:
                 require_valid_name(topic)
+            except InvalidTopicError as error:
+                error.path, error.advice = directory, "rename the directory, or move it away"
+                raise
             by_topic.setdefault(topic, {})[partition] = directory
     topics = [AdoptedTopic(topic, _common_id(topic, paths), paths) for topic, paths in by_topic.items()]
     _require_different_ids(topics, image)
@@ -263,13 +265,3 @@ def _require_different_ids(topics: Sequence[AdoptedTopic], image: MetadataImage)
                 advice=f"move the copy away; or delete {partition_metadata.FILE_NAME} in each of its directories, so "
                 "that it gets an id of its own",
             )
-
-
-@contextmanager
-def _named(path: str) -> Iterator[None]:
-    """Add the path to an error about the name of a directory."""
-    try:
-        yield
-    except InvalidTopicError as error:
-        error.path, error.advice = path, "rename the directory, or move it away"
-        raise
