@@ -24,11 +24,9 @@ MS_MAX = (2**63 - 1) // MICROSECONDS_PER_MS
 
 @dataclass(frozen=True)
 class KeptRecords:
-    """The records of a window that are read.
+    """The records of a window that are read: their positions `kept` in it, int64[n], ascending, or a slice.
 
-    Attributes:
-        batches: the table that the rows of the window belong to.
-        kept: int64[n], ascending: positions of the records in the window; or a slice.
+    `batches` is the table that the rows of the window belong to.
     """
 
     window: Records
@@ -39,7 +37,6 @@ class KeptRecords:
 
     @property
     def count(self) -> int:
-        """The number of records."""
         return self.column(self.window.offset).size
 
     @cached_property

@@ -202,8 +202,7 @@ def find_bounds(
 def while_files_go(plan: Callable[[], T]) -> T:
     """Return the result of `plan`; call it again if retention or the cleaner took a file away since it was listed.
 
-    Raises:
-        DataDirectoryError: the directory changes faster than it can be planned.
+    Raises DataDirectoryError if the directory changes faster than it can be planned.
     """
     for _ in range(LISTING_COUNT_MAX - 1):
         try:

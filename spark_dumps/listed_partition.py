@@ -15,11 +15,7 @@ from .seen import SeenFiles
 
 
 class RootOffsets(NamedTuple):
-    """Offsets of the logs of a data directory by its checkpoints: (topic, partition) → offset.
-
-    Attributes:
-        recovery_points: see `recovery_points_of`.
-    """
+    """Offsets of the logs of a data directory by its checkpoints; see `recovery_points_of`."""
 
     log_start_offsets: Mapping[tuple[str, int], int]
     recovery_points: Mapping[tuple[str, int], int] | None
@@ -61,17 +57,14 @@ class ListedPartition(NamedTuple):
 
     @property
     def topic(self) -> str:
-        """The topic, by the directory's name."""
         return self.files.topic
 
     @property
     def partition(self) -> int:
-        """The partition's number, by the directory's name."""
         return self.files.partition
 
     @property
     def key(self) -> tuple[str, int]:
-        """(topic, partition)."""
         return self.files.key
 
     @property
@@ -86,9 +79,6 @@ def relist(partition: ListedPartition) -> ListedPartition:
 
 
 def list_again(path: str, properties: frozenset[str] | None, offsets: RootOffsets | None = None) -> ListedPartition:
-    """List the partition at `path`, whose data directory has `properties`.
-
-    `offsets` are by default those of the checkpoints beside it.
-    """
+    """List the partition at `path`, whose data directory has these properties and offsets; None: those of now."""
     offsets = offsets or RootOffsets.of(parent(path))
     return offsets.listed(list_partition_directory(path), properties)

@@ -70,7 +70,6 @@ class TopicChoice:
     partitions: frozenset[tuple[str, int]] | None = None
 
     def accepts(self, topic: str, partition: int) -> bool:
-        """Return whether the partition is read."""
         if self.topics is not None:
             return topic in self.topics
         if self.partitions is not None:
@@ -84,12 +83,7 @@ class TopicChoice:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a read, checked; `source` describes them.
-
-    Attributes:
-        corrupt_column: the column for the text of an error.
-        storage: obstore's options of the stores that URLs name.
-    """
+    """The options of a read, checked; `source` describes them."""
 
     paths: tuple[str, ...]
     table: str
@@ -323,11 +317,7 @@ class OptionReader:
 
 
 def parse_partition_numbers(name: str, text: str, least: int) -> dict[tuple[str, int], int]:
-    """Parse `{"topic": {"0": 23}}`; return numbers by (topic, partition).
-
-    Raises:
-        UsageError: another form, or a number below `least`.
-    """
+    """Parse `{"topic": {"0": 23}}`; return numbers by (topic, partition); raise UsageError for one below `least`."""
     numbers = {}
     for topic, by_partition in _json(name, text, dict).items():
         if not isinstance(by_partition, dict):

@@ -109,10 +109,8 @@ def _records(
 def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreError]]:
     """Yield (bytes of the file, batches) of a slice, with checksums computed, or an error for bytes that are no batch.
 
-    Reading goes on at the next good batch behind such bytes.
-
-    Raises:
-        DataDirectoryError: the segment is gone, or was replaced since planning.
+    Reading goes on at the next good batch behind such bytes. Raises DataDirectoryError for a segment that is gone, or
+    was replaced since planning.
     """
     with _opened(one) as log:
         start, end = _batch_bounds(one, log)

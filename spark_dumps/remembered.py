@@ -32,11 +32,7 @@ Content = tuple[frozenset[str], frozenset[str] | None]  # names, and the lines o
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A partition as it was found.
-
-    Attributes:
-        directory, log: stamps of its directory and of its last log; None: not to be trusted.
-    """
+    """A partition as it was found, with stamps of its directory and its last log; None: not to be trusted."""
 
     bounds: PartitionBounds
     topic_id: str | None
@@ -45,11 +41,7 @@ class _Known:
 
 
 class RememberedPartitions:
-    """The chosen partitions of some directories, and what was found of each.
-
-    Attributes:
-        topic_ids: topic id by partition, for partitions that have one.
-    """
+    """The chosen partitions of some directories, and what was found of each; `topic_ids` of those that have one."""
 
     def __init__(self, options: Options) -> None:
         self.topic_ids: dict[Key, str] = {}

@@ -70,7 +70,6 @@ class SeenFiles:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The sizes by path."""
         entries = (entry.partition(" ") for entry in self.listing.split("\0") if entry)
         return {self.path + name: int(size) for size, _, name in entries}
 
@@ -80,11 +79,7 @@ class SeenFiles:
         return self.byte_count + FILE_COST * self.file_count
 
     def require(self) -> None:
-        """Check that this process sees at least what was listed.
-
-        Raises:
-            DataDirectoryError: a file is missing or shorter, or the directory is another one.
-        """
+        """Raise DataDirectoryError if this process sees less than was listed, or another directory."""
         root = parent(self.path)
         properties = properties_of(root)
         if self.properties is not None and properties is not None and properties != self.properties:
@@ -157,7 +152,6 @@ def packed(
 
 
 def host() -> str:
-    """Return the name of this machine."""
     return socket.gethostname()
 
 

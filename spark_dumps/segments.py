@@ -31,12 +31,7 @@ PIECE_SIZE = 16_384 * ENTRY_SIZE  # bytes of an index that are read at once, up 
 
 @dataclass(frozen=True)
 class IndexEntries:
-    """Entries of an offset index, up to the first that does not ascend or lies outside the segment.
-
-    Attributes:
-        last_offsets, positions: int64[n].
-        end: byte position at which reading ends.
-    """
+    """Entries of an offset index, int64[n], up to the first that does not ascend, or lies beyond byte `end`."""
 
     last_offsets: Int64Array
     positions: Int64Array
@@ -105,11 +100,7 @@ class PlannedSegment(NamedTuple):
 
 
 def plan_segments(partition: ListedPartition) -> list[PlannedSegment]:
-    """Return the segments of a partition with their current sizes.
-
-    Raises:
-        DataDirectoryError: a segment is gone since the directory was listed.
-    """
+    """Return the segments of a partition with their sizes of now; raise DataDirectoryError if one is gone."""
     files = partition.files.segments
     followings = [*(segment.base_offset for segment in files[1:]), None]
     return [

@@ -100,7 +100,6 @@ class TransactionalSink(DataSourceArrowWriter):
             self._staging.discard()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Remove the staged rows."""
         self._staging.discard()
 
     def _produce(self, staged: list[StagedRows]) -> None:

@@ -118,7 +118,6 @@ class KafkaSegments(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name for `format`."""
         return "kafka_segments"
 
     def schema(self) -> StructType:
@@ -126,17 +125,14 @@ class KafkaSegments(DataSource):
         return schema_of(parse_options(self._given))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader of the given columns."""
         return TableReader(parse_options(self._given), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Return a reader of the given columns for `readStream`."""
         from .stream import make_stream
 
         return make_stream(parse_options(self._given, is_stream=True), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Return a writer of rows with these columns."""
         from .sink import make_sink
 
         return make_sink(self._given, schema, is_overwrite=overwrite)

@@ -44,11 +44,7 @@ class _Answer(NamedTuple):
 def follow_on_executors(
     context: SparkContext, partitions: Sequence[Partition], cluster: Cluster, *, decodes: bool
 ) -> list[PartitionFacts]:
-    """Return the facts of all partitions.
-
-    Raises:
-        DataDirectoryError: an executor does not see files that the driver sees, or read less than the driver listed.
-    """
+    """Return the facts of all partitions; raise DataDirectoryError if an executor sees less than the driver."""
     _ = cluster.image  # a cached property: read it here once, not in every task
     task = Task(cluster, Asked.EVERYTHING, decodes)
     found: list[PartitionFacts] = []
@@ -91,11 +87,7 @@ def _answer(listed: _Listed, task: Task) -> _Answer:
 
 
 def _is_whole(listed: _Listed, answer: _Answer) -> bool:
-    """Return whether the executor read what the driver listed; False if the driver has lost the files too.
-
-    Raises:
-        DataDirectoryError: the driver still sees them.
-    """
+    """Return whether the executor read what the driver listed; raise DataDirectoryError if the driver still sees it."""
     facts = answer.facts
     if facts is not None:
         is_short = facts.evidence.size < listed.seen.byte_count and facts.error is None

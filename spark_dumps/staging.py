@@ -41,8 +41,7 @@ class StagingDirectory:
     def make(cls, place: str, path: str, transactional_id: str, now_ms: int) -> StagingDirectory:
         """Make a directory in `place` for a job that writes to the data directory `path`; remove those of dead jobs.
 
-        Raises:
-            DataDirectoryError: it cannot be made, or that of an older job with the same transactional id not removed.
+        Raises DataDirectoryError, also if that of an older job with the same transactional id cannot be removed.
         """
         mark = hashlib.sha256(f"{path}\0{transactional_id}".encode()).hexdigest()[:16]
         made = cls(child(place, f"{file_name(path)}.kafka_segments-{mark}-{uuid.uuid4().hex}"))
@@ -92,12 +91,7 @@ class StagingDirectory:
 
 
 class StagedFile:
-    """A new file of Arrow batches in a job's directory; leaving a `with` block by an error removes it.
-
-    Attributes:
-        name: name in the directory.
-        row_count, size: rows and bytes that were appended.
-    """
+    """A new file of Arrow batches in a job's directory; leaving a `with` block by an error removes it."""
 
     def __init__(self, directory: StagingDirectory, schema: pa.Schema) -> None:
         """Raises DataDirectoryError: the job is over, or its directory is not shared with this machine."""
@@ -117,7 +111,6 @@ class StagedFile:
         self._write(schema.serialize())
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Write a batch of the file's schema."""
         self._write(batch.serialize())
         self.row_count += batch.num_rows
         self.size += batch.nbytes
@@ -137,11 +130,7 @@ class StagedFile:
 
 
 def staged_batches(path: str, row_count: int) -> Iterator[pa.RecordBatch]:
-    """Iterate over the batches of a staged file, one in memory at a time.
-
-    Raises:
-        DataDirectoryError: the file cannot be read, or has another number of rows.
-    """
+    """Iterate over the batches of a staged file, one in memory at a time; raise DataDirectoryError for a wrong one."""
     found = 0
     try:
         with pa.OSFile(path) as file:

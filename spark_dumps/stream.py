@@ -89,8 +89,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:  # noqa: N802 - Spark's name
         """Return the end of the next batch: the lowest of the logs' ends, the target of AvailableNow and the limit.
 
-        Raises:
-            UsageError: a log ends before `start`, is gone, or is of another topic of the name (`failOnDataLoss`).
+        Raises UsageError if a log ends before `start`, is gone, or is of another topic of the name (`failOnDataLoss`).
         """
         begins, known_ids = as_offsets(start), ids_in(start)
         found = self._partitions.bounds()
@@ -119,11 +118,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return as_json({key: one.end_offset for key, one in found.items()}, self._topic_ids(found))
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
-        """Return the tasks of a batch.
-
-        Raises:
-            UsageError: offsets of the batch are gone (`failOnDataLoss`).
-        """
+        """Return the tasks of a batch; raise UsageError if offsets of it are gone (`failOnDataLoss`)."""
         return while_files_go(lambda: self._tasks(start, end))
 
     def _tasks(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
@@ -143,7 +138,6 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return plan_tasks(ranges, self._options.partition_count_min)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the records of a task."""
         prepare_worker()
         return read_task(partition, self._options, arrow_schema(self._schema))
 
@@ -167,11 +161,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [found]
 
     def _topic_ids(self, found: Mapping[Key, PartitionBounds]) -> dict[str, str]:
-        """Return the id of each topic that has one on the disk (`partition.metadata`).
-
-        Raises:
-            UsageError: partitions of one topic have two ids.
-        """
+        """Return the ids of topics on the disk (`partition.metadata`); raise UsageError for a topic with two."""
         ids: dict[str, str] = {}
         for key, topic_id in self._partitions.topic_ids.items():
             topic, _ = key

@@ -92,7 +92,6 @@ class UnlistedTask(InputPartition):
             yield from options.damage_rows(one.error, one.topic, one.partition, schema)
 
     def log_warnings(self) -> None:
-        """Log a warning for each, where no row tells of it."""
         for one in self.unlisted:
             _LOGGER.warning("The query leaves out what cannot be read: %s", one.error)
 
@@ -125,7 +124,6 @@ def partition_table(
 
 
 def tasks_of_unlisted(unlisted: Sequence[Unlisted]) -> list[InputPartition]:
-    """Return the task for what cannot be listed, if there is anything."""
     return [UnlistedTask(tuple(unlisted))] if unlisted else []
 
 
@@ -222,7 +220,6 @@ class TableReader(DataSourceReader):
         return tasks or [PartitionsTask(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the rows of a task."""
         if partition != PartitionsTask(()):
             schema = arrow_schema(self._schema)
             table = find_table(self._options.table)

@@ -100,8 +100,7 @@ def require_no_internal_topic(topic: str) -> None:
 def find_columns(schema: StructType, topic: str | None) -> dict[str, int]:
     """Return the index in the schema of each column to write; with `topic`, column `topic` is ignored.
 
-    Raises:
-        UsageError: a missing column or a wrong type, with the messages of Spark's Kafka sink.
+    Raises UsageError for a missing column or a wrong type, with the messages of Spark's Kafka sink.
     """
     found = {}
     for name, types in COLUMNS.items():

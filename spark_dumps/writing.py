@@ -89,11 +89,7 @@ def check(options: WriteOptions) -> None:
 
 
 def produce(options: WriteOptions, job: StagedJob) -> None:
-    """Append the rows of a job and commit them.
-
-    Raises:
-        LogstoreError: no row of the job is visible, unless a note on the error says otherwise.
-    """
+    """Append the rows of a job and commit them; after an error none is visible, unless a note on it says otherwise."""
     config = _producer_config(options, job.size)
     is_committed = False
     store = _opened(options, config)
@@ -237,8 +233,7 @@ class Placing:
     def partitions(self, columns: RecordColumns, named: pa.ChunkedArray | None) -> Int64Array:
         """Return int64[n]: the partition of each row; `named` has the partitions that rows name, or null.
 
-        Raises:
-            UnknownTopicOrPartitionError: a row names a partition that the topic does not have.
+        Raises UnknownTopicOrPartitionError for one that the topic does not have.
         """
         placed = np.full(len(columns), _NOWHERE, np.int64)
         if named is not None:
