@@ -208,11 +208,7 @@ def report(directory: str, output: str, now: int) -> VerbAnswer:
 
 
 def _require_page(output: str, directory: str) -> None:
-    """Raise UsageError if the page would lie in the data directory, or replace a file that is no page.
-
-    Raises:
-        DataDirectoryError: the file that is there cannot be read.
-    """
+    """Raise UsageError if the page would lie in the data directory, or replace a file that is no page."""
     from logstore.disk.file_range import FileRange
     from logstore.disk.paths import real_path
 

@@ -25,12 +25,9 @@ _UNNAMED = PartitionDirectory("", 0, DirectoryKind.LIVE)  # stands for the name 
 
 
 def input_paths(word: str, note: Note) -> list[tuple[str, bool]]:
-    """Return the directories that a word names, each with whether it is a partition or a data directory.
+    """Return the directories that a word names, each with whether it is a partition, and no data directory.
 
-    A file of a partition stands for the partition. A glob passes over other files.
-
-    Raises:
-        UsageError: a directory is neither.
+    A file of a partition stands for the partition. A glob passes over other files. Raises UsageError for others.
     """
     is_glob, found = _is_glob(word), dict[str, bool]()
     for path in _glob(word, note) if is_glob else [word]:
@@ -81,11 +78,7 @@ def _only(word: str, note: Note) -> tuple[str, bool]:
 
 
 def data_directory(word: str, note: Note) -> str:
-    """Return the data directory that a word names.
-
-    Raises:
-        UsageError: it names a partition, or several, or neither.
-    """
+    """Return the data directory that a word names; raise UsageError for a partition, for several, and for neither."""
     path, is_one = _only(word, note)
     if is_one:
         raise refused_partition(path)
@@ -93,12 +86,7 @@ def data_directory(word: str, note: Note) -> str:
 
 
 def partition_directory(word: str, note: Note) -> str:
-    """Return the partition that a word names.
-
-    Raises:
-        UsageError: it names a data directory, or several, or neither.
-        DataDirectoryError: a file in it cannot be listed, or is a link that is not followed.
-    """
+    """Return the partition that a word names, all of whose files can be listed."""
     path = _partition(word, note)
     for error in list_partition_directory(path).errors:
         raise error
@@ -108,9 +96,7 @@ def partition_directory(word: str, note: Note) -> str:
 def readable_partition(word: str, note: Note) -> str:
     """Return the partition that a word names, for a verb that only reads it; note what a broker does not make there.
 
-    Raises:
-        UsageError: it names a data directory, or several, or neither.
-        DataDirectoryError: a file in it is a link that is not followed: what it leads to would be missing.
+    Raises DataDirectoryError for a link that is not followed: what it leads to would be missing.
     """
     path = _partition(word, note)
     for error in list_partition_directory(path).errors:

@@ -65,11 +65,7 @@ class RowType(NamedTuple):
 
     @classmethod
     def of(cls, row_type: type, name: str, columns: Mapping[str, str | Column]) -> RowType:
-        """Make the type of rows of `logstore.rows`.
-
-        Args:
-            columns: by field, the heading of its column in a table, or the column; fields without one are left out.
-        """
+        """Make the type of rows of `logstore.rows`; `columns` are those of a table, or their headings, by field."""
         fields = []
         for field in fields_of(row_type):
             column = columns.get(field.name, Column(None))
@@ -111,11 +107,7 @@ def members(source: Any) -> Row:
 
 
 class TypedRows(NamedTuple):
-    """Rows of a type.
-
-    Attributes:
-        is_one: it is a single row, and a table has a line for each of its members.
-    """
+    """Rows of a type; a table of a single row (`is_one`) has a line for each of its members."""
 
     of: RowType
     rows: Sequence[Any]

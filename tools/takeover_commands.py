@@ -161,12 +161,7 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool) -> VerbAn
 
 
 def _directory(found: Inspection, plans: Plans, done: list[str] | None) -> Row:
-    """Return the members of _DIRECTORY.
-
-    Args:
-        plans: what recovery would do.
-        done: what it did; None of a dry run.
-    """
+    """Return the members of _DIRECTORY, by what recovery would do, and did; None of a dry run."""
     nobody = dict.fromkeys(("clusterId", "nodeId", "directoryId"))
     row = members(found) | (nobody if found.properties is None else members(found.properties))
     return row | {

@@ -113,10 +113,9 @@ def explain(path: tuple[str, str], now: int) -> VerbAnswer:
 def _read(
     root: str, only: str | None, now: int, beside: Collection[str] = ()
 ) -> tuple[Transactions, list[LogstoreError | Finding]]:
-    """Return the transactions of a data directory, or of one of its partitions, and what could not be read.
+    """Return the transactions of a data directory, or of `only` a partition of it, and what could not be read.
 
-    Args:
-        beside: other data directories, perhaps of the same broker.
+    Other data directories, perhaps of the same broker, lie `beside`.
     """
     from logstore.audit.directory_audit import read_transactions
     from logstore.audit.listings import not_looked_at, unlisted

@@ -108,8 +108,7 @@ def path_argument(name: str, resolve: Resolve) -> Decorator:
 def paths_argument(form: Callable[[str, bool], Any] = lambda path, is_partition: (path, is_partition)) -> Decorator:
     """Give a verb an argument `paths`: every directory that one or more PATHs name, each once.
 
-    Args:
-        form: makes an item of it from the path, and whether it is a partition.
+    `form` makes an item of the path, and whether it is a partition.
     """
 
     def convert(context: click.Context, _: click.Parameter, words: Sequence[str]) -> list[Any]:

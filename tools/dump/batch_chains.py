@@ -81,11 +81,7 @@ class SegmentRecords:
         self._chains: list[_Chain] = []
 
     def slice_end(self, position: int, size: int) -> int:
-        """Return the end of the slice of at most `size` bytes from `position` (`FileRecords.slice`).
-
-        Raises:
-            CorruptIndexError: with java_class IllegalArgumentException: a slice cannot start there, or have this size.
-        """
+        """Return the end of the slice of at most `size` bytes from `position`, or raise as `FileRecords.slice` does."""
         if position < 0:
             raise _bad_slice(f"Invalid position: {position} in read from {self._described()}")
         if position > self.size:

@@ -21,9 +21,6 @@ def offset_bounds(text: str | None) -> tuple[int, int]:
 
     >>> offset_bounds("5:9"), offset_bounds("-5:") == (-5, INT64_MAX)
     ((5, 9), True)
-
-    Raises:
-        UsageError: a bound is no number, or the first is above the last.
     """
     return _bounds("offset", text, ":", lambda bound: (whole_number("offset", bound),) * 2)
 
@@ -34,18 +31,14 @@ def time_bounds(text: str | None) -> tuple[int, int]:
     >>> first, last = time_bounds("2023-11-14")
     >>> last - first == 24 * 3600 * 1000 - 1
     True
-
-    Raises:
-        UsageError: a bound is neither milliseconds nor ISO 8601, or the first is above the last.
     """
     return _bounds("time", text, ":" if _MILLISECONDS_RANGE.fullmatch(text or "") else "/", _times_ms)
 
 
 def _bounds(option: str, text: str | None, separator: str, parse: Callable[[str], tuple[int, int]]) -> tuple[int, int]:
-    """Return the bounds of `A:B`, `A:` or `:B`; `A` alone means exactly A.
+    """Return the bounds of `A:B`, `A:` or `:B`; `A` alone means exactly A; raise UsageError for wrong ones.
 
-    Args:
-        parse: returns the first and the last number that a bound means.
+    `parse` returns the first and the last number that a bound means.
     """
     if text is None:
         return INT64_MIN, INT64_MAX

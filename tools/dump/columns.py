@@ -133,11 +133,9 @@ def _header_field(table: BatchTable, name: str) -> FieldColumn:
 def _record_rows(
     records: RecordTable, rows: Int64Array, attributes: Int64Array, options: DumpOptions
 ) -> tuple[RowsOfType, LogstoreError | None]:
-    """Return some records of v2 batches, up to one whose contents raise, and that error.
+    """Return the records of `rows`, int64, ascending, up to one whose contents raise, and that error.
 
-    Args:
-        rows: int64, ascending: the records.
-        attributes: int64[rows.size]: of their batches.
+    `attributes` are those of their batches, int64[rows.size].
     """
     is_control = attributes & CONTROL_FLAG != 0
     contents, error = _contents(records, rows, is_control, options)

@@ -50,12 +50,7 @@ _NULL_POINTER = "java.lang.NullPointerException"
 
 
 class ControlRecord(NamedTuple):
-    """The content of a control record.
-
-    Attributes:
-        name: meaning of the detail: `typeId` of an unknown type, `coordinatorEpoch` of a marker, else `data`.
-        detail: a number, or the JSON of a record of KRaft.
-    """
+    """The content of a control record: its `typeId` if unknown, a marker's `coordinatorEpoch`, or JSON, as `data`."""
 
     type: ControlRecordType
     name: str
@@ -169,11 +164,9 @@ def _expand(member: Value, name: str, message_name: str, kafka: KafkaVersion) ->
 
 @dataclass(frozen=True, slots=True)
 class ValueParser:
-    """The parser of a topic without keys.
+    """The parser of a topic without keys; `noun` stands before the offset in the text of an error.
 
-    Attributes:
-        noun: stands before the offset in the text of an error.
-        note: is told, in words, a level of `metadata.version` that only a newer Kafka knows.
+    `note` is told, in words, a level of `metadata.version` that only a newer Kafka knows.
     """
 
     noun: str
@@ -229,8 +222,7 @@ _DECODERS: dict[str, Callable[[bytes], str]] = {
 def _remote_log_metadata_text(value: bytes | None, kafka: KafkaVersion) -> str:
     """Return `toString` of the object that Kafka makes of a record of `__remote_log_metadata`.
 
-    Raises:
-        SchemaError: a constructor refuses a value (`RemoteLogMetadataSerde`); with the message of Kafka's exception.
+    Raises SchemaError with the message of Kafka's exception where a constructor refuses (`RemoteLogMetadataSerde`).
     """
     if value is None:
         raise SchemaError(

@@ -104,9 +104,7 @@ class RecordFilter:
     def of_file(self, path: str) -> RecordFilter:
         """Return the filter of the log at `path`: with its offsets, the producer ids and the end of its partition.
 
-        Raises:
-            UsageError: no partition or data directory around it knows them.
-            DataDirectoryError: a file around it cannot be read.
+        Raises UsageError if no partition or data directory around it knows them.
         """
         self.matches.is_asked = True
         offsets = self.offsets
@@ -156,8 +154,7 @@ class RecordFilter:
     def holds(self, position: int, end: int) -> bool:
         """Return whether a look that stopped at `position` of `end` bytes left batches for later.
 
-        Raises:
-            LogstoreError: nobody can tell which of them consumers get, because the log is damaged.
+        Raises LogstoreError if nobody can tell which of them consumers get, because the log is damaged.
         """
         if self.consumed is None or self.consumed.end_offset is None or position >= end:
             return False

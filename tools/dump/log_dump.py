@@ -81,11 +81,7 @@ class LogDump:
         self.end_offset = 0
 
     def write(self, tables: Iterable[SmallTable | BatchTable], position: int, end: int) -> int:
-        """Write the batches of all tables of a scan up to `end`, and return the position behind the last batch.
-
-        Raises:
-            LogstoreError: the batch at that position is damaged.
-        """
+        """Write the batches of a scan up to `end`, and return the position behind the last; raise at a damaged one."""
         for table in tables:
             if self._options.prints_by_kernel:
                 self._write_text(table)
@@ -139,10 +135,7 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
     """Print the log file at `path`, and return the place behind its last whole batch.
 
     An error is raised behind the output so far. With `--follow` a dump of what consumers get stops at the first batch
-    whose transaction may still be aborted.
-
-    Args:
-        after: where an earlier dump stopped; this one goes on there, and prints no header.
+    whose transaction may still be aborted. It goes on `after` the place where an earlier one stopped, without a header.
     """
     options.check_log_options()
     header = _header(path)

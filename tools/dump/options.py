@@ -61,20 +61,11 @@ _JOPT = "joptsimple."
 
 
 class DumpOptions:
-    """A parsed command line. A wrong value raises when it is first asked for, as in Kafka's tool.
-
-    Attributes:
-        values: the values of each option; [] for an option without one.
-        words: all other words.
-    """
+    """A parsed command line. A wrong value raises when it is first asked for, as in Kafka's tool."""
 
     def __init__(self, argv: list[str], kinds: dict[str, str] = KAFKA_OPTIONS | OWN_OPTIONS) -> None:
-        """Parse `argv`, the words after `dump`.
-
-        Raises:
-            UsageError: an unknown option, or no value where one is required, with JOpt's class and message.
-        """
-        self.values: dict[str, list[str]] = {}
+        """Parse `argv`, the words after `dump`; raise UsageError with JOpt's class and message."""
+        self.values: dict[str, list[str]] = {}  # of each option; [] for one without
         self.words: list[str] = []
         rest = list(argv)
         while rest:

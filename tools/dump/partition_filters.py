@@ -82,11 +82,7 @@ def consumed_batches(directory: str, isolation_level: str) -> ConsumedBatches:
 
 
 def batches_consumed_now(directory: str, isolation_level: str) -> ConsumedBatches:
-    """Return what `consumed_batches` does, of a partition that grows.
-
-    Raises:
-        LogstoreError: as `consumed_batches`; or the last segment cannot be followed.
-    """
+    """Return what `consumed_batches` does, of a partition that grows; raise too if it cannot be followed."""
     if isolation_level == "read_uncommitted":
         return consumed_batches(directory, isolation_level)
     try:
@@ -116,11 +112,7 @@ def _no_partition(directory: str) -> UsageError:
 
 
 def producer_ids_now(root: str, transactional_id: str) -> frozenset[int]:
-    """Return what `producer_ids_of` does, at this moment: with all ids that it had at an earlier look.
-
-    Raises:
-        UsageError: as `producer_ids_of`, at the first look.
-    """
+    """Return what `producer_ids_of` does, at this moment: with all ids that it had at an earlier look."""
     known = _followed_ids(root, transactional_id)
     sizes = {path: file_size(path) for path in glob(f"{escape(root)}/{TOPIC}-*/*{LOG_SUFFIX}")}
     if sizes != known.sizes:
@@ -146,11 +138,7 @@ def _followed_ids(root: str, transactional_id: str) -> _FollowedIds:
 
 @lru_cache(maxsize=64)
 def producer_ids_of(root: str, transactional_id: str) -> frozenset[int]:
-    """Return the producer ids that a transactional id has or had in the data directory at `root`.
-
-    Raises:
-        UsageError: no `__transaction_state` is there, or it does not know the id.
-    """
+    """Return the producer ids that a transactional id has or had in a data directory; UsageError for an unknown one."""
     log = read_coordinators(root)[0] if is_directory(root) else CoordinatorLog()
     found = frozenset(producer_id for producer_id, owner in log.owners.items() if owner == transactional_id)
     if not found:

@@ -71,11 +71,7 @@ class TextWriter:
         self._out = out
 
     def write_plain(self, table: SmallTable | BatchTable, row: int, gaps: Gaps) -> int:
-        """Print batches from `row` on, and in a deep dump their records, up to one that `dump_batches` leaves out.
-
-        Returns:
-            the row of that batch; the number of batches if all are printed.
-        """
+        """Print batches from `row` on, and in a deep dump their records; return the first row that is left out."""
         state = self._state
         state[slots.ROW], state[slots.STAGE] = row, slots.NEW
         state[slots.PREVIOUS_OFFSET] = gaps.previous_offset
@@ -131,7 +127,6 @@ class TextWriter:
 
     @cached_property
     def _state(self) -> memoryview:
-        """The state of `dump_batches`."""
         state = self._new_state(RECORD_CAPACITY)
         state[slots.GAP_CAPACITY] = GAP_CAPACITY
         return state

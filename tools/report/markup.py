@@ -121,11 +121,7 @@ def _stack_cell(head: str, value: object) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, minor: Sequence[int] = ()) -> str:
-    """Return a table that scrolls where the window is narrow, with numbers at the right.
-
-    Args:
-        minor: numbers of columns that a narrow window leaves out.
-    """
+    """Return a table that scrolls where the window is narrow, without `minor` columns; numbers stand at the right."""
     classes = []
     for index in range(len(heads)):
         names = ["number"] if rows and all(_is_number(row[index]) for row in rows) else []
@@ -147,22 +143,13 @@ def _is_number(value: object) -> bool:
 
 
 def folded(summary: str, inside: str, *, kind: str = "folded") -> str:
-    """Return `inside` folded behind `summary`, which is text.
-
-    Args:
-        kind: "more" for a table that continues the one before; the script joins the two.
-    """
+    """Return `inside` folded behind `summary`, which is text; the script joins "more" with the table before it."""
     return f'<details class="{kind}"><summary>{text(summary)}</summary>{inside}</details>'
 
 
 def first_and_more(
     rows: Sequence[Sequence[object]], count: int, draw: Callable[[Sequence[Sequence[object]]], str], summary: str
 ) -> str:
-    """Return a table of the first `count` rows, and one of the others, folded.
-
-    Args:
-        draw: makes a table of rows.
-        summary: of the folded table, with a place for the number of its rows.
-    """
+    """Draw a table of the first `count` rows, and one of the others, folded behind a summary with their number."""
     rest = rows[count:]
     return draw(rows[:count]) + (folded(summary.format(len(rest)), draw(rest), kind="more") if rest else "")

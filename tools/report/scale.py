@@ -85,11 +85,9 @@ def _decimal_step(span: int) -> int:
 
 
 def _axis(span: int, ticks: Sequence[tuple[int, str]], first: str, last: str, width_min: int) -> str:
-    """Draw an axis; leave out the words of a tick that is too close to other words.
+    """Draw an axis with ticks: distances from the start, and words, unless they are too close to others.
 
-    Args:
-        ticks: distances from the start, with words.
-        width_min: pixels of the axis in the narrowest window that shows words of ticks.
+    `width_min` are the pixels of the axis in the narrowest window that shows words of ticks.
     """
     parts = []
     free, limit = _width(first), width_min - _width(last)

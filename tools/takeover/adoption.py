@@ -52,12 +52,7 @@ Directories = Mapping[tuple[str, int], str]
 
 @dataclass(frozen=True, slots=True)
 class AdoptedTopic:
-    """A topic, known from the directories of its partitions.
-
-    Attributes:
-        topic_id: None if no directory has it.
-        paths: of existing partitions, by number.
-    """
+    """A topic, known from the `paths` of its partitions, by number; the id is None if no directory has it."""
 
     name: str
     topic_id: str | None
@@ -65,7 +60,6 @@ class AdoptedTopic:
 
     @property
     def partition_count(self) -> int:
-        """The number of partitions up to the highest existing one."""
         return max(self.paths) + 1
 
     @property

@@ -41,11 +41,7 @@ class HighestInLogs:
 
     @classmethod
     def of(cls, topic: str, partition_count: int, paths: Mapping[int, str]) -> HighestInLogs:
-        """Read the partitions at these paths, by number; the others get epoch 0.
-
-        Raises:
-            LogstoreError: with the file, if a marker or the value of a transactional id does not parse.
-        """
+        """Read the partitions at these paths, by number; the others get epoch 0; raise at what does not parse."""
         found = cls(dict.fromkeys(range(partition_count), 0))
         for number, path in paths.items():
             files = list_partition_directory(path)

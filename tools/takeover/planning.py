@@ -84,8 +84,7 @@ def _require_readable_transactions(path: str) -> None:
 def _wanted(found: Inspection) -> list[tuple[WantedPartition, str]]:
     """Return the partitions that have a directory, as they would be opened, with the directory's path now.
 
-    Raises:
-        DataDirectoryError: the directory of another cannot be made, as a file is in its place.
+    Raises DataDirectoryError if the directory of another cannot be made, as a file is in its place.
     """
     paths = {
         TopicPartition(*directory.key): directory.path
