@@ -30,9 +30,9 @@ from .seen import SeenFiles, packed
 ROWS_A_BATCH = 4096
 GROUP_COUNT = 16  # of groups, where the user does not say how many
 MODULES = {  # of each table: a module of the same name has it as TABLE, another as its name in capitals
-    **{name: name for name in ("records", "batches", "transactions", "findings")},
+    **{name: name for name in ("records", "batches", "findings")},
     **dict.fromkeys(("topics", "producers", "aborted", "index_entries"), "partition_tables"),
-    **dict.fromkeys(("group_offsets", "transaction_state"), "coordinator_tables"),
+    **dict.fromkeys(("transactions", "group_offsets", "transaction_state"), "followed_tables"),
 }
 MICROSECONDS_PER_MS = 1000
 NO_TIMESTAMP = -1

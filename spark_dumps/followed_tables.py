@@ -1,9 +1,11 @@
-"""Tables of the coordinators' topics: the state of a coordinator that has loaded its log.
+"""Tables that are made by following logs from their starts, with errors for what is no batch.
 
-`group_offsets`, from `__consumer_offsets`: the committed offsets of consumer groups, and the pending ones of open
-transactions; see `logstore.replay.group_offsets`.
+`transactions`: each transaction, decided or open, in each of its partitions.
 
-`transaction_state`, from `__transaction_state`: the last state of each transactional id that has not expired.
+`group_offsets` and `transaction_state` have the state of a coordinator that has loaded its log: from
+`__consumer_offsets` the committed offsets of consumer groups, and the pending ones of open transactions (see
+`logstore.replay.group_offsets`); from `__transaction_state` the last state of each transactional id that has not
+expired.
 """
 
 from __future__ import annotations
@@ -11,19 +13,75 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from logstore.audit.cluster import Cluster
-from logstore.audit.evidence import AuditedBatches, Follower
-from logstore.errors import LogstoreError, SchemaError
+from logstore.audit.evidence import AuditedBatches, Evidence, Follower
+from logstore.audit.facts.transactions import PartitionTransactions
+from logstore.audit.log_pass import follow
+from logstore.audit.partition import open_partition
+from logstore.errors import CorruptRecordError, LogstoreError, SchemaError
 from logstore.replay.group_offsets import Commits, ReplayedOffsets
 from logstore.replay.internal_topic import ControlBatch, ReplayedRecord, replayed_rows
 from logstore.rows.groups import CommittedOffsetRow
 from logstore.rows.schema import row_of
-from logstore.rows.transactions import TransactionalIdRow
+from logstore.rows.transactions import TransactionalIdRow, TransactionRow
 from logstore.topics import consumer_offsets, transaction_state
+from logstore.view.walk import Damage
 
-from .followed import follow_partition
 from .listed_partition import ListedPartition
 from .schemas import columns_of
 from .tables import Row, partition_table
+
+_OF_MARKER = ("marker_offset", "marker_timestamp", "marker_epoch", "coordinator_epoch")
+
+
+def _evidence(partition: ListedPartition, cluster: Cluster) -> Evidence:
+    return Evidence(open_partition(partition.files.path, cluster.checkpoints), cluster)
+
+
+def _follow(evidence: Evidence, follower: Follower) -> list[LogstoreError]:
+    """Let a follower read the whole log of a partition; return errors of damage, behind which it goes on.
+
+    A cut batch, or zeros, at the end of the last segment are being written, and no damage.
+    """
+    damage = _DamageErrors(evidence)
+    follow(evidence, [follower, damage])
+    return damage.errors
+
+
+class _DamageErrors(Follower):
+    """Keeps an error of each damage."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._tail: list[LogstoreError] = []  # what may be a batch that is being written
+        self.errors: list[LogstoreError] = []
+
+    def skip(self, piece: Damage) -> None:
+        segment = self._evidence.segment
+        assert segment is not None
+        if segment is self._evidence.partition.last_segment and not piece.may_hide_batches:
+            return
+        error = CorruptRecordError(
+            "bytes that are no batch",
+            path=segment.log,
+            position=piece.start,
+            offset=piece.offset,
+            expected=piece.expected,
+            found=piece.found,
+        )
+        (self._tail if piece.is_tail else self.errors).append(error)
+
+    def end(self) -> None:
+        self.errors += [] if self._evidence.is_growing else self._tail
+        self._tail = []
+
+
+def _transactions(partition: ListedPartition, cluster: Cluster) -> Iterator[TransactionRow | LogstoreError]:
+    history = PartitionTransactions(_evidence(partition, cluster))
+    damage = _follow(history.evidence, history)
+    for transaction in history.transactions:
+        unknown = dict.fromkeys(_OF_MARKER) if transaction.is_open else {}
+        yield row_of(TransactionRow, partition, transaction, state=transaction.outcome, **unknown)
+    yield from damage
 
 
 def _group_offsets(partition: ListedPartition, cluster: Cluster) -> Iterator[Row]:
@@ -63,7 +121,7 @@ def _replay(
 ) -> list[LogstoreError]:
     """Hand over all records and markers of a partition; return errors of those that do not parse."""
     records = _Records(take, partition.log_start_offset)
-    return [*follow_partition(partition, cluster, lambda evidence: records), *records.errors]
+    return [*_follow(_evidence(partition, cluster), records), *records.errors]
 
 
 def _offset_rows(commits: Commits, *, is_pending: bool) -> Iterator[Row]:
@@ -111,5 +169,6 @@ def _transaction_state(partition: ListedPartition, cluster: Cluster) -> Iterator
     yield from errors
 
 
+TRANSACTIONS = partition_table(columns_of(TransactionRow), _transactions)
 GROUP_OFFSETS = partition_table(columns_of(CommittedOffsetRow), _group_offsets, topic=consumer_offsets.TOPIC)
 TRANSACTION_STATE = partition_table(columns_of(TransactionalIdRow), _transaction_state, topic=transaction_state.TOPIC)
