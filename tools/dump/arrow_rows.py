@@ -53,7 +53,6 @@ class ArrowWriter(ColumnWriter):
         self._put = out.put_batch
 
     def write_rows(self, rows: list[Row]) -> None:
-        """Write rows that are made one by one."""
         if rows:
             shown = [{**self._place, **{name: _value(value) for name, value in row.items()}} for row in rows]
             for row in shown:
@@ -61,7 +60,6 @@ class ArrowWriter(ColumnWriter):
             self._put(pa.RecordBatch.from_pylist(shown, self._schema))
 
     def write_interleaved(self, batches: RowsOfType, records: RowsOfType, starts: list[int]) -> None:
-        """Write each batch before its records, which begin at its start."""
         table = pa.Table.from_batches([self._batch(batches), self._batch(records)])
         records_order = np.arange(batches.size, batches.size + records.size)
         order = np.insert(records_order, starts, np.arange(batches.size))

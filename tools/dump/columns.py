@@ -85,14 +85,12 @@ class ColumnWriter:
         """Leave out a row that is not whole."""
 
     def write_batches(self, table: BatchTable, rows: Int64Array) -> None:
-        """Write the headers of v2 batches; raise the error of a codec that Kafka does not know."""
         for row in rows[table.attributes[rows] & CODEC_MASK > max(Codec)].tolist():
             raise unknown_codec(int(table.attributes[row]) & CODEC_MASK, int(table.position[row]))
         if rows.size:
             self.write_interleaved(_batch_rows(table.taken(rows)), RowsOfType("record", 0, {}), [0] * rows.size)
 
     def write_records(self, table: BatchTable, batches: Int64Array, window: Records, records: Int64Array) -> None:
-        """Write headers of v2 batches, each before those of the window's records that are its, and these records."""
         attributes = table.attributes[window.rows]
         if self._options.skips_metadata:  # nothing is left of a control record
             records = records[attributes[records] & CONTROL_FLAG == 0]

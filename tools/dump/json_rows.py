@@ -55,12 +55,10 @@ class JsonWriter(ColumnWriter):
         self._place_members = "".join(f',"{name}":{_encode(value)}' for name, value in self._place.items())
 
     def write_rows(self, rows: list[Row]) -> None:
-        """Write rows that are made one by one."""
         for row in rows:
             self._out.write(self._line(row))
 
     def write_interleaved(self, batches: RowsOfType, records: RowsOfType, starts: list[int]) -> None:
-        """Write each batch before its records, which begin at its start; those before are of an earlier one."""
         batch_lines, batch_bounds = self._lines(batches)
         if not records.size:
             self._out.write(batch_lines[: batch_bounds[-1]])

@@ -97,7 +97,6 @@ class DumpOptions:
             values.append(rest.pop(0))
 
     def has(self, *names: str) -> bool:
-        """Return whether any of the options was given."""
         return any(name in self.values for name in names)
 
     def text(self, name: str, default: str | None = None) -> str | None:
@@ -210,12 +209,10 @@ class DumpOptions:
 
     @cached_property
     def value_decoder(self) -> Callable[[bytes], str]:
-        """Text of a value."""
         return self._decoder("value-decoder-class")
 
     @cached_property
     def key_decoder(self) -> Callable[[bytes], str]:
-        """Text of a key."""
         return self._decoder("key-decoder-class")
 
     def _decoder(self, option: str) -> Callable[[bytes], str]:

@@ -77,7 +77,6 @@ class Output:
         return cls(write)
 
     def write(self, text: bytes | memoryview) -> None:
-        """Append bytes."""
         start = 0
         while start < len(text):
             part = text[start : start + self.capacity - self.size]

@@ -92,7 +92,6 @@ class TextWriter:
         return state[slots.ROW]
 
     def write_batches(self, table: BatchTable, rows: Int64Array) -> None:
-        """Print the lines of v2 batches."""
         import numpy as np
 
         parts = np.stack([rows, np.ones_like(rows), np.zeros_like(rows)], axis=1)
@@ -100,7 +99,6 @@ class TextWriter:
         self._print_parts(table, parts, b"", nothing, b"", nothing)
 
     def write_records(self, table: BatchTable, batches: Int64Array, window: Records, records: Int64Array) -> None:
-        """Print the lines of v2 batches, each before the lines of its records."""
         import numpy as np
 
         matrix, rows = window.matrix, window.rows
@@ -118,11 +116,9 @@ class TextWriter:
             raise error
 
     def write_rows(self, rows: list[Row]) -> None:
-        """Print a line for each row."""
         self._out.write(b"".join([f"{_text(row, self._path)}\n".encode("utf-8", "replace") for row in rows]))
 
     def write_part(self, row: Row) -> None:
-        """Print the beginning of a line."""
         self._out.write(_text(row, self._path).encode())
 
     @cached_property

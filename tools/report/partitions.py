@@ -50,13 +50,16 @@ class Shown(NamedTuple):
 
     verified: PartitionFacts
     findings: Sequence[Finding]
-    history: PartitionTransactions
     open: Sequence[OpenTransaction]
     view: ReadableOffsets
 
     @property
     def name(self) -> str:
         return self.verified.partition.name
+
+    @property
+    def history(self) -> PartitionTransactions:
+        return self.verified.transactions
 
     @property
     def placed(self) -> list[Placed]:
@@ -78,11 +81,9 @@ def shown_partitions(audited: AuditedDirectory) -> list[Shown]:
         opened[one.name].append(one)
     found = []
     for verified in audited.partitions:
-        key = verified.partition.key
-        history, view = audited.transactions.histories.get(key), audited.groups.view(*key)
-        if not verified.partition.is_live or history is None or view is None:
-            continue  # its findings stand above
-        found.append(Shown(verified, findings[key], history, opened[verified.partition.name], view))
+        key, view = verified.partition.key, audited.groups.view(*verified.partition.key)
+        if verified.partition.is_live and view is not None:  # else its findings stand above
+            found.append(Shown(verified, findings[key], opened[verified.partition.name], view))
     return sorted(found, key=_order)
 
 
