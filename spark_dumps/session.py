@@ -62,9 +62,7 @@ def session(master: str | None = None, settings: Mapping[str, str] | None = None
     if master is not None:
         builder = builder.master(master)
         settings = {**settings_of(master), **settings}
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    return register(builder.getOrCreate())
+    return register(builder.config(map=dict(settings)).getOrCreate())
 
 
 def _connected(address: str, settings: Mapping[str, str]) -> SparkSession:
@@ -73,10 +71,7 @@ def _connected(address: str, settings: Mapping[str, str]) -> SparkSession:
     except ImportError as error:
         advice = "pip install 'pyspark-client', or 'pyspark[connect]'"
         raise UsageError(f"Spark Connect needs {error.name or error}", advice=advice) from error
-    builder = ConnectSession.builder.remote(address)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    return cast("SparkSession", builder.getOrCreate())
+    return cast("SparkSession", ConnectSession.builder.remote(address).config(map=dict(settings)).getOrCreate())
 
 
 def audit_with_spark(master: str, path: str, now_ms: int, *, decodes: bool = True) -> AuditedDirectory:

@@ -47,9 +47,8 @@ LOCK_INTERVAL_S = 0.2
 _NOWHERE = -1
 OVERTAKEN = (InvalidProducerEpochError, InvalidTxnStateError, ProducerFencedError)
 _TIMEOUT_MS_MAX = 2**31 - 1
-_SIZES = dict.fromkeys(
-    ("max.request.size", "buffer.memory"), 2**31 - 1
-)  # no limit here: the topic limits the size of a row
+# no limit here: the topic limits the size of a row
+_SIZES = dict.fromkeys(("max.request.size", "buffer.memory"), 2**31 - 1)
 _TIMEOUT_MAX, _TIMEOUT = "transaction.max.timeout.ms", "transaction.timeout.ms"
 _MAKE_TOPIC = "create it with Store.create_topic, or set option partitions, and the job creates it"
 

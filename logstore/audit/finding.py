@@ -171,9 +171,8 @@ def findings_of(broken: Iterable[Broken]) -> list[Finding]:
     return report.findings
 
 
-Place = (
-    tuple[Where, object, object] | tuple[Where, object, object, Silence | None]
-)  # of a rule's function, see `Broken`
+#: of a rule's function, see `Broken`
+Place = tuple[Where, object, object] | tuple[Where, object, object, Silence | None]
 
 
 @dataclass(frozen=True, slots=True)

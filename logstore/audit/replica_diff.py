@@ -67,10 +67,6 @@ class _Block(NamedTuple):
     columns: Int64Array
     positions: Int64Array
 
-    def behind(self, count: int) -> _Block:
-        """Return it without the first batches."""
-        return _Block(self.path, self.columns[:, count:], self.positions[count:])
-
 
 def compare(path: str, other_path: str) -> Difference:
     """Compare the partition directories at `path` and `other_path`; damaged batches are skipped in both.
@@ -104,7 +100,9 @@ def compare(path: str, other_path: str) -> Difference:
             places = (_place(first, same_count), _place(second, same_count))
             return Difference(start, end_offset, batch_count, places, names)
         first, second = (
-            next(stream, None) if block.positions.size == count else block.behind(count)
+            next(stream, None)
+            if block.positions.size == count
+            else _Block(block.path, block.columns[:, count:], block.positions[count:])
             for block, stream in zip((first, second), streams, strict=True)
         )
     return Difference(start, end_offset, batch_count, (_place(first, 0), _place(second, 0)), ())

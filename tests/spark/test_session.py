@@ -153,6 +153,9 @@ def test_a_client_of_spark_connect_needs_no_java(monkeypatch: pytest.MonkeyPatch
             self.address = address
             return self
 
+        def config(self, *, map: dict[str, str]) -> Builder:  # noqa: A002 - Spark's name
+            return self
+
         def getOrCreate(self) -> Builder:  # noqa: N802 - Spark's name
             return self
 

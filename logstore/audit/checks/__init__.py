@@ -1,21 +1,4 @@
-"""Checks: each file has the rules about one thing, and what finds where they are broken.
-
-| module             | checks                                                                               |
-|--------------------|--------------------------------------------------------------------------------------|
-| `batches`          | headers of batches, damage, missing offsets, timestamps                              |
-| `records`          | records that cannot be read, or contradict their batch                               |
-| `indexes`          | entries of `.index` and `.timeindex`, and the batches they lead to                   |
-| `index_check`      | what checks of both indexes share                                                    |
-| `producers`        | `.txnindex` and `.snapshot` beside what the log says                                 |
-| `sequences`        | sequences and epochs of producers                                                    |
-| `epochs`           | `leader-epoch-checkpoint` beside the epochs of batches                               |
-| `directory`        | what lies in a data directory and its partitions beside segments                     |
-| `checkpoints`      | offset checkpoints beside the logs                                                   |
-| `internal_records` | whether records of internal topics parse, and are where they are looked for          |
-| `metadata_log`     | the metadata log beside its snapshots and `quorum-state`                             |
-| `transactions`     | transactions across partitions, and between partitions and their coordinator         |
-| `groups`           | committed offsets of groups, and chains of transactions                              |
-| `swaps`            | segments that a copy holds beside the one they were merged into                      |
+"""Checks: each file has the rules about one thing, which its first line names, and what finds where they are broken.
 
 A check of a partition is a follower of the pass (`evidence.Follower`); others are functions over what passes left.
 """

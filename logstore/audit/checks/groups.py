@@ -44,11 +44,8 @@ def group_behind(groups: Groups) -> Iterator[Place]:
 def group_unknown(groups: Groups) -> Iterator[Place]:
     """A group has committed an offset of a partition that the cluster does not have."""
     for target in sorted(groups.unknown):
-        yield (
-            _place(groups, groups.commits[target][-1]),
-            f"{_named(target)}: a partition of the cluster",
-            "none of this name",
-        )
+        expected = f"{_named(target)}: a partition of the cluster"
+        yield _place(groups, groups.commits[target][-1]), expected, "none of this name"
 
 
 @rule(

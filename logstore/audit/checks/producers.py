@@ -112,7 +112,12 @@ class Producers(Follower):
         self._segment, self._aborted = segment, AbortedTransactions()
         if not self._is_started:
             self._is_started = True
-            self._load(segment.base_offset)
+            snapshot = self._waiting.pop(segment.base_offset, None)
+            if snapshot is None:
+                self._state.start_at(segment.base_offset)
+            else:
+                self._state.load(snapshot, segment.base_offset, None)
+                self._known_from = min(self._known_from, segment.base_offset)
         return self._compare_snapshots(segment.base_offset)
 
     def step(self, batches: AuditedBatches) -> Iterator[Broken]:
@@ -159,14 +164,6 @@ class Producers(Follower):
             where = partition.where(offset=first_offset)
             expected = f"a snapshot with the open transaction of producer {producer_id}"
         yield snapshot_missing.at(where, expected, f"the newest of offset {newest}" if newest else "none")
-
-    def _load(self, base_offset: int) -> None:
-        snapshot = self._waiting.pop(base_offset, None)
-        if snapshot is None:
-            self._state.start_at(base_offset)
-            return
-        self._state.load(snapshot, base_offset, None)
-        self._known_from = min(self._known_from, base_offset)
 
     def _follow(self, batches: AuditedBatches, row: int, row_end: int) -> Iterator[Broken]:
         """Step by rows; tell of and skip one that cannot be followed."""

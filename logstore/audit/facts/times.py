@@ -74,9 +74,8 @@ class Times(Follower):
         self.largest_stamp = -1
         self._largest = -1, -1
         self._segment: SegmentFiles | None = None
-        self._stamps = [
-            np.empty((0, 2), np.int64)
-        ]  # rows of offset and time; after the pass, of the earliest behind it
+        # rows of offset and time; after the pass, of the earliest behind it
+        self._stamps = [np.empty((0, 2), np.int64)]
 
     def begin(self, segment: SegmentFiles) -> None:
         self._segment, self._largest = segment, (-1, -1)

@@ -317,11 +317,8 @@ def read_markers(batches: AuditedBatches) -> tuple[Int64Array, Table]:
     table, run = batches.table, batches.run
     rows = np.flatnonzero((table.record_count != 0) & _is_of_marker(batches))
     found = np.zeros(rows.size, TRANSACTIONS)
-    found["first_offset"], found["producer_id"], found["marker_offset"] = (
-        NONE,
-        table.producer_id[rows],
-        batches.base[rows],
-    )
+    found["first_offset"], found["marker_offset"] = NONE, batches.base[rows]
+    found["producer_id"] = table.producer_id[rows]
     found["producer_epoch"] = found["marker_epoch"] = table.producer_epoch[rows]
     found["marker_timestamp"] = table.max_timestamp[rows]
     is_usual, kinds, found["coordinator_epoch"] = usual_markers(run.data, run.table, run.first_row + rows)
