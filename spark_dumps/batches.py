@@ -29,7 +29,7 @@ def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator
 def _batches(
     one: Slice, data: ByteArray, table: BatchTable, options: Options, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    is_wanted = (table.last_offset >= one.first_offset) & (table.base_offset < one.end_offset)
+    is_wanted = (table.last_offset >= one.run.first_offset) & (table.base_offset < one.end_offset)
     is_wanted &= table.position < one.end
     if options.producer_ids is not None:
         is_wanted &= np.isin(table.producer_id, list(options.producer_ids))
@@ -40,7 +40,7 @@ def _batches(
 
 
 def _column(name: str, one: Slice, table: BatchTable) -> pa.Array:
-    place = {"topic": one.topic, "partition": one.partition, "segment": one.base_offset}
+    place = {"topic": one.run.topic, "partition": one.run.partition, "segment": one.base_offset}
     if name in place:
         return pa.repeat(place[name], len(table))
     if name not in COLUMNS:

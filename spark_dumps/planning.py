@@ -37,27 +37,19 @@ class Slice(NamedTuple):
     Attributes:
         path, base_offset, segment_size: of the segment at planning.
         is_last: of the log; a cut batch at its end is being written, and no damage.
-        first_offset, end_offset: records outside are left out; end exclusive.
+        end_offset: records from there on are left out.
         mark: of the segment, see `mark_of`; another one when the slice is read means that it was replaced.
-        aborted: int64[n, 3]: producer id, first and last offset of aborted transactions, which are left out.
     """
 
-    topic: str
-    partition: int
+    run: SegmentRun
     path: str
     base_offset: int
     segment_size: int
     start: int
     end: int
     is_last: bool
-    first_offset: int
     end_offset: int
     mark: int
-    aborted: Int64Array
-
-    @property
-    def size(self) -> int:
-        return self.end - self.start
 
 
 class SegmentRun(NamedTuple):
@@ -70,7 +62,8 @@ class SegmentRun(NamedTuple):
         start, end: bytes in the first and in the last segment.
         has_last: the last segment is the last of the log.
         properties, etags: as of `SeenFiles`.
-        first_offset, end_offset, aborted: as of `Slice`.
+        first_offset, end_offset: records outside are left out; end exclusive.
+        aborted: int64[n, 3]: producer id, first and last offset of aborted transactions, which are left out.
     """
 
     topic: str
@@ -100,18 +93,15 @@ class SegmentRun(NamedTuple):
         ends = [*map(base_offset_of, self.names[1:]), self.end_offset]
         for name, size, mark, end_offset in zip(self.names, self.sizes, self.marks, ends, strict=True):
             yield Slice(
-                topic=self.topic,
-                partition=self.partition,
+                run=self,
                 path=child(self.path, name),
                 base_offset=base_offset_of(name),
                 segment_size=size,
                 start=self.start if name == first else 0,
                 end=self.end if name == last else size,
                 is_last=self.has_last and name == last,
-                first_offset=self.first_offset,
                 end_offset=min(end_offset, self.end_offset),
                 mark=mark,
-                aborted=self.aborted,
             )
 
 

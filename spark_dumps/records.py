@@ -79,7 +79,7 @@ def read_slices(task: InputPartition, options: Options, schema: pa.Schema, make:
             made = [found] if isinstance(found, LogstoreError) else make(one, data, found, options, schema)
             for part in made:
                 if isinstance(part, LogstoreError):
-                    yield from options.damage_rows(part, one.topic, one.partition, schema)
+                    yield from options.damage_rows(part, one.run.topic, one.run.partition, schema)
                 else:
                     yield part
 
@@ -100,10 +100,10 @@ def _records(
             yield _located(one, table, int(window.batch_rows[-1]), window.error)
             continue
         offsets = window.offset
-        is_kept = (offsets >= one.first_offset) & (offsets < one.end_offset)
+        is_kept = (offsets >= one.run.first_offset) & (offsets < one.end_offset)
         if is_kept.any():
             kept = slice(None) if is_kept.all() else np.flatnonzero(is_kept)
-            yield record_batch(KeptRecords(window, table, kept, one.topic, one.partition), schema)
+            yield record_batch(KeptRecords(window, table, kept, one.run.topic, one.run.partition), schema)
 
 
 def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreError]]:
@@ -148,11 +148,11 @@ def _batch_bounds(one: Slice, log: LoadedFile) -> tuple[int, int]:
 def wanted(one: Slice, table: BatchTable) -> BoolArray:
     """Return bool[count]: which batches have records to read."""
     base_offset, last_offset = table.base_offset, table.last_offset
-    is_wanted: BoolArray = (last_offset >= one.first_offset) & ~table.is_control & (table.position < one.end)
+    is_wanted: BoolArray = (last_offset >= one.run.first_offset) & ~table.is_control & (table.position < one.end)
     # the offset of a wrapper of v0/v1 is that of its last message
     is_wanted &= (base_offset < one.end_offset) | (table.magic < MAGIC_V2)
-    if len(one.aborted):
-        is_wanted &= ~is_in_aborted(one.aborted, table)
+    if len(one.run.aborted):
+        is_wanted &= ~is_in_aborted(one.run.aborted, table)
     return is_wanted
 
 

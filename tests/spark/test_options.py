@@ -202,8 +202,8 @@ def test_few_offsets_read_few_bytes(data: Path) -> None:
         data, assign='{"orders": [0]}', startingOffsets='{"orders":{"0":300}}', endingOffsets='{"orders":{"0":306}}'
     )
     whole = Planned(data, assign='{"orders": [0]}')
-    assert sum(one.size for task in planned.tasks for one in task.slices) * 15 < sum(
-        one.size for task in whole.tasks for one in task.slices
+    assert sum(one.end - one.start for task in planned.tasks for one in task.slices) * 15 < sum(
+        one.end - one.start for task in whole.tasks for one in task.slices
     )
 
 
@@ -243,12 +243,12 @@ def test_tasks_are_as_many_as_asked_for_and_cut_segments(data: Path) -> None:
     assert 30 <= len(planned.tasks) <= 45
     rows = [(row["topic"], row["partition"], row["offset"]) for row in planned.rows()]
     assert rows == [(row["topic"], row["partition"], row["offset"]) for row in Planned(data).rows()]
-    sizes = [sum(one.size for one in task.slices) for task in planned.tasks]
+    sizes = [sum(one.end - one.start for one in task.slices) for task in planned.tasks]
     assert max(sizes) < 2 * sum(sizes) / 30
 
 
 def test_tasks_are_larger_where_somebody_says_how_many_are_enough(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    total = sum(one.size for task in Planned(data).tasks for one in task.slices)
+    total = sum(one.end - one.start for task in Planned(data).tasks for one in task.slices)
     monkeypatch.setattr(planning, "FILE_COST", 0)
     monkeypatch.setattr(planning, "TASK_SIZE_MAX", total // 20)
     monkeypatch.setattr(planning, "ASKED_SIZE_MAX", total // 5)
