@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from logstore.columns.arrow_batches import binary_array, headers_array
-from logstore.columns.batch_table import FIELD_NAMES, BatchTable, Int64Array
+from logstore.columns.batch_table import FIELD_NAMES, BatchTable, BoolArray, Int64Array
 from logstore.columns.decoded_records import Records, timestamp_types
 from logstore.layout.batch import TRANSACTIONAL_FLAG
 
-from .schemas import HEADERS, arrow_type
+from .schemas import HEADERS, MICROSECONDS_PER_MS, arrow_type
 
-MICROSECONDS_PER_MS = 1000
 _HEADERS = arrow_type(HEADERS)
 MS_MAX = (2**63 - 1) // MICROSECONDS_PER_MS
 
@@ -61,7 +59,7 @@ def record_batch(kept: KeptRecords, schema: pa.Schema) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=schema)
 
 
-def timestamps(times_ms: Int64Array, is_null: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+def timestamps(times_ms: Int64Array, is_null: BoolArray | None = None) -> pa.Array:
     """Return times in ms as Spark's, in µs; null where they do not fit Spark's range, and where `is_null`."""
     has_none = (times_ms > MS_MAX) | (times_ms < -MS_MAX)
     if is_null is not None:

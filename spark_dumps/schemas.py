@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 from logstore.errors import UsageError
 from logstore.rows.schema import Kind, RowField, fields_of, kind_of
 
+MICROSECONDS_PER_MS = 1000  # Spark's times are in microseconds
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 #: Spark's types by Arrow's; workers compare Arrow's exactly
 _ARROW_TYPES: dict[DataType, pa.DataType] = {

@@ -31,12 +31,12 @@ from logstore.columns.record_columns import BytesColumn
 from logstore.disk.names import child, parent
 from logstore.errors import ProducerFencedError, UsageError
 
+from .schemas import MICROSECONDS_PER_MS
 from .staging import StagedFile, StagingDirectory
 from .write_options import WriteOptions, find_columns, parse_write_options, require_no_internal_topic
 
 PIECE_SIZE = 8 << 20  # bytes of rows that the driver reads at once, unless one row has more
 _ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
-_MICROSECONDS_PER_MS = 1000
 _TYPES = {"topic": pa.string(), "partition": pa.int32(), "key": pa.large_binary()}
 _TYPES |= {"value": pa.large_binary(), "timestamp": pa.int64(), "headers": pa.large_binary()}
 
@@ -196,7 +196,7 @@ def _milliseconds(column: pa.Array) -> pa.Array:
     """Return timestamps in µs as ms, rounded down like Spark's cast to milliseconds."""
     is_null = column.is_null().to_numpy(zero_copy_only=False)
     micros = pc.fill_null(column.cast(pa.timestamp("us", column.type.tz)).view(pa.int64()), 0).to_numpy()
-    return pa.array(np.floor_divide(micros, _MICROSECONDS_PER_MS), mask=is_null)
+    return pa.array(np.floor_divide(micros, MICROSECONDS_PER_MS), mask=is_null)
 
 
 def _require_not_negative(column: pa.Array, text: str) -> None:

@@ -19,12 +19,13 @@ from pyspark.sql.types import DataType, StringType, StructType
 from logstore.audit.cluster import Cluster
 from logstore.disk.names import parent
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
+from logstore.layout.batch import NO_TIMESTAMP
 
 from .directories import Unlisted, chosen_partitions, partitions_of_topic
 from .listed_partition import ListedPartition, RootOffsets, list_again
 from .options import Mode, Options
 from .pyspark_parts import prepare_worker
-from .schemas import arrow_schema, check_schema, struct_of
+from .schemas import MICROSECONDS_PER_MS, arrow_schema, check_schema, struct_of
 from .seen import SeenFiles, packed
 
 ROWS_A_BATCH = 4096
@@ -34,8 +35,6 @@ MODULES = {  # of each table: a module of the same name has it as TABLE, another
     **dict.fromkeys(("topics", "producers", "aborted", "index_entries"), "partition_tables"),
     **dict.fromkeys(("transactions", "group_offsets", "transaction_state"), "followed_tables"),
 }
-MICROSECONDS_PER_MS = 1000
-NO_TIMESTAMP = -1
 
 _LOGGER = logging.getLogger("logstore")
 

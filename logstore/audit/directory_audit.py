@@ -63,7 +63,6 @@ def audit_directory(path: str, now_ms: int, follow: Follow = follow_all) -> Audi
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
-
     audited, findings = _looked_at(path, now_ms, Looks(path, follow))
     confirmed = {(finding.rule, finding.where) for finding in findings}
     unconfirmed = {(finding.rule, finding.where) for finding in audited.findings} - confirmed
@@ -153,7 +152,6 @@ def read_transactions(
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory; partition `only` cannot be read.
     """
-
     is_coordinator = _is_of(transaction_state.TOPIC)
 
     def read() -> tuple[Transactions, list[Finding], list[Finding]]:

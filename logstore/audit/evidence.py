@@ -40,27 +40,21 @@ class Follower:
 
     def start(self) -> Iterable[Broken] | None:
         """Take the partition, before its first segment."""
-        return None
 
     def begin(self, segment: SegmentFiles) -> Iterable[Broken] | None:
         """Take the next segment."""
-        return None
 
     def step(self, batches: AuditedBatches) -> Iterable[Broken] | None:
         """Take good batches of it."""
-        return None
 
     def skip(self, piece: Damage) -> Iterable[Broken] | None:
         """Take bytes of it that are no good batch."""
-        return None
 
     def end(self) -> Iterable[Broken] | None:
         """Take the end of the segment."""
-        return None
 
     def finish(self) -> Iterable[Broken] | None:
         """Take the end of the log."""
-        return None
 
 
 class Evidence(Follower):
@@ -68,7 +62,7 @@ class Evidence(Follower):
 
     Attributes:
         report: what broke rules so far.
-        segment_count, batch_count, size: good batches, and bytes of segments, so far; 0 if one could not be read.
+        segment_count, batch_count, size: segments, good batches and bytes so far; 0 if one could not be read.
         segment: the current one.
         end_offset: behind the last batch so far, and not below the base offset of the segment.
         batch_end_offset: behind the last batch so far, None before the first.

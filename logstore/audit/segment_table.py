@@ -16,14 +16,12 @@ from ..disk.loaded import LoadedFile
 from ..disk.mapped import segment_size
 from ..errors import CorruptRecordError, LogstoreError
 from ..layout import offset_index, time_index, transaction_index
-from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, TRANSACTIONAL_FLAG
+from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, NO_TIMESTAMP, TRANSACTIONAL_FLAG
 from ..model import Codec
 from ..view.batch_search import indexed_batch
 from ..view.walk import Damage, batch_at
 from .evidence import AuditedBatches, Evidence, Follower
 from .partition import Partition, unless_gone
-
-_NO_TIMESTAMP = -1
 
 
 @dataclass(slots=True)
@@ -46,8 +44,8 @@ class SegmentFigures:
     control_count: int = 0
     transactional_count: int = 0
     damaged_size: int = 0
-    first_timestamp: int = _NO_TIMESTAMP
-    largest_timestamp: int = _NO_TIMESTAMP
+    first_timestamp: int = NO_TIMESTAMP
+    largest_timestamp: int = NO_TIMESTAMP
     offset_entries: int | None = None
     time_entries: int | None = None
     aborted_entries: int | None = None
@@ -90,7 +88,7 @@ class SegmentTable(Follower):
         row.transactional_count += int(((attributes & TRANSACTIONAL_FLAG) != 0).sum())
         row.end_offset = int(batches.last[-1]) + 1
         timestamps = table.max_timestamp
-        if row.first_timestamp == _NO_TIMESTAMP:
+        if row.first_timestamp == NO_TIMESTAMP:
             row.first_timestamp = int(timestamps[0])
         row.largest_timestamp = max(row.largest_timestamp, int(timestamps.max()))
         known = set(Codec)
@@ -152,6 +150,6 @@ def _indexed_timestamp(segment: SegmentFiles) -> int:
     """Return the largest timestamp up to the last entry of the time index; -1 without one."""
     slots = unless_gone(lambda path: IndexSlots(path, time_index.ENTRY_DTYPE), segment.time_index)
     if slots is None:
-        return _NO_TIMESTAMP
+        return NO_TIMESTAMP
     with slots:
-        return slots[len(slots) - 1][0] if len(slots) else _NO_TIMESTAMP
+        return slots[len(slots) - 1][0] if len(slots) else NO_TIMESTAMP

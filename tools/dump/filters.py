@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from logstore.columns.batch_table import BatchTable, Int64Array, headers
+from logstore.columns.batch_table import BatchTable, BoolArray, Int64Array, headers
 from logstore.columns.legacy import LegacyRecord
 from logstore.columns.record_table import RecordTable
 from logstore.disk import paths
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from .partition_filters import ConsumedBatches
 
 ISOLATION_LEVELS = ("read_committed", "read_uncommitted")
-BoolArray = npt.NDArray[np.bool_]
 
 _SEGMENT = re.compile(rf"[0-9]{{20}}{re.escape(LOG_SUFFIX)}")
 

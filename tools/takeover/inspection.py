@@ -64,11 +64,8 @@ class Inspection:
     obstacles: tuple[str, ...]
 
 
-def inspect(path: str, now_ms: int | None = None) -> Inspection:
+def inspect(path: str) -> Inspection:
     """Inspect a data directory; no broker or store should be running.
-
-    Args:
-        now_ms: the time for which retention is judged; now by default.
 
     Raises:
         InvalidNameError: a directory in it that is no partition's.
@@ -97,8 +94,7 @@ def inspect(path: str, now_ms: int | None = None) -> Inspection:
     fates = [entry.text for entry in told if not entry.fate.ends_broker]
     endings = [entry.text for entry in told if entry.fate.ends_broker]
     node_id = NODE_ID if properties is None or properties.node_id is None else properties.node_id
-    now_ms = clock.now_ms() if now_ms is None else now_ms
-    due = retention_warnings(path, image, node_id, parse_broker_config({}), now_ms, was_clean=was_clean)
+    due = retention_warnings(path, image, node_id, parse_broker_config({}), clock.now_ms(), was_clean=was_clean)
     return Inspection(
         path,
         properties,

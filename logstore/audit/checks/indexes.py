@@ -22,7 +22,7 @@ from ...disk.directory import SegmentFiles
 from ...disk.side_files import read_offset_index, read_time_index
 from ...layout import offset_index as offset_index_file
 from ...layout import time_index as time_index_file
-from ...layout.batch import CODEC_MASK, HEADER_SIZE, LOG_APPEND_TIME_FLAG
+from ...layout.batch import CODEC_MASK, HEADER_SIZE, LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
 from ...view.walk import Damage
 from ..evidence import AuditedBatches
 from ..finding import Broken, Place, Silence, rule
@@ -33,7 +33,6 @@ from .records import has_data
 
 _OPEN = (Silence.OPEN,)
 _OPEN_OR_UNKNOWN = (Silence.OPEN, Silence.DAMAGED, Silence.GROWING)
-_NO_TIMESTAMP = -1
 
 
 # without `.index` a broker reads the segment, and makes both; without `.timeindex` it makes an empty one
@@ -100,7 +99,7 @@ def time_index_missing(index: TimeIndexCheck) -> Iterator[Place]:
 def time_index_end(index: TimeIndexCheck) -> Iterator[Place]:
     """The last entry of a closed segment's `.timeindex` is not its largest timestamp."""
     is_closed = not index.evidence.partition.is_active(index.segment)
-    last = int(index.values[-1]) if index.values.size else -1
+    last = int(index.values[-1]) if index.values.size else NO_TIMESTAMP
     if is_closed and index.path is not None and last < index.largest:
         yield index.where(), f"timestamp {index.largest} at the end", last, index.evidence.unknown_end
 
@@ -207,7 +206,7 @@ class TimeIndexCheck(IndexCheck):
 
     def begin(self, segment: SegmentFiles) -> Iterator[Broken]:
         yield from super().begin(segment)
-        self.largest = _NO_TIMESTAMP
+        self.largest = NO_TIMESTAMP
         self._is_sorted = bool((np.diff(self.offsets) >= 0).all())
 
     def step(self, batches: AuditedBatches) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...columns.batch_fields import NO_EPOCH
 from ...columns.batch_table import BoolArray, Int64Array
 from ...kernels.scan import batches as fields
 from ...layout.batch import CONTROL_FLAG
@@ -18,7 +19,6 @@ from .batches import ERROR
 _SILENCES = (*CLEANED, Silence.EXPIRED, Silence.DAMAGED)
 SEQUENCE_COUNT = 2**31  # 0 follows on 2^31 - 1
 ANY = -2  # the next sequence is not known
-NO_EPOCH = -1
 # columns of what is known of a producer: epoch and offset of its last batch, the next sequence, whether it is a marker,
 # and whether it was written in a transaction, as a marker is
 _EPOCH, _NEXT, _OFFSET, _IS_MARKER, _IS_TRANSACTIONAL = range(5)

@@ -36,7 +36,9 @@ def fill(store: Store, topic: str, times_ms: list[int], **config: object) -> Non
 
 
 def told(root: Path, now_ms: int = MONTH_LATER_MS) -> list[str]:
-    return [text for text in inspect(str(root), now_ms).warnings if text.startswith("retention: ")]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("logstore.clock.now_ms", lambda: now_ms)
+        return [text for text in inspect(str(root)).warnings if text.startswith("retention: ")]
 
 
 def deleted(root: Path, topic: str, now_ms: int = MONTH_LATER_MS) -> int:
