@@ -126,11 +126,7 @@ def _add_times(template: LineTemplate, name: str, column: Int64Array) -> None:
         _add_values(template, name, column.tolist(), np.arange(column.size))
         return
     seconds, milliseconds = np.divmod(column, 1000)
-    first_second = seconds.min()
-    if seconds.max() - first_second < seconds.size:  # as in most logs, and faster than to sort them
-        distinct, indices = np.arange(first_second, seconds.max() + 1), seconds - first_second
-    else:
-        distinct, indices = np.unique(seconds, return_inverse=True)
+    distinct, indices = np.unique(seconds, return_inverse=True)
     template.literal(f',"{name}":"'.encode())
     template.texts(np.datetime_as_string(distinct.astype("M8[s]")).astype("S").tolist(), indices)
     template.texts(_MILLISECONDS, milliseconds)
