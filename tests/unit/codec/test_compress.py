@@ -1,10 +1,13 @@
-"""Compression: framed as Kafka frames it, read back by the fast path, levels within Kafka's ranges."""
+"""Compression: framed as Kafka frames it, read back by the fast path, levels within its ranges; and no codec at all."""
 
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import zlib
 
+import numpy as np
 import pytest
 
 from logstore.codec import checked_level, compress, decompress
@@ -90,3 +93,24 @@ def test_a_level_that_kafka_refuses_is_refused(codec: Codec, level: int, message
 def test_defaults_are_kafkas() -> None:
     assert [checked_level(codec, None) for codec in Codec] == [0, -1, 0, 9, 3]
     assert checked_level(Codec.GZIP, -1) == -1
+
+
+def test_an_uncompressed_stream_is_a_view_of_the_payload() -> None:
+    file = np.arange(100, dtype=np.uint8)
+    outcome = decompress(Codec.NONE, file[10:90].data, 2, 10)
+    assert outcome.error is None
+    assert np.shares_memory(outcome.data, file)
+    assert outcome.data.tolist() == list(range(10, 90))
+
+
+def test_a_read_only_file_is_decompressed_in_place() -> None:
+    import cramjam
+
+    file = np.frombuffer(bytes(cramjam.zstd.compress(b"\x04ab")), np.uint8)
+    assert not file.flags.writeable
+    assert decompress(Codec.ZSTD, file.data, 2, 10).data.tobytes() == b"\x04ab"
+
+
+def test_codec_libraries_are_loaded_when_they_are_needed() -> None:
+    code = "import sys, logstore.codec; print([name for name in ('cramjam', 'isal', 'xxhash') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

@@ -175,3 +175,15 @@ def test_a_lock_that_nobody_has_any_more_is_free(tmp_path: Path) -> None:
         DataDirectoryLock(str(tmp_path))
     lock.release()
     DataDirectoryLock(str(tmp_path)).release()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell the path of a descriptor")
+def test_errors_of_calls_on_an_open_file_name_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    full, read_only = os.open("/dev/full", os.O_WRONLY), os.open(tmp_path / "file", os.O_RDONLY)
+    with pytest.raises(DataDirectoryError, match="No space left on device; at /dev/full"):
+        SEAM.write(full, b"x")
+    with pytest.raises(DataDirectoryError, match=f"at {tmp_path}/file"):
+        SEAM.truncate(read_only, 10)
+    os.close(full)
+    os.close(read_only)

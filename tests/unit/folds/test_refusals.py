@@ -1,4 +1,4 @@
-"""What a fold refuses, in Kafka's words; and odd control records, which only Python reads."""
+"""What a fold refuses, in Kafka's words; odd control records, which only Python reads; and guards of transactions."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from logstore.folds.aborted_transactions import AbortedTransactions
 from logstore.folds.open_transactions import CompletedTransactions
 from logstore.folds.producer_state import ProducerState
 from logstore.folds.producer_update import AppendOrigin, ProducerUpdate
+from logstore.folds.verification import VerificationStates
+from logstore.layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from logstore.layout.producer_snapshot import ProducerSnapshot
 from logstore.layout.transaction_index import parse_transaction_index
 from tests.properties.fold_stories import marker, scanned
@@ -224,3 +226,42 @@ def test_a_marker_of_magic_1_is_passed_over() -> None:
     assert len(producer_update.step(state, data, legacy, 0, 1)) == 0
     assert (len(state), state.map_end_offset) == (0, 0)
     assert len(scan(data)) == 1
+
+
+MARKER = TRANSACTIONAL_FLAG | CONTROL_FLAG
+
+
+@pytest.mark.parametrize(
+    ("supports_epoch_bump", "attributes", "epoch", "is_kept"),
+    [
+        (True, MARKER, 5, True),  # of the transaction before, which gave the producer this epoch
+        (True, MARKER, 6, False),
+        (True, MARKER, 4, False),
+        (False, MARKER, 5, False),
+        (True, TRANSACTIONAL_FLAG, 5, False),
+        (True, 0, 5, True),
+        (True, 4, 5, True),  # compressed
+    ],
+)
+def test_a_batch_of_the_transaction_uses_up_its_guard(
+    supports_epoch_bump: bool, attributes: int, epoch: int, is_kept: bool
+) -> None:
+    states = VerificationStates()
+    for producer_id in (7, 8):
+        states.begin(producer_id, sequence=0, epoch=5, supports_epoch_bump=supports_epoch_bump, now_ms=0, end_offset=0)
+    states.accepted(7, epoch, attributes)
+    states.accepted(9, epoch, attributes)
+    assert (states.get(7) is not None, states.get(8) is not None) == (is_kept, True)
+
+
+def test_the_lowest_sequence_is_of_the_highest_epoch() -> None:
+    """A batch of an epoch that is over says nothing of where its producer goes on."""
+    states = VerificationStates()
+    tried = [(3, 5), (1, 4), (9, 6), (2, 6), (8, 6)]  # sequence and epoch
+    found = []
+    for sequence, epoch in tried:
+        states.begin(7, sequence=sequence, epoch=epoch, supports_epoch_bump=True, now_ms=0, end_offset=0)
+        state = states.get(7)
+        assert state is not None
+        found.append((state.lowest_sequence, state.epoch))
+    assert found == [(3, 5), (3, 5), (9, 6), (2, 6), (2, 6)]

@@ -1,4 +1,4 @@
-"""Damage in `__cluster_metadata-0` is told by every verb whose answer comes from the metadata."""
+"""Damage in `__cluster_metadata-0` is told by every verb whose answer comes from it, and nothing of it goes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from click.testing import CliRunner
 
 import logstore
 from logstore.disk.directory import list_partition_directory
+from logstore.errors import RecoveryLossError
 from logstore.replay import metadata_state
 from logstore_tools.commands import logstore as command
 from tests.naive.batch import scan
 from tests.support.formatted import formatted
 from tests.support.golden import Golden
+from tests.support.stores import contents
 
 METADATA = "__cluster_metadata-0"
 LOG = f"{0:020d}.log"
@@ -152,3 +154,51 @@ def test_a_metadata_file_that_its_writer_takes_away_meanwhile_is_no_damage(
     assert metadata_state.metadata_damage(listed.path) is not None
     (metadata / LOG).unlink()
     assert metadata_state.metadata_damage(listed.path) is None
+
+
+VERBS_OF_THE_STORE = (
+    "import {data} --dry-run",
+    "import {data} --yes",
+    "promote {data} --dry-run",
+    "promote {data} --yes",
+    "features {data}",
+    "features {data} upgrade --metadata 4.4",
+    "features {data} upgrade --metadata 4.4 --dry-run",
+)
+
+
+@pytest.fixture
+def data(damaged: Damaged) -> Path:
+    return damaged(OF_LEVELS)
+
+
+@pytest.mark.parametrize("words", VERBS_OF_THE_STORE)
+@pytest.mark.parametrize("has_owner", [True, False], ids=["with an owner", "without"])
+def test_the_damage_is_named_and_nothing_is_changed(data: Path, words: str, has_owner: bool) -> None:
+    if not has_owner:
+        (data / "meta.properties").unlink()
+    before = contents(data, but=".lock")
+    done = CliRunner().invoke(command, words.format(data=data).split())
+    if not has_owner and words.startswith("import"):
+        assert (done.exit_code, "no meta.properties" in done.stderr) == (2, True)
+        return
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert f"{data}/{METADATA}/{LOG}, byte 174, offset 3; expected the checksum of the bytes" in done.stderr
+    assert "empty metadata log" not in done.stderr
+    assert contents(data, but=".lock") == before
+
+
+@pytest.mark.parametrize("accept_loss", [False, True])
+def test_a_store_does_not_remove_metadata_of_which_nothing_would_be_left(data: Path, accept_loss: bool) -> None:
+    before = contents(data, but=".lock")
+    with pytest.raises(RecoveryLossError) as caught:
+        logstore.open(data, accept_loss=accept_loss)
+    assert (caught.value.path, caught.value.position) == (str(data / METADATA / LOG), 174)
+    assert contents(data, but=".lock") == before
+
+
+def test_an_empty_metadata_log_beside_partitions_is_called_empty(data: Path) -> None:
+    (data / METADATA / LOG).write_bytes(b"")
+    (data / METADATA / f"{0:020d}-{0:010d}.checkpoint").unlink()
+    done = CliRunner().invoke(command, ["import", str(data), "--dry-run"])
+    assert (done.exit_code, "found an empty metadata log" in done.stderr) == (1, True)

