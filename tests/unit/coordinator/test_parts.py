@@ -63,18 +63,6 @@ def test_a_transaction_without_producer_id_is_tried_again() -> None:
     assert list(table) == []
 
 
-def test_idle_transactional_ids_expire() -> None:
-    table = TransactionTable(TransactionRules(), coordinator_epoch=0)
-    initialized(table, "idle")
-    initialized(table, "busy", now_ms=1)
-    assert table.expired(now_ms=7 * DAY_MS - 1) == []
-    [key] = table.expired(now_ms=7 * DAY_MS)
-    table.replay(key, None)
-    assert [one.transactional_id for one in table] == ["busy"]
-    table.replay(key, None)
-    assert table.get("idle") is None
-
-
 def test_an_open_transaction_times_out_but_does_not_expire() -> None:
     table = TransactionTable(TransactionRules(), coordinator_epoch=0)
     identity = initialized(table, "x")

@@ -35,26 +35,6 @@ def test_an_index_without_entries_leads_to_the_start_of_the_segment() -> None:
     assert time_index().lookup(7) == (-1, 100)
 
 
-@pytest.mark.parametrize(
-    ("target", "entry"), [(100, (100, 0)), (101, (101, 9)), (104, (101, 9)), (105, (105, 20)), (2**62, (105, 20))]
-)
-def test_a_lookup_gives_the_largest_entry_that_is_not_above(target: int, entry: tuple[int, int]) -> None:
-    index = offset_index((1, 9), (5, 20))
-    assert index.lookup(target) == entry
-    assert index.lookup_positions(np.array([target], dtype=np.int64)).tolist() == [entry[1]]
-
-
-def test_offsets_and_positions_may_be_negative_and_wrap() -> None:
-    index = offset_index((-1, -2), base_offset=-(2**63))
-    assert (index.offsets.tolist(), index.positions.tolist()) == ([2**63 - 1], [-2])
-
-
-def test_an_index_from_an_array_is_that_from_bytes() -> None:
-    data = np.frombuffer(struct.pack(">iiii", 1, 9, 5, 20), dtype=np.uint8)
-    data.flags.writeable = False
-    assert parse_offset_index(data, base_offset=0, path="/d/0.index").offsets.tolist() == [1, 5]
-
-
 def test_a_sane_index_passes() -> None:
     offset_index((0, 0)).sanity_check()
     time_index((5, 1), (5, 1)).sanity_check()
@@ -99,11 +79,3 @@ def test_an_unknown_version_is_met_when_it_is_come_to() -> None:
     assert caught.value.java_class == "org.apache.kafka.common.KafkaException"
     with pytest.raises(CorruptIndexError, match=text):
         index.sanity_check(100)
-
-
-def test_a_read_stops_after_the_abort_that_decides_all_before_its_end() -> None:
-    index = transaction_index((0, 1, 0, 5, 6), (0, 2, 3, 9, 10), (0, 3, 1, 12, 13))
-    rows, complete = index.aborted_rows(fetch_offset=6, upper_bound_offset=10)
-    assert (rows.tolist(), complete) == ([1], True)
-    rows, complete = index.aborted_rows(fetch_offset=0, upper_bound_offset=99)
-    assert (rows.tolist(), complete) == ([0, 1, 2], False)
