@@ -87,3 +87,17 @@ def run_later(store: Store, clock: Clock, ms: int) -> list[str]:
     """Move the clock by `ms` and run what is due then; the names of the jobs."""
     clock.now_ms += ms
     return store.run_due()
+
+
+def begun(store: Store, transactional_id: str = "x", **config: Any) -> Producer:
+    """A producer in a transaction."""
+    producer = store.producer(transactional_id=transactional_id, **config)
+    producer.init_transactions()
+    producer.begin_transaction()
+    return producer
+
+
+def contents(root: Path, *, but: str | None = None) -> dict[str, bytes]:
+    """All files by their path, but those of one name."""
+    files = [path for path in root.rglob("*") if path.is_file() and path.name != but]
+    return {str(path.relative_to(root)): path.read_bytes() for path in files}

@@ -21,6 +21,7 @@ from logstore.errors import (
     UnknownTopicOrPartitionError,
     UsageError,
 )
+from tests.support.stores import begun
 
 TOPICS = {"t": 2}
 
@@ -125,9 +126,7 @@ def test_a_transaction_counts_if_its_block_ends_well(store: Store) -> None:
 
 
 def test_a_block_leaves_a_transaction_that_it_has_not_begun(store: Store) -> None:
-    producer = store.producer(transactional_id="x")
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store)
     with pytest.raises(IllegalStateError), producer.transaction():
         pass
     assert producer.state is TransactionManagerState.IN_TRANSACTION

@@ -16,7 +16,7 @@ from logstore.errors import (
     RequestTimedOutError,
     UsageError,
 )
-from tests.support.stores import LONG_MS
+from tests.support.stores import LONG_MS, begun
 
 TOPICS = {"t": 1}
 
@@ -68,11 +68,7 @@ def test_a_transaction_does_not_count_without_a_record_that_was_refused(
     store: Store, bad: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.create_topic("two", partitions=2)
-    producer = store.producer(
-        transactional_id="x", linger_ms=LONG_MS, max_block_ms=20, buffer_memory=3000, batch_size=2000
-    )
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store, linger_ms=LONG_MS, max_block_ms=20, buffer_memory=3000, batch_size=2000)
     producer.send("two", b"half", partition=0)
     if bad == {"partition": 1}:
         monkeypatch.setattr(store.log("two", 0), "append_records", passing)  # what waits keeps its memory
@@ -113,9 +109,7 @@ def test_a_transaction_does_not_count_without_a_record_that_was_refused(
     ids=str,
 )
 def test_a_bad_argument_leaves_the_transaction_as_it_is(store: Store, method: str, arguments: tuple[Any, ...]) -> None:
-    producer = store.producer(transactional_id="x")
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store)
     with pytest.raises((UsageError, InvalidGroupIdError)) as raised:
         getattr(producer, method)(*arguments)
     assert raised.value.recovery is Recovery.MEND
@@ -125,9 +119,7 @@ def test_a_bad_argument_leaves_the_transaction_as_it_is(store: Store, method: st
 
 
 def test_a_topic_that_is_deleted_in_a_transaction_asks_for_an_abort(store: Store) -> None:
-    producer = store.producer(transactional_id="x", linger_ms=LONG_MS)
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store, linger_ms=LONG_MS)
     producer.send("t", b"1")
     store.delete_topic("t")
     with pytest.raises(LogstoreError) as raised:

@@ -17,6 +17,7 @@ from logstore.client.store import Store
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import CorruptRecordError, IllegalStateError, InvalidGroupIdError, UsageError, WakeupError
 from logstore.model import TopicPartition
+from tests.support.stores import begun
 
 TOPICS = {"t": 2}
 
@@ -145,9 +146,7 @@ def test_topics_and_a_pattern_are_not_subscribed_to_together(store: Store) -> No
 
 
 def test_lag_is_none_behind_the_last_stable_offset(store: Store) -> None:
-    producer = store.producer(transactional_id="x")
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store)
     producer.send("t", b"open", partition=0).get()
     consumer = assigned(store, isolation_level="read_committed")
     consumer.seek(T0, 1)
@@ -161,9 +160,7 @@ def test_a_consumer_behind_the_last_stable_offset_is_woken_by_the_marker(
 ) -> None:
     for module in ("client.consumer.polling", "client.consumer.fetcher", "store.fetch"):
         monkeypatch.setattr(f"logstore.{module}.LOOK_AGAIN_S", 1000.0)
-    producer = store.producer(transactional_id="x")
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store)
     producer.send("t", b"open", partition=0).get()
     store.log("t", 0).append_records([b"behind"])
     consumer = assigned(store, isolation_level="read_committed", group_id=None)
@@ -179,9 +176,7 @@ def test_a_consumer_behind_the_last_stable_offset_is_woken_by_the_marker(
 
 def test_a_table_waits_for_records_that_count(store: Store) -> None:
     pytest.importorskip("pyarrow")
-    producer = store.producer(transactional_id="x")
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store)
     producer.send("t", b"aborted", partition=0).get()
     producer.abort_transaction()
     consumer = assigned(store, isolation_level="read_committed")
@@ -194,9 +189,7 @@ def test_a_table_waits_for_records_that_count(store: Store) -> None:
 
 
 def test_offsets_by_time_are_those_of_committed_records(store: Store) -> None:
-    producer = store.producer(transactional_id="x")
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store)
     producer.send("t", b"open", partition=0, timestamp_ms=5).get()
     committed, all_of_it = assigned(store, isolation_level="read_committed"), assigned(store)
     assert committed.offsets_for_times({T0: 1}) == {T0: None}

@@ -22,7 +22,7 @@ from logstore.errors import (
     UsageError,
     WakeupError,
 )
-from tests.support.stores import FEW_PARTITIONS, LONG_MS
+from tests.support.stores import FEW_PARTITIONS, LONG_MS, begun
 
 
 def opened(directory: Path) -> Store:
@@ -32,9 +32,7 @@ def opened(directory: Path) -> Store:
 
 
 def in_transaction(store: Store, transactional_id: str = "x", max_block_ms: int = 60_000) -> Producer:
-    made = store.producer(transactional_id=transactional_id, max_block_ms=max_block_ms)
-    made.init_transactions()
-    made.begin_transaction()
+    made = begun(store, transactional_id, max_block_ms=max_block_ms)
     made.send("t", b"in transaction").get()
     return made
 
@@ -274,9 +272,7 @@ def test_a_commit_whose_records_are_given_up_does_not_count(tmp_path: Path) -> N
 
 def test_a_callback_of_a_commit_may_close(tmp_path: Path) -> None:
     store = opened(tmp_path)
-    producer = store.producer(transactional_id="x", linger_ms=LONG_MS)
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store, linger_ms=LONG_MS)
     producer.send("t", b"1").add_callback(lambda _: producer.close())
     assert isinstance(Thread(producer.commit_transaction).finish(), ProducerFailedError)
     plain = store.producer(linger_ms=LONG_MS)

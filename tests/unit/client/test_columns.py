@@ -23,7 +23,7 @@ from logstore.errors import (
     UsageError,
 )
 from logstore.model import FetchIsolation, TopicPartition
-from tests.support.stores import patient_producer, values_of
+from tests.support.stores import LONG_MS, begun, patient_producer, values_of
 
 TOPICS = {"t": 3, "one": 1}
 
@@ -66,8 +66,6 @@ def test_keys_choose_partitions(store: Store) -> None:
         mine = [key for key in keys if partition_for_key(key, 3) == partition]
         assert values_of(store, "t", partition)[: len(mine)] == mine
     assert sum(len(values_of(store, "t", partition)) for partition in range(3)) == 150
-    with patient_producer(store, partitioner_ignore_keys=True) as sending:
-        assert len(sending.send_columns("t", keys, keys)) == 1
 
 
 def test_records_without_a_key_stay_between_those_with_one(store: Store) -> None:
@@ -138,9 +136,7 @@ def test_refused_columns_leave_no_gap_in_sequences(store: Store) -> None:
 
 def test_a_refusal_in_a_transaction_has_to_be_aborted(store: Store) -> None:
     store.create_topic("small", 1, {"max.message.bytes": "200"})
-    sending = patient_producer(store, transactional_id="x")
-    sending.init_transactions()
-    sending.begin_transaction()
+    sending = begun(store, linger_ms=LONG_MS)
     sending.send_columns("one", [b"1"])
     with pytest.raises(RecordTooLargeError):
         sending.send_columns("small", [bytes(1000)])
@@ -153,9 +149,7 @@ def test_a_refusal_in_a_transaction_has_to_be_aborted(store: Store) -> None:
 def test_a_transaction_does_not_count_without_columns_for_nowhere(
     store: Store, topic: str, partition: int | None
 ) -> None:
-    sending = patient_producer(store, transactional_id="x")
-    sending.init_transactions()
-    sending.begin_transaction()
+    sending = begun(store, linger_ms=LONG_MS)
     sending.send_columns("one", [b"1"])
     with pytest.raises(UnknownTopicOrPartitionError):
         sending.send_columns(topic, [b"2"], partition=partition)

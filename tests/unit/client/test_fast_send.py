@@ -15,7 +15,7 @@ from logstore.client.producer import Producer, background
 from logstore.client.producer.queues import partition_for_key
 from logstore.client.store import Store
 from logstore.errors import IllegalStateError, UsageError
-from tests.support.stores import LONG_MS
+from tests.support.stores import LONG_MS, begun
 
 TOPICS = {"t": 3, "one": 1}
 
@@ -156,9 +156,7 @@ def test_headers_are_taken_when_they_are_given(store: Store) -> None:
 
 
 def test_outside_of_a_transaction_nothing_is_taken(store: Store) -> None:
-    producer = store.producer(transactional_id="x", linger_ms=LONG_MS)
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store, linger_ms=LONG_MS)
     calls = slow_calls(producer)
     for number in range(3):
         producer.send("one", b"%d" % number)

@@ -1,4 +1,4 @@
-"""Topics that are deleted, and made anew under their name, while groups and consumers know them."""
+"""Topics that are deleted, and made anew under their name, while groups, consumers and producers know them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import AbortRequiredError, NoOffsetForPartitionError, UnknownTopicOrPartitionError
 from logstore.model import TopicPartition
+from tests.support.stores import begun, values_of
 
 TOPICS = {"t": 1, "other": 1}
 
@@ -40,9 +41,7 @@ def test_no_offset_is_committed_of_what_is_not_there(store: Store, place: tuple[
 
 
 def test_a_transaction_with_an_offset_of_nothing_has_to_be_aborted(store: Store) -> None:
-    producer = store.producer(transactional_id="x")
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store)
     with pytest.raises(UnknownTopicOrPartitionError):
         producer.send_offsets_to_transaction({T0: 1, ("nowhere", 0): 1}, "g")
     with pytest.raises(AbortRequiredError):
@@ -148,3 +147,29 @@ def test_an_assigned_topic_that_is_deleted_keeps_nobody_from_the_others(
         found.append("gone")
     assert b"old" in found
     assert "gone" in found
+
+
+def test_a_transaction_goes_on_in_the_new_log(store: Store) -> None:
+    producer = begun(store)
+    gone = producer.send("t", b"gone")
+    producer.flush()
+    store.delete_topic("t")
+    store.create_topic("t", 1)
+    kept = [producer.send("t", b"first"), producer.send("t", b"second")]
+    producer.commit_transaction()
+    assert [one.get().offset for one in (gone, *kept)] == [0, 0, 1]
+    log = store.log("t", 0)
+    assert log.last_stable_offset == log.log_end_offset == 3
+    assert values_of(store, "t") == [b"first", b"second"]
+
+
+def test_sequences_begin_at_0_in_the_new_log(store: Store) -> None:
+    producer = store.producer()
+    for value in (b"1", b"2"):
+        producer.send("t", value)
+    producer.flush()
+    store.delete_topic("t")
+    store.create_topic("t", 1)
+    assert producer.send("t", b"3").get().offset == 0
+    (entry,) = store.log("t", 0).state.producers.state
+    assert [(batch.first_sequence, batch.last_offset) for batch in entry.batches] == [(0, 0)]

@@ -24,7 +24,7 @@ from logstore.errors import (
     ReentrantCallError,
     RequestTimedOutError,
 )
-from tests.support.stores import LONG_MS, values_of
+from tests.support.stores import LONG_MS, begun, values_of
 
 TOPICS = {"t": 1}
 
@@ -116,9 +116,7 @@ def test_a_transaction_can_be_ended_wherever_that_is_interrupted(store: Store, m
     line_number = 0
     while True:
         line_number += 1
-        producer = store.producer(transactional_id="x", linger_ms=LONG_MS)
-        producer.init_transactions()
-        producer.begin_transaction()
+        producer = begun(store, linger_ms=LONG_MS)
         producer.send("t", b"v")
         interrupter = Interrupter(line_number)
         interrupter.run(getattr(producer, method))

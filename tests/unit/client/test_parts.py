@@ -40,33 +40,9 @@ def test_a_full_cache_of_keys_forgets_the_oldest_alone(tmp_path: Path) -> None:
         assert queues.by_key.keys() == set(keys[-len(queues.by_key) :])
 
 
-def test_a_key_has_its_partition() -> None:
-    assert {partition_for_key(str(number).encode(), 3) for number in range(20)} == {0, 1, 2}
-    assert partition_for_key(b"", 1) == 0
-
-
-@pytest.mark.parametrize(
-    ("values", "is_idempotent"),
-    [
-        ({}, True),
-        ({"enable_idempotence": False}, False),
-        ({"acks": 1}, False),
-        ({"retries": 0}, False),
-        ({"transactional_id": "x"}, True),
-        ({"transactional_id": None, "acks": "0"}, False),
-    ],
-)
-def test_idempotence_is_on_unless_something_minds(values: dict[str, object], is_idempotent: bool) -> None:
-    assert parse_producer_config(values)["enable.idempotence"] is is_idempotent
-
-
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ({"transactional.id": "x", "enable.idempotence": False}, "Cannot set a transactional.id without also enabling"),
-        ({"enable.idempotence": True, "acks": 0}, "Must set acks to all"),
-        ({"enable.idempotence": True, "retries": 0}, "Must set retries to non-zero"),
-        ({"max.in.flight.requests.per.connection": 6}, "must be set to at most 5. Current value is 6."),
         ({"delivery.timeout.ms": 1}, "delivery.timeout.ms should be equal to or larger than linger.ms"),
         ({"bootstrap.server": "x"}, "Unknown producer config name: bootstrap.server"),
         ({"linger.ms": 1, "linger_ms": 2}, "linger.ms is given twice"),

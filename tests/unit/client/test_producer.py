@@ -22,7 +22,6 @@ from logstore.errors import (
     OutOfOrderSequenceError,
     ProducerFailedError,
     RecordTooLargeError,
-    Recovery,
     RequestTimedOutError,
     SerializationError,
     UnknownTopicOrPartitionError,
@@ -79,13 +78,6 @@ def test_records_without_a_key_stay_together_for_a_batch(store: Store) -> None:
     assert set(partitions) == {0, 1, 2}
     runs = [len(list(run)) for _, run in groupby(partitions)]
     assert all(run % 14 == 0 for run in runs[:-1])  # two batches of 7 records make 1000 bytes
-
-
-def test_a_topic_that_gets_more_partitions_uses_them(store: Store) -> None:
-    with patient_producer(store) as sending:
-        assert sending.partitions_for("one") == range(1)
-        store.add_partitions("one", 2)
-        assert sending.send("one", b"x", partition=1).get(0 if sending.flush() else None).partition == 1
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
@@ -256,17 +248,6 @@ def test_after_its_retries_a_batch_fails(store: Store, monkeypatch: pytest.Monke
         with pytest.raises(CoordinatorLoadInProgressError):
             sending.send("one", b"1").get(60)
         assert sending.send("one", b"2").get(60).offset == 0
-
-
-def test_a_batch_expires(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(1000)])
-    config = {"delivery_timeout_ms": 30, "request_timeout_ms": 10, "retry_backoff_ms": 5, "retry_backoff_max_ms": 5}
-    with patient_producer(store, linger_ms=0, **config) as sending:
-        future = sending.send("one", b"1")
-        with pytest.raises(RequestTimedOutError, match=r"Expiring 1 record\(s\) for one-0") as raised:
-            future.get(60)
-    assert raised.value.recovery is Recovery.RETRY
-    assert isinstance(raised.value.__cause__, CoordinatorLoadInProgressError)
 
 
 def test_a_gap_in_sequences_begins_a_new_epoch(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 import logstore
 from logstore.client.store import Store
 from logstore.errors import DataDirectoryError, InconsistentTopicIdError, UnknownTopicOrPartitionError, UsageError
+from tests.support.stores import contents
 
 TOPICS = {"t": 2}
 
@@ -24,10 +25,6 @@ def fill(store: Store) -> None:
         producer.send("t", b"aborted", partition=1)
         producer.flush()
         producer.abort_transaction()
-
-
-def tree_of(path: str) -> dict[str, bytes]:
-    return {str(file): file.read_bytes() for file in Path(path).rglob("*") if file.is_file()}
 
 
 def test_whole_topics_are_read(store: Store) -> None:
@@ -67,13 +64,13 @@ def test_nothing_is_committed_or_joined(store: Store) -> None:
 
 def test_reading_changes_no_file(store: Store) -> None:
     fill(store)
-    before = tree_of(store.path)
+    before = contents(Path(store.path))
     with logstore.open(store.path, read_only=True) as looked_at:
         assert len(list(looked_at.read("t"))) == 3
         for topic in ("__consumer_offsets", "__transaction_state"):
             if topic in looked_at.topics:
                 list(looked_at.read(topic))
-    assert tree_of(store.path) == before
+    assert contents(Path(store.path)) == before
 
 
 @pytest.mark.parametrize("is_deletion_seen", [False, True])

@@ -11,7 +11,7 @@ import pytest
 from logstore.client.store import Store
 from logstore.errors import AbortRequiredError, RecordTooLargeError
 from logstore.layout.record import Headers
-from tests.support.stores import patient_producer
+from tests.support.stores import LONG_MS, begun, patient_producer
 
 TOPICS = {"one": 1}
 
@@ -58,9 +58,7 @@ def test_rows_of_one_width_are_refused_by_their_width(store: Store) -> None:
 
 
 def test_nothing_is_written_and_the_transaction_does_not_count(store: Store) -> None:
-    sending = patient_producer(store, transactional_id="x", max_request_size=LIMIT)
-    sending.init_transactions()
-    sending.begin_transaction()
+    sending = begun(store, max_request_size=LIMIT, linger_ms=LONG_MS)
     with pytest.raises(RecordTooLargeError):
         sending.send_columns("one", [b"small", bytes(LIMIT)])
     assert store.log("one", 0).log_end_offset == 0

@@ -10,7 +10,7 @@ import pytest
 from logstore.client.producer import Producer
 from logstore.client.store import Store
 from logstore.errors import InvalidRecordError, InvalidTimestampError, LogstoreError, ProducerFailedError
-from tests.support.stores import LONG_MS, patient_producer
+from tests.support.stores import LONG_MS, begun, patient_producer
 
 TOPICS = {"t": 1, "u": 1}
 
@@ -122,9 +122,7 @@ def test_a_transaction_tells_its_errors_once(store: Store) -> None:
 
 def test_a_transaction_that_a_close_aborts_tells_its_errors(store: Store) -> None:
     store.alter_config("t", {"cleanup.policy": "compact"})
-    producer = store.producer(transactional_id="x", linger_ms=0)
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store, linger_ms=0)
     producer.send("t", b"without a key")
     with pytest.raises(InvalidRecordError):
         producer.close()

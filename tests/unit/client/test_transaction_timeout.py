@@ -12,7 +12,7 @@ import logstore
 from logstore.client.producer import Producer
 from logstore.client.store import Store
 from logstore.errors import LogstoreError, Recovery, TransactionAbortableError
-from tests.support.stores import FEW_PARTITIONS
+from tests.support.stores import FEW_PARTITIONS, begun
 
 CALLS: dict[str, Callable[[Producer], Any]] = {
     "commit": lambda producer: producer.commit_transaction(),
@@ -40,9 +40,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def timed_out(store: Store) -> Producer:
-    producer = store.producer(transactional_id="x", transaction_timeout_ms=200, linger_ms=0)
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store, transaction_timeout_ms=200, linger_ms=0)
     producer.send("t", b"early").get()
     store.now_ms.now_ms += 60_000  # type: ignore[attr-defined]
     store.transactions.abort_timed_out()

@@ -9,6 +9,7 @@ import pytest
 from logstore.client.store import Store
 from logstore.errors import SerializationError, UnknownTopicOrPartitionError, UsageError
 from logstore.model import TimestampType
+from tests.support.stores import begun
 
 TOPICS = {"t": 2}
 
@@ -40,9 +41,7 @@ def test_an_error_of_a_deserializer_comes_after_the_records_before_it(store: Sto
 
 
 def test_markers_alone_are_no_records(store: Store) -> None:
-    producer = store.producer(transactional_id="p")
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store, "p")
     producer.send("t", b"dropped", partition=0)
     producer.flush()
     producer.abort_transaction()

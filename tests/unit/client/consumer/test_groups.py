@@ -21,6 +21,7 @@ from logstore.errors import (
 from logstore.model import TopicPartition
 from tests.support.clock import Clock
 from tests.support.group_members import member, settle
+from tests.support.stores import begun
 
 TOPICS = {"t": 4}
 
@@ -251,9 +252,7 @@ def test_more_partitions_are_shared_anew(store: Store) -> None:
 
 def test_offsets_of_an_open_transaction_are_waited_for(store: Store) -> None:
     fill(store, 2)
-    producer = store.producer(transactional_id="w")
-    producer.init_transactions()
-    producer.begin_transaction()
+    producer = begun(store, "w")
     producer.send_offsets_to_transaction({PARTITIONS[0]: 1}, group_id="g")
     stable = member(store, isolation_level="read_committed", default_api_timeout_ms=5)
     assert PARTITIONS[0] not in stable.poll()

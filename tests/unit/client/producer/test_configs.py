@@ -212,6 +212,8 @@ TRANSACTIONAL = "Cannot set a transactional.id without also enabling idempotence
     ("values", "expected"),
     [
         ({}, True),
+        ({"transactional.id": "x"}, True),
+        ({"transactional.id": None, "acks": "0"}, False),
         ({"acks": "1"}, False),
         ({"acks": 0}, False),
         ({"retries": 0}, False),

@@ -33,7 +33,6 @@ from logstore.topics.consumer_offsets import (
     encode_value,
 )
 from logstore.topics.frames import read_key, write_key, write_value
-from tests.support.built import build_batch_from_records
 from tests.support.small_store import SmallStore, TransactionalClient, offline, started, topic_id_of
 
 PLACE = ("in", 0)
@@ -378,13 +377,6 @@ def test_a_share_group_has_no_offsets_to_commit(store: SmallStore) -> None:
         with pytest.raises(GroupIdNotFoundError, match="Group k is not a consumer group"):
             store.transactions.commit_offsets("x", client.identity, member, {PLACE: OffsetAndMetadata(7)})
     assert store.groups.fetch("k") == {}
-
-
-def test_records_of_unknown_types_are_passed_over(store: SmallStore) -> None:
-    store.groups.commit(ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(7)})
-    log = store.log("__consumer_offsets", store.groups.partition_of("g"))
-    log.append_as_leader(build_batch_from_records([(b"\x00\x63what", b"\x00\x00", store.now_ms(), ())]))
-    assert committed(again(store)) == 7
 
 
 def test_a_zombie_cannot_commit_offsets_in_a_transaction(store: SmallStore) -> None:

@@ -15,6 +15,7 @@ from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joinin
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import InvalidPartitionsError, InvalidTopicError, LogstoreError, UnknownTopicOrPartitionError
 from logstore.store.partitions import Partitions
+from tests.support.stores import begun
 
 INTERNAL = ["__transaction_state", "__consumer_offsets"]
 
@@ -32,9 +33,7 @@ def test_the_metadata_topic_cannot_be_made(tmp_path: Path) -> None:
 def test_producers_do_not_write_into_internal_topics(tmp_path: Path, topic: str) -> None:
     with logstore.open(tmp_path / "data") as store:
         store.create_topic("t")
-        with store.producer(transactional_id="one") as producer:  # both topics are there
-            producer.init_transactions()
-            producer.begin_transaction()
+        with begun(store, "one") as producer:  # both topics are there
             producer.send_offsets_to_transaction({("t", 0): 0}, "group")
             producer.commit_transaction()
         with store.producer() as producer:

@@ -23,15 +23,11 @@ from logstore_tools.takeover.adoption import adopt
 from logstore_tools.takeover.inspection import inspect
 from tests.golden.archive import unpack
 from tests.support.golden import AFTER_GOLDEN_MS
-from tests.support.stores import append_metadata
+from tests.support.stores import append_metadata, contents
 
 
 def call(*args: str) -> Result:
     return CliRunner().invoke(command_line, list(args))
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
 def as_told(*args: str) -> dict[str, Any]:
@@ -202,10 +198,6 @@ PARTITION = {"topicId": "dqEnd-x7SkKckvU0_kJgLQ", "partitionId": 0, "leader": 1,
                 ),
             ],
             r"has replicas in other directories or on other nodes.*kafka-reassign-partitions\.sh --execute.* log_dirs",
-        ),
-        (
-            [encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 34})],
-            r"written by a newer Kafka .level 34.*found 34",
         ),
     ],
 )

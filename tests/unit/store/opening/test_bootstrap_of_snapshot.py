@@ -18,7 +18,7 @@ from logstore.topics.cluster_metadata import decode_value, encode_value
 from logstore.view.partition_reader import PartitionReader
 from logstore_tools.takeover.inspection import inspect
 from tests.support.formatted import DIRECTORY_ID, USER, formatted, level
-from tests.support.stores import open_store
+from tests.support.stores import contents, open_store
 
 
 def of_log(root: Path) -> tuple[MetadataState, list[str]]:
@@ -28,10 +28,6 @@ def of_log(root: Path) -> tuple[MetadataState, list[str]]:
     state.read_log(view)
     records = [one for one in replayed(view) if isinstance(one, ReplayedRecord)]
     return state, [decode_value(one.value).message.name for one in records if one.value is not None]
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("is_dynamic", [False, True], ids=["static", "standalone"])

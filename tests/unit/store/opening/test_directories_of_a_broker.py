@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,8 +24,9 @@ from logstore.topics.cluster_metadata import encode_value
 from logstore_tools.commands import logstore as command_line
 from logstore_tools.takeover.adoption import adopt
 from logstore_tools.takeover.inspection import inspect
+from tests.support import stores
 from tests.support.formatted import formatted, level
-from tests.support.stores import FEW_PARTITIONS, append_metadata, open_store, values_of
+from tests.support.stores import FEW_PARTITIONS, append_metadata, begun, open_store, values_of
 
 UNIQUE = "0f2a0f2a0f2a0f2a0f2a0f2a0f2a0f2a"
 OTHER_ID = "dqEnd-x7SkKckvU0_kJgLQ"
@@ -36,9 +38,7 @@ def call(*args: str) -> Result:
     return CliRunner().invoke(command_line, list(args))
 
 
-def contents(root: Path) -> dict[str, bytes]:
-    files = [path for path in root.rglob("*") if path.is_file() and path.name != ".lock"]
-    return {str(path.relative_to(root)): path.read_bytes() for path in files}
+contents = partial(stores.contents, but=".lock")  # a look into it would let go of the lock
 
 
 def of_partitions(root: Path) -> dict[str, bytes]:
@@ -52,9 +52,7 @@ def root(tmp_path: Path) -> Path:
     with open_store(root, config=FEW_PARTITIONS) as store:
         store.create_topic("orders", 2)
         store.create_topic("payments")
-        with store.producer(transactional_id="billing") as producer:
-            producer.init_transactions()
-            producer.begin_transaction()
+        with begun(store, "billing") as producer:
             for number in (0, 1):
                 producer.send("orders", b"paid", partition=number)
             producer.send("payments", b"paid")

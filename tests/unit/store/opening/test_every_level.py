@@ -12,7 +12,7 @@ from logstore.config.kafka_version import NEWEST, default_levels
 from logstore.replay.metadata_state import read_metadata
 from logstore_tools.commands import logstore as command
 from tests.support.formatted import USER, formatted, level
-from tests.support.stores import FEW_PARTITIONS, open_store
+from tests.support.stores import FEW_PARTITIONS, begun, open_store
 
 LOWEST, HIGHEST = NEWEST.features["metadata.version"]
 DYNAMIC = 21  # as `kafka-storage format --standalone`, which came with Kafka 3.9
@@ -29,9 +29,7 @@ def test_every_level_is_worked_on_and_stays(tmp_path: Path, number: int) -> None
         with open_store(root, config=FEW_PARTITIONS) as store:
             if value == b"first":
                 store.create_topic("t", 2, {"min.insync.replicas": "1"})
-            with store.producer(transactional_id="x") as producer:
-                producer.init_transactions()
-                producer.begin_transaction()
+            with begun(store) as producer:
                 producer.send("t", value, partition=0)
                 producer.send_offsets_to_transaction({("t", 0): 1}, "g")
                 producer.commit_transaction()

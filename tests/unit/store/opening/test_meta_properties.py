@@ -10,6 +10,7 @@ import pytest
 import logstore
 from logstore.errors import CheckpointFormatError, DataDirectoryError, LogstoreError, UsageError
 from logstore.layout.java_properties import escaped_value, parse_properties
+from tests.support.stores import contents
 
 DIRECTORY_ID = "wpbL9QuzSw6JQCrXAbQsfg"
 WHOLE = {"version": "1", "cluster.id": "c", "node.id": "1", "directory.id": DIRECTORY_ID}
@@ -51,8 +52,10 @@ def test_a_file_that_tells_less_or_else_is_named_with_what_to_do(
     logstore.open(tmp_path).close()
     file = tmp_path / "meta.properties"
     file.write_text("".join(f"{key}={value}\n" for key, value in {**WHOLE, **change}.items() if value is not None))
+    before = contents(tmp_path)
     with pytest.raises(error) as caught:
         logstore.open(tmp_path)
+    assert contents(tmp_path) == before
     assert str(caught.value).startswith(text)
     assert caught.value.path == str(file)
     assert "logstore promote" in str(caught.value)

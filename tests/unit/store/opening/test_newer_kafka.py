@@ -21,7 +21,7 @@ from logstore.topics.cluster_metadata import encode_value
 from logstore.topics.consumer_offsets import OffsetKey, encode_key
 from logstore_tools.commands import logstore as command
 from logstore_tools.takeover.inspection import inspect
-from tests.support.stores import append_metadata, open_store
+from tests.support.stores import append_metadata, contents, open_store
 
 LEVEL = encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 34})
 SHARE = encode_value("FeatureLevelRecord", {"name": "share.version", "featureLevel": 3})
@@ -61,10 +61,6 @@ def append(root: Path, *values: bytes) -> None:
     (root / ".kafka_cleanshutdown").unlink()
 
 
-def files(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-
-
 @EVERY
 def test_it_is_read_with_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture, case: str) -> None:
     values, sign, topics = CASES[case]
@@ -80,15 +76,15 @@ def test_it_is_read_with_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFi
 def test_nothing_is_written(tmp_path: Path, case: str) -> None:
     values, sign, _ = CASES[case]
     root = written(tmp_path, *values)
-    before = files(root)
+    before = contents(root)
     for opened in (lambda path: inspect(str(path)), logstore.open, open_store):
         with pytest.raises(DataDirectoryError, match=re.escape(f"written by a newer Kafka ({sign.split(',')[0]}")):
             opened(root)
-    assert files(root) == before
+    assert contents(root) == before
     for words in (["import"], ["promote"], ["features"]):
         done = CliRunner().invoke(command, [words[0], str(root), *words[1:]])
         assert (done.exit_code == 0) == (words == ["features"]), done.output
-    assert files(root) == before
+    assert contents(root) == before
 
 
 @EVERY

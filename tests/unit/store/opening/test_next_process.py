@@ -14,7 +14,6 @@ from logstore.client.store import Store
 from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import CorruptRecordError, LogstoreError
 from logstore.layout.checkpoint_writing import offset_checkpoint_bytes
-from logstore.layout.clean_shutdown import FILE_NAME
 from logstore.log.load.opening import PlannedLog
 from logstore.store import partitions
 from tests.support.clock import Clock
@@ -83,13 +82,6 @@ def test_directories_that_an_earlier_process_put_aside_are_removed(tmp_path: Pat
         store.run_due()
         assert list(tmp_path.glob("t-0*")) == []
         assert store.failures == {}
-
-
-def test_the_marker_of_an_orderly_close_is_gone_while_the_directory_is_open(tmp_path: Path) -> None:
-    for _ in range(2):
-        with logstore.open(tmp_path):
-            assert not (tmp_path / FILE_NAME).exists()
-        assert (tmp_path / FILE_NAME).exists()
 
 
 def crashed_with_many(tmp_path: Path) -> Path:

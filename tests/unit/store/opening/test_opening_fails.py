@@ -19,15 +19,14 @@ from logstore.layout.clean_shutdown import FILE_NAME
 from logstore.model import FetchIsolation
 from logstore.store import data_directory as stores
 from logstore.store.transactions import coordinator as transactions
+from tests.support.stores import begun
 
 
 def crashed(tmp_path: Path) -> Path:
     """A directory with an open transaction of which a power failure took what the coordinator wrote."""
     with logstore.open(tmp_path / "running") as store:
         store.create_topic("t", partitions=1)
-        producer = store.producer(transactional_id="a")
-        producer.init_transactions()
-        producer.begin_transaction()
+        producer = begun(store, "a")
         producer.send("t", b"undecided")
         producer.flush()
         copy = Path(shutil.copytree(tmp_path / "running", tmp_path / "crashed"))
@@ -78,9 +77,7 @@ def test_a_transaction_that_took_too_long_is_aborted_by_the_opening(tmp_path: Pa
     now_ms = 1_700_000_000_000
     with logstore.open(tmp_path / "running", now_ms=lambda: now_ms) as store:
         store.create_topic("t", partitions=1)
-        producer = store.producer(transactional_id="a")
-        producer.init_transactions()
-        producer.begin_transaction()
+        producer = begun(store, "a")
         producer.send("t", b"undecided")
         producer.flush()
         copy = shutil.copytree(tmp_path / "running", tmp_path / "later")

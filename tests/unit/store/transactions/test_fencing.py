@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +13,8 @@ from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joinin
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.errors import (
-    ConcurrentTransactionsError,
     IllegalGenerationError,
     KafkaStorageError,
-    TransactionCoordinatorFencedError,
     UnknownMemberIdError,
 )
 from logstore.log.partition_log import PartitionLog
@@ -27,7 +23,7 @@ from logstore.topics.transaction_state import TransactionState
 from logstore.view.parallel_scan import scan_windows
 from logstore.view.read import INT_MAX
 from tests.recovery.cutting import cut_log
-from tests.support.small_store import TransactionalClient, commit_of_another_coordinator, restarted_at_epoch, started
+from tests.support.small_store import TransactionalClient, restarted_at_epoch, started
 
 opened = partial(started, topics={"a": 1, "b": 1, "in": 1}, internal_partitions=1)
 DAY_MS = 86_400_000
@@ -42,36 +38,6 @@ def batches(log: PartitionLog) -> list[tuple[int, int, int]]:
         columns = (table.producer_epoch, table.last_offset, table.record_count)
         found += list(zip(*(np.asarray(column).tolist() for column in columns), strict=True))
     return found
-
-
-def counting(call: Callable[..., Any], calls: list[object]) -> Callable[..., Any]:
-    def counted(*arguments: Any, **named: Any) -> Any:
-        calls.append(arguments)
-        return call(*arguments, **named)
-
-    return counted
-
-
-def test_a_marker_that_another_coordinator_has_overtaken_is_not_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = opened(tmp_path)
-    client = TransactionalClient(store, "x")
-    client.send("a", b"1")
-    client.end(is_commit=True)
-    commit_of_another_coordinator(client, "a", coordinator_epoch=3)
-    client.send("a", b"1")
-    client.end(is_commit=True)
-    calls: list[object] = []
-    log = store.log("a", 0)
-    monkeypatch.setattr(log, "append_end_transaction", counting(log.append_end_transaction, calls))
-    for _ in range(3):
-        store.jobs["transaction-abort"]()
-    assert calls == []
-    with pytest.raises(ConcurrentTransactionsError) as caught:
-        client.send("a", b"2")
-    assert isinstance(caught.value.__cause__, TransactionCoordinatorFencedError)
-    assert store.values("a") == [b"1"]
 
 
 @pytest.mark.parametrize("is_made_anew", [False, True])

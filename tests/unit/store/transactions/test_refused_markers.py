@@ -17,7 +17,7 @@ from logstore.store.transactions.markers import MarkerWriter
 from logstore.topics.transaction_state import TransactionState
 from tests.recovery.cutting import cut_log
 from tests.support.small_store import TransactionalClient, started
-from tests.support.stores import FEW_PARTITIONS, values_of
+from tests.support.stores import FEW_PARTITIONS, begun, values_of
 
 opened = partial(started, topics={"a": 1, "b": 1}, internal_partitions=1)
 #: below the size of a marker
@@ -61,9 +61,7 @@ def test_a_commit_that_a_topic_refuses_is_there_once_its_configuration_allows_it
     with logstore.open(tmp_path / "running", config=FEW_PARTITIONS) as store:
         for name in ("t", "u"):
             store.create_topic(name, 1)
-        producer = store.producer(transactional_id="x")
-        producer.init_transactions()
-        producer.begin_transaction()
+        producer = begun(store)
         for name in ("t", "u"):
             producer.send(name, b"1")
         producer.flush()
@@ -83,9 +81,7 @@ def test_an_orphan_that_a_topic_refuses_to_end_is_tried_again_until_it_is_ended(
 ) -> None:
     with logstore.open(tmp_path / "running", config=FEW_PARTITIONS) as store:
         store.create_topic("t", 1)
-        producer = store.producer(transactional_id="x")
-        producer.init_transactions()
-        producer.begin_transaction()
+        producer = begun(store)
         producer.send("t", b"undecided")
         producer.flush()
         store.alter_config("t", TOO_SMALL)

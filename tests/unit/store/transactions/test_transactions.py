@@ -272,7 +272,9 @@ def test_a_state_that_cannot_be_written_leaves_the_transaction_as_it_was(tmp_pat
     assert store.values("a") == []
 
 
-def test_a_coordinator_that_another_has_replaced_writes_no_markers(tmp_path: Path) -> None:
+def test_a_coordinator_that_another_has_replaced_writes_no_markers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = started(tmp_path, TOPICS)
     client = TransactionalClient(store, "x")
     client.send("a", b"1")
@@ -281,7 +283,11 @@ def test_a_coordinator_that_another_has_replaced_writes_no_markers(tmp_path: Pat
     client.send("a", b"1")
     client.end(is_commit=True)
     assert store.values("a") == [b"1"]
-    store.jobs["transaction-abort"]()
+    calls: list[object] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(store.log("a", 0), "append_end_transaction", lambda *arguments, **_: calls.append(arguments))
+        store.jobs["transaction-abort"]()
+    assert calls == []
     with pytest.raises(ConcurrentTransactionsError) as caught:
         client.send("a", b"2")
     assert isinstance(caught.value.__cause__, TransactionCoordinatorFencedError)
