@@ -239,7 +239,6 @@ def test_explanations_name_who_holds_readers_back(tmp_path: Path) -> None:
     history = transactions.histories["orders", 0]
     explanation = Explanation(history, transactions.open)
     assert (history.last_stable_offset, history.log_end_offset, len(explanation.open)) == (4, 7, 1)
-    assert explanation.blocking is not None
     assert explanation.blocking.transactional_id == "pay"
     assert explanation.blocking.verdict is Verdict.ONGOING
     assert explanation.missing == "a COMMIT or ABORT marker of producer 7 in orders-0"

@@ -44,8 +44,6 @@ def test_a_stream_that_java_takes_is_delivered(payload: bytes) -> None:
 def reason_of(payload: bytes, magic: int = 2) -> tuple[bytes, str]:
     """What a damaged stream delivers, and why it ends there."""
     outcome = decompress(Codec.LZ4, memoryview(payload), magic, SIZE_MAX)
-    assert outcome.error is not None
-    assert outcome.error.message is not None
     where, _, reason = outcome.error.message.partition(": ")
     assert where.startswith("The lz4 stream does not decompress beyond its byte ")
     return outcome.data.tobytes(), f"{where.rsplit()[-1]}: {reason.partition(' (')[0]}"
@@ -114,5 +112,4 @@ def test_a_bomb_is_refused_at_the_cap() -> None:
     small = records.stream([b"x" * 1000] * 2000)
     bomb = lz4.framed([compressed(small)], size_code=7)
     outcome = decompress(Codec.LZ4, memoryview(bomb), 2, SIZE_MAX)
-    assert outcome.error is not None
     assert outcome.error.message == f"The record stream is larger than the cap of {SIZE_MAX} bytes"

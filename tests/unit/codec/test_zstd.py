@@ -80,8 +80,6 @@ BROKEN_BLOCK = b"\x0d\x00\x00x"
 def test_all_bytes_before_the_damage_are_delivered(payload: bytes, expected: bytes) -> None:
     outcome = decompress(Codec.ZSTD, memoryview(payload), 2, SIZE_MAX)
     assert outcome.data.tobytes() == expected
-    assert outcome.error is not None
-    assert outcome.error.message is not None
     assert outcome.error.message.startswith("The zstd stream does not decompress beyond its byte ")
 
 
@@ -99,7 +97,6 @@ def test_a_bomb_is_refused_at_the_cap(block_count: int) -> None:
     bomb = HEADER + repeated_block(1 << 17) * block_count + repeated_block(1, is_last=True)
     outcome = decompress(Codec.ZSTD, memoryview(bomb), 2, SIZE_MAX)
     assert outcome.data.size <= SIZE_MAX
-    assert outcome.error is not None
     assert outcome.error.message == f"The record stream is larger than the cap of {SIZE_MAX} bytes"
 
 

@@ -81,7 +81,6 @@ def test_bytes_of_one_chunk_are_not_copied(kind: Any) -> None:
     array = pa.array([b"xx", b"ab", b"cd"], kind)
     for given in (array, array[1:], pa.chunked_array([array])):
         column = record_columns(values=given).values
-        assert column is not None
         assert np.shares_memory(column.data, data_of(array))
 
 
@@ -119,7 +118,6 @@ def test_other_kinds_are_refused(array: Any) -> None:
 )
 def test_times_become_milliseconds(array: Any, expected: list[int]) -> None:
     times = record_columns(timestamps=array).timestamps
-    assert times is not None
     assert times.tolist() == expected
 
 
@@ -246,9 +244,7 @@ def test_columns_to_append_again_keep_broken_header_keys() -> None:
     headers = [(b"\xff\xfeok", b"raw\xff")]
     records = table_of([(None, b"v", 5, headers)])
     as_stored, as_java = (columns_of_table(records, as_java=flag).headers for flag in (False, True))
-    assert as_stored is not None
     assert as_stored.value(0) == headers_bytes(headers)
-    assert as_java is not None
     assert as_java.value(0) == headers_bytes([("\ufffd\ufffdok", b"raw\xff")])
 
 

@@ -98,10 +98,7 @@ def test_rows_are_taken_without_their_bytes() -> None:
         assert values(taken.keys) == [b"k%d" % row for row in expected]
         assert values(taken.values) == [None if row == 2 else b"v" * row for row in expected]
         assert values(taken.headers) == [record_headers.encode([(b"h", b"x")] * (row == 1)) for row in expected]
-        assert taken.timestamps is not None
         assert taken.timestamps.tolist() == expected
-        assert taken.keys is not None
-        assert columns.keys is not None
         assert taken.keys.data is columns.keys.data
     assert RecordColumns(3).take(mask[:3]).count == 2
 
@@ -163,7 +160,6 @@ def test_arrays_in_place_are_not_copied() -> None:
     fixed = np.array([b"ab", b"c"])
     for given, memory in ((fixed, fixed), (DATA.reshape(4, 2), DATA), ((DATA, np.array([0, 8])), DATA)):
         column = record_columns(values=given).values
-        assert column is not None
         assert np.shares_memory(column.data, memory.view(np.uint8))
 
 
@@ -188,7 +184,6 @@ def test_values_that_are_no_bytes_are_refused(given: Any) -> None:
 )
 def test_timestamps_become_milliseconds(given: Any, expected: list[int]) -> None:
     times = record_columns(timestamps=given).timestamps
-    assert times is not None
     assert times.tolist() == expected
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 
 import pytest
 
@@ -45,42 +44,6 @@ def base(group: GroupMembership) -> int | None:
     return None if base_timestamp_ms is None else base_timestamp_ms(OFFSET)
 
 
-def test_members_share_the_partitions_of_a_generation() -> None:
-    group = group_of(member("m1"), member("m2"))
-    assert (group.generation, group.state, group.leader, group.protocol) == (1, GroupState.STABLE, "m1", "range")
-    assert group.members["m1"].partitions == (("t", 0), ("t", 1))
-    assert group.members["m2"].partitions == (("t", 2), ("t", 3))
-
-
-def test_a_new_member_makes_the_others_join_again() -> None:
-    group = group_of(member("m1"))
-    group.join(member("m2"), ticks_ms=10)
-    assert not group.is_ready(ticks_ms=10)
-    with pytest.raises(RebalanceInProgressError):
-        group.heartbeat(ConsumerGroupMetadata("g", 1, "m1"), ticks_ms=11)
-    group.check_commit(ConsumerGroupMetadata("g", 1, "m1"), is_transactional=False)  # it may finish what it has
-    group.join(member("m1"), ticks_ms=12)
-    assert group.is_ready(ticks_ms=12)
-    group.complete_rebalance(COUNTS, now_ms=12)
-    group.heartbeat(ConsumerGroupMetadata("g", 2, "m1"), ticks_ms=13)
-    assert group.members["m2"].partitions == (("t", 2), ("t", 3))
-    for is_transactional in (True, False):
-        with pytest.raises(IllegalGenerationError):
-            group.check_commit(ConsumerGroupMetadata("g", 1, "m1"), is_transactional=is_transactional)
-
-
-def test_one_who_does_not_join_again_is_left_behind() -> None:
-    group = group_of(member("m1"))
-    group.join(member("m2"), ticks_ms=10)
-    assert not group.is_ready(ticks_ms=309)
-    assert group.is_ready(ticks_ms=310)
-    group.complete_rebalance(COUNTS, now_ms=310)
-    assert list(group.members) == ["m2"]
-    assert group.leader == "m2"
-    with pytest.raises(UnknownMemberIdError):
-        group.check_commit(ConsumerGroupMetadata("g", 1, "m1"), is_transactional=True)
-
-
 def test_joining_again_without_a_change_changes_nothing() -> None:
     group = group_of(member("m1"), member("m2"))
     group.join(member("m1"), ticks_ms=5)
@@ -116,17 +79,6 @@ def test_a_static_member_comes_back_to_its_place_and_shuts_the_old_one_out() -> 
         group.check_commit(ConsumerGroupMetadata("g", 1, "m9", "i2"), is_transactional=True)
 
 
-def test_more_partitions_begin_a_rebalance() -> None:
-    group = group_of(member("m1"))
-    group.request_rebalance(ticks_ms=7)
-    group.join(member("m1"), ticks_ms=8)
-    group.complete_rebalance({"t": 6}, now_ms=8)
-    assert len(group.members["m1"].partitions) == 6
-    empty = GroupMembership("e")
-    empty.request_rebalance(ticks_ms=1)
-    assert (empty.state, empty.state_timestamp_ms) == (GroupState.EMPTY, -1)
-
-
 @pytest.mark.parametrize(
     ("preferences", "expected"),
     [
@@ -155,18 +107,6 @@ def test_an_assignor_that_not_all_members_have_is_not_taken() -> None:
         GroupMembership("h").join(Joining("m1", ("t",), assignors={}), ticks_ms=1)
     with pytest.raises(InvalidGroupIdError):
         GroupMembership("").join(member("m1"), ticks_ms=1)
-
-
-def test_a_rejoin_is_fenced_when_another_member_has_the_instance_id() -> None:
-    group = group_of(member("m1", "i"), member("m2"))
-    group.join(member("m3", "i"), ticks_ms=1)
-    with pytest.raises(FencedInstanceIdError):
-        group.join(replace(member("m1", "i"), is_rejoin=True), ticks_ms=2)
-    assert list(group.members) == ["m2", "m3"]
-    group.join(replace(member("m3", "i"), is_rejoin=True), ticks_ms=3)
-    assert group.state is GroupState.STABLE  # as a rejoin that changes nothing
-    group.join(member("m1", "i"), ticks_ms=4)
-    assert list(group.members) == ["m2", "m1"]
 
 
 def test_commits_without_a_member() -> None:
@@ -200,6 +140,8 @@ def test_a_group_comes_back_from_its_record() -> None:
 
 def test_when_offsets_begin_to_expire() -> None:
     group = GroupMembership("g")
+    group.request_rebalance(ticks_ms=1)  # which nobody joins
+    assert (group.state, group.state_timestamp_ms) == (GroupState.EMPTY, -1)
     assert base(group) == 1000  # a simple group: since the commit
     group.join(member("m1"), ticks_ms=5)
     assert base(group) is None

@@ -144,7 +144,6 @@ def test_a_locked_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".lock").touch()
     argv = [sys.executable, "-c", LOCKS_IT, str(tmp_path / ".lock")]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
         assert other.stdout.readline() == "locked\n"
         with (
             pytest.raises(DataDirectoryError, match=r"Failed to acquire lock on file .lock in"),

@@ -232,7 +232,6 @@ def test_good_records_come_before_the_error() -> None:
         caller = DumpCaller(EVERYTHING, records=capacity)
         found = dump(data[:11] + bytes([data[11] - 3]) + data[12:], caller)
         assert found.text.count(b"| offset: ") == 3
-        assert found.error is not None
         assert found.error.startswith("Invalid record size: expected")
 
 

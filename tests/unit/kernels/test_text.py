@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 
 import numpy as np
-import pytest
 
 from logstore.kernels.dump.text import SLACK_SIZE, literal, put_bytes
 from logstore.layout.utf8 import java_utf8
@@ -20,37 +19,10 @@ EDGES = sorted(
     | {2**63 - 1, 2**63 - 2, -(2**63), -(2**63) + 1, 2**31, -(2**31), 2**31 - 1, 1001001001001001001, 999999999999999}
 )
 
-# hex of the bytes, and of `new String(bytes, UTF_8).getBytes(UTF_8)` in OpenJDK 17
-JAVA = {
-    "a surrogate is one": ("eda080", "efbfbd"),
-    "so are its first two bytes": ("eda0", "efbfbd"),
-    "and before something else": ("eda041", "efbfbd41"),
-    "a surrogate pair is two": ("eda081edb080", "efbfbdefbfbd"),
-    "two of three bytes": ("e4b8", "efbfbd"),
-    "two of three bytes, then another": ("e4b841", "efbfbd41"),
-    "three of four bytes": ("f09f98", "efbfbd"),
-    "two of four bytes, then another": ("f09f41", "efbfbd41"),
-    "too long for ASCII": ("c080", "efbfbdefbfbd"),
-    "too long for two bytes": ("e08080", "efbfbdefbfbdefbfbd"),
-    "too long for three bytes": ("f0808080", "efbfbdefbfbdefbfbdefbfbd"),
-    "beyond the last code point": ("f4908080", "efbfbdefbfbdefbfbdefbfbd"),
-    "a lead byte that there is not": ("f88080", "efbfbdefbfbdefbfbd"),
-    "a lone continuation": ("80", "efbfbd"),
-    "well-formed ones stay": ("00417fc280dfbfe0a080ed9fbfee8080efbfbff0908080f48fbfbf",) * 2,
-}
-
 
 def test_decimals_are_javas_at_every_edge() -> None:
     for value in EDGES:
         assert printed_number(value) == java_text.decimal(value) == str(value).encode()
-
-
-@pytest.mark.parametrize(("given", "expected_hex"), JAVA.values(), ids=JAVA)
-def test_broken_utf8_is_what_a_jvm_makes_of_it(given: str, expected_hex: str) -> None:
-    data, expected = bytes.fromhex(given), bytes.fromhex(expected_hex)
-    assert printed_text(data) == expected
-    assert java_utf8(data).encode() == expected
-    assert java_text.java_utf8(data) == expected
 
 
 def test_every_lead_byte_before_bytes_at_every_limit() -> None:

@@ -220,7 +220,6 @@ def test_reader_of_a_range_gives_its_records(log: PartitionLog) -> None:
     assert offsets.tolist() == list(range(7, 133))
     assert reader.position == 133
     columns = chunks[0].columns()
-    assert columns.values is not None
     assert columns.values.value(0) == b"001-2"
     assert np.shares_memory(columns.values.data, log.view().segments.floor(7).data)  # type: ignore[union-attr]
 

@@ -8,6 +8,8 @@ import pytest
 
 from logstore.layout.utf8 import java_utf8
 from logstore.messages.json_form import java_double
+from tests.naive import java_text
+from tests.support.kernel_dump import printed_text
 
 #: bytes in hex, `new String(bytes, UTF_8)`
 DECODED = [
@@ -42,6 +44,7 @@ DECODED = [
     ("80", "\ufffd"),
     ("bfbf", "\ufffd\ufffd"),
     ("e28241", "\ufffdA"),
+    ("f09f41", "\ufffdA"),
     ("e282", "\ufffd"),
     ("c241", "\ufffdA"),
     ("efbfbd", "\ufffd"),
@@ -128,14 +131,10 @@ PRINTED = [
 
 
 @pytest.mark.parametrize(("data", "text"), DECODED)
-def test_broken_utf8_decodes_as_in_java(data: str, text: str) -> None:
-    assert java_utf8(bytes.fromhex(data)) == text
-
-
-@pytest.mark.parametrize(("data", "text"), DECODED)
-def test_broken_utf8_decodes_the_same_among_sound_text(data: str, text: str) -> None:
-    around = "é😀"
-    assert java_utf8(around.encode() + bytes.fromhex(data) + b"." + around.encode()) == f"{around}{text}.{around}"
+def test_broken_utf8_decodes_as_in_java_alone_and_among_sound_text(data: str, text: str) -> None:
+    content, around = bytes.fromhex(data), "é😀"
+    assert java_utf8(content) == java_text.java_utf8(content).decode() == printed_text(content).decode() == text
+    assert java_utf8(around.encode() + content + b"." + around.encode()) == f"{around}{text}.{around}"
 
 
 @pytest.mark.parametrize(("bits", "text"), PRINTED)

@@ -268,7 +268,6 @@ def test_a_store_is_read_beside_the_one_that_is_written(tmp_path: Path) -> None:
         with logstore.open(tmp_path / "data", read_only=True) as reading:
             assert reading.topics == store.topics
             assert reading.feature("transaction.version") == 2
-            assert reading.properties is not None
             assert reading.properties.cluster_id == store.cluster_id
             log = reading.log("orders", 1)
             assert log.bounds.log_end_offset == 1

@@ -68,7 +68,6 @@ def test_a_dump_that_is_ended_says_so(number: int, code: int, line: str, tmp_pat
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdout is not None
         assert process.stdout.readline().startswith("Dumping ")
         process.send_signal(number)
         _, errors = process.communicate()

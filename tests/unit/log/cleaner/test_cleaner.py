@@ -147,21 +147,15 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     return searched
 
 
-def test_records_that_went_into_the_map_are_not_searched_for_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("checkpoint", "expected"), [(None, []), (2, [[0, 1]])], ids=["in the map", "cleaned before"])
+def test_only_records_that_did_not_go_into_the_map_are_searched_for(
+    checkpoint: int | None, expected: list[list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searched = searches(monkeypatch)
     log = opened_case(plain_case([keyed(0, b"a", b"b")], [keyed(2, b"a", b"c")], [keyed(4, b"z")]), tmp_path)
-    assert clean(log, CLEAN_TIME) == 4
-    assert ([batch[:3] for batch in described(log)], searched) == ([(0, 1, 1), (2, 3, 2), (4, 4, 1)], [])
-    log.close()
-
-
-def test_records_that_were_cleaned_before_are_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    searched = searches(monkeypatch)
-    log = opened_case(plain_case([keyed(0, b"a", b"b")], [keyed(2, b"a", b"c")], [keyed(4, b"z")]), tmp_path)
-    assert clean(log, CLEAN_TIME, 2) == 4
-    assert ([batch[:3] for batch in described(log)], searched) == ([(0, 1, 1), (2, 3, 2), (4, 4, 1)], [[0, 1]])
+    assert clean(log, CLEAN_TIME, checkpoint) == 4
+    assert [batch[:3] for batch in described(log)] == [(0, 1, 1), (2, 3, 2), (4, 4, 1)]
+    assert searched == expected
     log.close()
 
 

@@ -132,7 +132,6 @@ def test_a_swapped_in_log_without_an_index_gets_one_made(rolled: Path) -> None:
         (rolled / (LAST_BASE + suffix)).rename(rolled / f"{LAST_BASE}{suffix}.swap")
     (rolled / f"{LAST_BASE}.index").unlink()
     recovered, _ = recover(rolled, was_clean=True, config={"index.interval.bytes": "0"})
-    assert recovered.segments.last is not None
     entry_count = recovered.segments.last.offset_index.entry_count
     assert (rolled / f"{LAST_BASE}.index").stat().st_size == 8 * entry_count > 0
 

@@ -51,19 +51,15 @@ def group_ids_of(store: SmallStore) -> list[str]:
     return [by_number[0], by_number[1]]
 
 
-def test_a_group_with_more_offsets_than_fit_a_batch_is_deleted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["deleted", "expired"])
+def test_a_group_with_more_offsets_than_fit_a_batch_is_forgotten(tmp_path: Path, how: str) -> None:
     store = opened(tmp_path)
     commit_many(store)
-    store.groups.delete(LARGE)
-    assert store.groups.fetch(LARGE) == {}
-    assert reopened_groups(store) == []
-
-
-def test_more_offsets_than_fit_a_batch_expire(tmp_path: Path) -> None:
-    store = opened(tmp_path)
-    commit_many(store)
-    store.time_ms += 8 * DAY_MS
-    store.groups.remove_expired()
+    if how == "deleted":
+        store.groups.delete(LARGE)
+    else:
+        store.time_ms += 8 * DAY_MS
+        store.groups.remove_expired()
     assert store.groups.fetch(LARGE) == {}
     assert reopened_groups(store) == []
 

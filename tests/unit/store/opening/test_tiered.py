@@ -32,7 +32,6 @@ def tiered(path: Path) -> None:
         log.delete_old_segments(START_MS)
         log.append_records([b"5", b"6"])
         log.roll()
-        assert log.state.segments.first is not None
         assert log.state.segments.first.base_offset == 5
     config = {"resourceType": 2, "resourceName": "t", "name": "remote.storage.enable", "value": "true"}
     append_metadata(path, encode_value("ConfigRecord", config))

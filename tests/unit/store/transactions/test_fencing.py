@@ -138,31 +138,24 @@ def test_tombstones_of_transactional_ids_go_in_batches_that_a_topic_takes(tmp_pa
     assert list(opened(tmp_path, was_clean=True).transactions) == []
 
 
-def test_a_member_that_commits_is_alive(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_transactional", [False, True])
+def test_a_member_that_commits_is_alive_unless_it_does_in_transactions_only(
+    is_transactional: bool, tmp_path: Path
+) -> None:
     store = opened(tmp_path)
     store.groups.join("g", Joining(member_id="m", topics=("a",), rebalance_timeout_ms=10_000, assignors=ASSIGNORS))
-    assignment = store.groups.sync("g", "m")
-    assert assignment is not None
-    member = ConsumerGroupMetadata("g", assignment.generation, "m")
+    member = ConsumerGroupMetadata("g", store.groups.sync("g", "m").generation, "m")
+    client = TransactionalClient(store, "x")
     for number in range(3):
         store.time_ms += 8_000
-        store.groups.commit(member, {PLACE: OffsetAndMetadata(number)})
+        offsets = {PLACE: OffsetAndMetadata(number)}
+        if not is_transactional:
+            store.groups.commit(member, offsets)
+        elif number == 0:
+            store.transactions.commit_offsets("x", client.identity, member, offsets)
         store.groups.remove_silent()
-    assert set(store.groups.describe("g").members) == {"m"}
+        assert set(store.groups.describe("g").members) == (set() if is_transactional and number else {"m"})
     store.time_ms += 10_000
-    store.groups.remove_silent()
-    assert not store.groups.describe("g").members
-
-
-def test_a_member_that_commits_in_a_transaction_only_is_silent(tmp_path: Path) -> None:
-    store = opened(tmp_path)
-    store.groups.join("g", Joining(member_id="m", topics=("a",), rebalance_timeout_ms=10_000, assignors=ASSIGNORS))
-    assignment = store.groups.sync("g", "m")
-    assert assignment is not None
-    member, client = ConsumerGroupMetadata("g", assignment.generation, "m"), TransactionalClient(store, "x")
-    store.time_ms += 8_000
-    store.transactions.commit_offsets("x", client.identity, member, {PLACE: OffsetAndMetadata(1)})
-    store.time_ms += 2_000
     store.groups.remove_silent()
     assert not store.groups.describe("g").members
 
@@ -186,5 +179,4 @@ def test_a_zombie_is_told_whether_its_group_is_known(is_transactional: bool, tmp
     with pytest.raises(UnknownMemberIdError):
         commit()
     committed = store.groups.fetch("g")[PLACE]
-    assert committed is not None
     assert committed.offset == 1

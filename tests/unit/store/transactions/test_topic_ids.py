@@ -34,5 +34,4 @@ def test_offsets_of_a_transaction_have_topic_ids_in_4_4_alone(
         assert committed.topic_id == (topic_id if has_id else None)
         store.groups.commit(group, {place: OffsetAndMetadata(8)})
         committed = store.groups.fetch("g")[place]
-        assert committed is not None
         assert committed.topic_id == topic_id

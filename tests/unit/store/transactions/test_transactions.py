@@ -108,7 +108,6 @@ def test_offsets_are_committed_with_the_transaction(version: int, tmp_path: Path
         store.groups.fetch("g", [place], require_stable=True)
     client.end(is_commit=True)
     committed = store.groups.fetch("g", [place], require_stable=True)[place]
-    assert committed is not None
     assert (committed.offset, committed.topic_id) == (7, None)
     store.close()
     again = started(tmp_path, TOPICS, version=version)

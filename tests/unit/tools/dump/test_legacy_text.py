@@ -101,7 +101,6 @@ def test_a_wrapper_names_its_codec(codec: int, name: bytes) -> None:
 def test_only_the_offset_is_printed_before_a_header_that_is_wrong(magic: int, attributes: int, message: str) -> None:
     text, error = batch_text(legacy.entry(9, legacy.message(magic, b"k", b"v", attributes=attributes)))
     assert text == b"offset: 9"
-    assert error is not None
     assert (error.java_class, error.message) == ("java.lang.IllegalArgumentException", message)
 
 
@@ -136,7 +135,6 @@ def test_the_metadata_stays_when_the_contents_do_not_decode() -> None:
     options.value_decoder = refuse  # type: ignore[method-assign]
     lines, error = record_text(ENTRY, options)
     assert lines == [(7, METADATA)]
-    assert error is not None
     assert error.java_class == "java.nio.BufferUnderflowException"
 
 
@@ -144,7 +142,6 @@ def test_a_size_that_cannot_be_read_leaves_no_line_but_the_offset_counts() -> No
     entry = legacy.entry(7, legacy.message(1, b"k1", b"v1")[:16])
     lines, error = record_text(entry, Options())
     assert lines == [(7, b"")]
-    assert error is not None
     assert error.java_class == "java.lang.IndexOutOfBoundsException"
 
 
@@ -175,5 +172,4 @@ def test_a_parser_prints_that_the_value_is_cut(parser: str, contents: bytes) -> 
 def test_a_missing_key_counts_more_than_a_cut_value() -> None:
     entry = legacy.entry(7, legacy.message(1, None, b"v1")[:-1])
     _, error = record_text(entry, Options(prints_contents=True, parser=parsers()["offsets"]))
-    assert error is not None
     assert error.java_class == "java.lang.RuntimeException"
