@@ -14,7 +14,7 @@ from benchmarks.support.data import write_segment
 from logstore.native.kernel import INTERPRETED
 from logstore_tools.dump import log_dump, output, run
 from logstore_tools.dump import text as text_module
-from tests.naive.legacy import Message, message_set
+from tests.naive.legacy import Message, entry, message, message_set
 from tests.support.encoder import GZIP, Batch, Rec
 from tests.support.golden import Golden
 
@@ -127,3 +127,10 @@ def test_records_before_the_damage_of_a_stream_are_printed(
     rc, stdout, stderr = check_same(["--files", str(tmp_path / LOG), "--print-data-log", *form], monkeypatch)
     assert (rc, stdout.count(b"paid")) == (1, 40)
     assert "The gzip stream does not decompress beyond its byte " in stderr
+
+
+def test_a_missing_key_of_an_internal_topic_counts_more_than_a_cut_value(tmp_path: Path) -> None:
+    (tmp_path / LOG).write_bytes(entry(7, message(1, None, b"v1")[:-1]))
+    code, _, told = answer(["--files", str(tmp_path / LOG), "--offsets-decoder"])
+    assert code == 1
+    assert "Failed to decode message at offset 7 using the specified decoder (message had a missing key)" in told
