@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from logstore.columns.batch_table import scan
-from logstore.columns.record_table import BatchRecords, RecordTable, record_error, unknown_codec
-from logstore.errors import DecompressionError, InvalidRecordError, LogstoreError, UnsupportedCompressionTypeError
+from logstore.columns.record_table import BatchRecords, RecordTable, record_error
+from logstore.errors import DecompressionError, InvalidRecordError, LogstoreError
 from logstore.kernels.decode import records as fields
 from logstore.kernels.scan.batches import POSITION
 from tests.support.encoder import (
@@ -153,85 +153,6 @@ def test_more_records_than_a_default_chunk_come_out_of_two_passes() -> None:
     assert error is None
 
 
-@pytest.mark.parametrize("codec", [NONE, LZ4])
-def test_bytes_after_the_last_record_are_an_error(codec: int) -> None:
-    stream = b"".join(map(record_bytes, RECORDS)) + b"\x00"
-    values, error = values_of(records_of(batch_around(stream, 5, codec)))
-    assert len(values) == (4 if codec == NONE else 0)
-    assert error.message == "Incorrect declared batch size, records still remaining in file"
-
-
-PLAIN_ERRORS = {
-    "nothing": (b"", "Incorrect declared batch size, premature EOF reached"),
-    "a length cut off": (b"\x80", "Incorrect declared batch size, premature EOF reached"),
-    "a length too long": (
-        b"\xff" * 5 + NO_FIELDS,
-        "Varint is too long, the most significant bit in the 5th byte is set, converted value: ffffffff",
-    ),
-    "a length beyond the batch": (
-        varint(9) + NO_FIELDS,
-        "Invalid record size: expected 9 bytes in record payload, but instead the buffer has only 6 remaining bytes.",
-    ),
-    "a key beyond the batch": (varint(6) + b"\x00\x00\x00\x08\x01\x00", "Found invalid record structure"),
-    "a negative header count": (
-        varint(6) + NO_FIELDS[:5] + varint(-9),
-        "Found invalid number of record headers -9",
-    ),
-    "too many headers": (
-        varint(6) + NO_FIELDS[:5] + varint(3),
-        "Found invalid number of record headers. 3 is larger than the remaining size of the buffer",
-    ),
-    "as many headers as bytes": (varint(7) + NO_FIELDS[:5] + varint(1) + b"\x00", "Found invalid record structure"),
-    "a header value one byte too long": (
-        varint(8) + NO_FIELDS[:5] + varint(1) + b"\x00" + varint(1),
-        "Found invalid record structure",
-    ),
-    "a negative header key": (
-        varint(8) + NO_FIELDS[:5] + varint(1) + varint(-2) + b"\x01",
-        "Invalid negative header key size -2",
-    ),
-    "a length that does not fit": (
-        varint(5) + NO_FIELDS,
-        "Invalid record size: expected to read 5 bytes in record payload, but instead read 6",
-    ),
-    "a byte too much": (
-        varint(6) + NO_FIELDS + b"\x00",
-        "Incorrect declared batch size, records still remaining in file",
-    ),
-}
-STREAM_ERRORS = {
-    "a length too long": (b"\xff" * 5 + NO_FIELDS, "Incorrect declared batch size, premature EOF reached"),
-    "a negative length": (varint(-1) + NO_FIELDS, "Invalid record size: -1 is negative."),
-    "a length beyond the stream": (
-        varint(9) + NO_FIELDS,
-        "Invalid record size: expected 9 bytes in record payload, but the record payload reached EOF.",
-    ),
-    "fields beyond the record": (varint(5) + NO_FIELDS, "Found invalid record structure"),
-    "bytes left in the record": (
-        varint(7) + NO_FIELDS + b"\x00",
-        "Invalid record size: expected to read 7 bytes in record payload, but instead read 6",
-    ),
-}
-
-
-@pytest.mark.parametrize(("stream", "message"), PLAIN_ERRORS.values(), ids=PLAIN_ERRORS)
-def test_a_wrong_record_is_told_in_kafkas_words(stream: bytes, message: str) -> None:
-    values, error = values_of(records_of(batch_around(stream, 1)))
-    assert values == []
-    assert isinstance(error, InvalidRecordError)
-    assert error.message == message
-    is_varint = message.startswith("Varint")
-    assert error.java_class == (
-        "java.lang.IllegalArgumentException" if is_varint else "org.apache.kafka.common.InvalidRecordException"
-    )
-
-
-@pytest.mark.parametrize(("stream", "message"), STREAM_ERRORS.values(), ids=STREAM_ERRORS)
-def test_a_wrong_record_of_a_stream_is_told_in_kafkas_words(stream: bytes, message: str) -> None:
-    values, error = values_of(records_of(batch_around(stream, 1, ZSTD)))
-    assert (values, error and error.message) == ([], message)
-
-
 def test_every_status_of_a_decode_has_words_of_its_own() -> None:
     state = np.zeros(fields.STATE_COUNT, np.int64)
     state[[fields.DETAIL, fields.SECOND_DETAIL, fields.NEXT_POSITION]] = 11, 22, 33
@@ -258,15 +179,6 @@ def test_a_batch_shorter_than_its_header_is_refused() -> None:
     with pytest.raises(InvalidRecordError) as caught:
         records_of(bytes(stub) + bytes(100))
     assert (caught.value.message, caught.value.java_class) == (None, "java.lang.IndexOutOfBoundsException")
-
-
-@pytest.mark.parametrize("codec", [5, 6, 7])
-def test_an_unknown_codec_is_refused(codec: int) -> None:
-    content = Batch(0, RECORDS, codec=codec, stream=b"whatever").to_bytes()
-    with pytest.raises(UnsupportedCompressionTypeError) as caught:
-        records_of(content)
-    assert caught.value.message == unknown_codec(codec, 0).message == f"Unknown compression type id: {codec}"
-    assert caught.value.java_class == "java.lang.IllegalArgumentException"
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
