@@ -259,8 +259,11 @@ class Cluster:
         return None if found is None else len(found.partitions)
 
     def compaction(self, topic: str) -> Known:
-        """Whether the topic is, or ever was, compacted by a policy of its own."""
-        return Known.YES if topic in INTERNAL_TOPICS else self._is_among(self.image.compacted_topics, topic)
+        """Whether the topic is, or ever was, compacted, by its own policy or the brokers' in the metadata."""
+        if topic in INTERNAL_TOPICS:
+            return Known.YES
+        own = self._is_among(self.image.compacted_topics, topic)
+        return Known.UNKNOWN if own is Known.NO and self.image.compacts_by_default else own
 
     def is_never_deleted_from(self, topic: str) -> bool:
         """Return whether it is known that retention and `delete_records` were never allowed to raise a log's start."""

@@ -101,6 +101,7 @@ class MetadataImage:
         removed_configs: topic name to configurations that a deleted topic of this name had, and none was set or unset
             since. A broker of 4.3.1 or 4.4.0 that replays all of it in one go takes them for the next topic's.
         compacted_topics: names of topics whose `cleanup.policy` has, or once had, compact.
+        compacts_by_default: `log.cleanup.policy` of the brokers, or of one, has, or once had, compact.
         only_compacted_topics: names of topics that were made with `cleanup.policy=compact` and always had it since, so
             that their log start never was raised.
         tiered_topics: names of topics whose older segments are, or once were, in remote storage (KIP-405).
@@ -124,6 +125,7 @@ class MetadataImage:
     removed_topic_ids: set[str] = field(default_factory=set)
     removed_configs: dict[str, dict[str, str]] = field(default_factory=dict)
     compacted_topics: set[str] = field(default_factory=set)
+    compacts_by_default: bool = False
     only_compacted_topics: set[str] = field(default_factory=set)
     tiered_topics: set[str] = field(default_factory=set)
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
@@ -258,6 +260,8 @@ class MetadataImage:
             self.removed_configs[resource].pop(name, None)
         if resource_type == TOPIC_RESOURCE and name == "cleanup.policy":
             self._note_policy(resource, value)
+        if resource_type == BROKER_RESOURCE and name == "log.cleanup.policy" and "compact" in (value or ""):
+            self.compacts_by_default = True
         if value is None:
             config.pop(name, None)
             return

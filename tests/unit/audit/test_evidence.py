@@ -120,6 +120,17 @@ def test_a_topic_that_was_compacted_once_has_holes(tmp_path: Path) -> None:
     assert findings(story.write(tmp_path), story) == []
 
 
+@pytest.mark.parametrize("broker", ["", "1"])
+def test_a_topic_that_brokers_compact_has_holes(broker: str, tmp_path: Path) -> None:
+    story = Story()
+    story.make_topic("orders")
+    story.metadata("ConfigRecord", resourceType=4, resourceName=broker, name="log.cleanup.policy", value="compact")
+    story.metadata("ConfigRecord", resourceType=4, resourceName=broker, name="log.cleanup.policy", value=None)
+    story.plain(A)
+    story.plain(A, offset=5)
+    assert findings(story.write(tmp_path), story) == []
+
+
 def test_nothing_is_promised_of_files_beside_a_stray_log(tmp_path: Path) -> None:
     story = clean()
     root = story.write(tmp_path)
