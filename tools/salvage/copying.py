@@ -15,7 +15,13 @@ from logstore.disk.paths import real_path
 from logstore.disk.seam import Seam
 from logstore.errors import CheckpointFormatError, CorruptRecordError, LogstoreError, UsageError
 from logstore.layout import partition_metadata
-from logstore.layout.file_names import LOG_SUFFIX, OFFSET_DIGIT_COUNT, directory_name
+from logstore.layout.file_names import (
+    LOG_SUFFIX,
+    OFFSET_DIGIT_COUNT,
+    DirectoryKind,
+    directory_name,
+    set_aside_name,
+)
 from logstore.view.walk import Damage, walk
 
 
@@ -23,7 +29,7 @@ def require_possible(files: PartitionFiles, destination: str) -> None:
     """Check that a copy of the partition may be made at `destination`, an absolute path.
 
     Raises:
-        UsageError: it exists, its name is not the partition's, or it lies in what is copied.
+        UsageError: it exists, its name is not the partition's, it lies in what is copied, or a kill left half of it.
     """
     name = directory_name(*files.key)
     if file_name(destination) != name:
@@ -37,6 +43,12 @@ def require_possible(files: PartitionFiles, destination: str) -> None:
         )
     if os.path.lexists(destination):
         raise UsageError("There is such a directory already", path=destination, advice="name one that is not there")
+    if os.path.lexists(unfinished := _unfinished(files, destination)):
+        raise UsageError(
+            "A copy of the partition is being made here, or was begun and not finished",
+            path=unfinished,
+            advice="remove it, unless another process is at work on it",
+        )
 
 
 def require_new_directory(files: PartitionFiles, destination: str) -> None:
@@ -64,6 +76,29 @@ def require_new_directory(files: PartitionFiles, destination: str) -> None:
 def _is_segment(name: str) -> bool:
     stem, suffix = os.path.splitext(name)
     return suffix == LOG_SUFFIX and len(stem) == OFFSET_DIGIT_COUNT and stem.isdecimal()
+
+
+def _unfinished(files: PartitionFiles, destination: str) -> str:
+    """Return where a copy is written: a broker that finds it in its data directory starts, and leaves it alone."""
+    return child(parent(destination), set_aside_name(*files.key, "unfinished", DirectoryKind.STRAY))
+
+
+@contextmanager
+def new_copy(files: PartitionFiles, destination: str, seam: Seam) -> Iterator[str]:
+    """Yield a new directory to write the copy of the partition in; it becomes `destination` when the block has ended.
+
+    So a kill leaves nothing that looks like a copy, and the next one is told of what it left.
+    """
+    unfinished = _unfinished(files, destination)
+    with new_directory(unfinished, seam):
+        yield unfinished
+        try:
+            seam.rename(unfinished, destination)
+            seam.sync_directory(parent(destination))
+        except BaseException:
+            if not os.path.lexists(unfinished):
+                seam.rename(destination, unfinished)
+            raise
 
 
 @contextmanager

@@ -40,7 +40,7 @@ from logstore.log.state import LogState
 from logstore.view.batch_search import unreadable_wrappers
 from logstore.view.walk import Advance, Run, walk
 
-from .copying import copy_metadata, new_directory, require_new_directory
+from .copying import copy_metadata, new_copy, require_new_directory
 from .placement import Placement, place
 from .read_back import Expected, require_as_planned
 
@@ -141,19 +141,19 @@ def salvage(
         log_start_offset=0 if kept else settings.log_start_offset,
     )
     logs = {segment.base_offset: segment.log for segment in files.segments}
-    with new_directory(destination, seam):
+    with new_copy(files, destination, seam) as directory:
         for base_offset, parts in _segments_of(files, kept).items():
             name = segment_file_name(base_offset, LOG_SUFFIX)
-            write_file(seam, child(destination, name), _chunks(parts, logs))
-        copy_metadata(files, destination, seam)
-        log, _ = recover_partition(destination, settings, seam)
+            write_file(seam, child(directory, name), _chunks(parts, logs))
+        copy_metadata(files, directory, seam)
+        log, _ = recover_partition(directory, settings, seam)
         expected = [
             Expected(base_offset, piece.end - piece.start, piece.batch_count, piece.first_offset, piece.end_offset)
             for base_offset, parts in _segments_of(files, kept).items()
             for piece in parts
         ]
-        batch_count, size = require_as_planned(destination, expected)
-        return Salvaged(log, batch_count, size)
+        batch_count, size = require_as_planned(directory, expected)
+    return Salvaged(log, batch_count, size)
 
 
 def _segments_of(files: PartitionFiles, kept: list[Piece]) -> dict[int, list[Piece]]:

@@ -41,7 +41,7 @@ from logstore.log.state import LogState
 from logstore.topics import INTERNAL_TOPICS
 from logstore.view.walk import OFFSET_SPAN
 
-from .copying import copy_metadata, new_directory, require_new_directory
+from .copying import copy_metadata, new_copy, require_new_directory
 from .read_back import Expected, require_as_planned
 
 _INTERNAL = INTERNAL_TOPICS | {METADATA_TOPIC}
@@ -107,13 +107,13 @@ def sample(
             found=f"{taken.skipped_count} batches that cannot be read or redacted",
             advice="`logstore dump` shows what is there",
         )
-    with new_directory(destination, seam):
+    with new_copy(files, destination, seam) as directory:
         name = segment_file_name(taken.base_offset, LOG_SUFFIX)
-        write_file(seam, child(destination, name), taken.batches)
-        copy_metadata(files, destination, seam)
-        log, _ = recover_partition(destination, replace(settings, log_start_offset=0), seam)
-        count, _ = require_as_planned(destination, [taken.expected])
-        return Sample(count, taken.skipped_count, log)
+        write_file(seam, child(directory, name), taken.batches)
+        copy_metadata(files, directory, seam)
+        log, _ = recover_partition(directory, replace(settings, log_start_offset=0), seam)
+        count, _ = require_as_planned(directory, [taken.expected])
+    return Sample(count, taken.skipped_count, log)
 
 
 class _Taken(NamedTuple):

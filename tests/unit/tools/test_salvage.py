@@ -28,6 +28,7 @@ from logstore_tools.copy_commands import repair as repair_command
 from logstore_tools.copy_commands import salvage as salvage_command
 from logstore_tools.salvage import placement
 from logstore_tools.salvage import salvage as salvaging
+from logstore_tools.salvage import sample as sampling
 from logstore_tools.salvage.copying import broken_metadata
 from logstore_tools.salvage.salvage import losses, plan_salvage, salvage
 from tests.naive.batch import scan
@@ -392,6 +393,26 @@ def test_a_destination_that_was_made_goes_with_a_copy_that_fails(
     with pytest.raises(ZeroDivisionError):
         CliRunner().invoke(logstore, ["salvage", str(source), str(tmp_path / "saved")], catch_exceptions=False)
     assert not (tmp_path / "saved").exists()
+
+
+@pytest.mark.parametrize("verb", ["salvage", "sample"])
+def test_a_kill_leaves_nothing_under_the_name_of_the_copy(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, killed = five(tmp_path), tmp_path / "killed"
+    module = salvaging if verb == "salvage" else sampling
+    monkeypatch.setattr(module, "recover_partition", lambda path, *args: shutil.copytree(Path(path).parent, killed))
+    with pytest.raises(TypeError):
+        CliRunner().invoke(logstore, [verb, str(source), str(tmp_path / "saved")], catch_exceptions=False)
+    left = f"{source.name}.unfinished-stray"
+    assert [path.name for path in killed.iterdir()] == [left]
+    told = run(verb, source, killed)
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert f"{left}; remove it" in told.stderr
+    shutil.rmtree(killed / left)
+    monkeypatch.undo()
+    assert run(verb, source, killed).exit_code == 0
+    assert [path.name for path in killed.iterdir()] == [source.name]
 
 
 def test_why_nothing_was_written_is_told(tmp_path: Path) -> None:
