@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from _thread import start_new_thread  # `Thread.start` waits by a lock that an interrupt may leave locked
 from collections.abc import Callable, Collection, Generator
+from contextlib import closing
 from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -61,3 +63,15 @@ def each_done(
         work_off()
         while len(done) < len(items):
             progress.get()
+
+
+def start_thread(thread: Thread) -> None:
+    """Start a thread from another one, as an interrupt turns into a RuntimeError in `Thread.start`.
+
+    Raises:
+        RuntimeError: there are too many threads.
+    """
+    with closing(each_done(Thread.start, [thread], 1)) as started:
+        for _, error in started:
+            if error is not None:
+                raise error

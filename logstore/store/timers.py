@@ -19,6 +19,7 @@ from queue import Empty, SimpleQueue
 
 from ..calls import SHORT, alone
 from ..errors import UsageError
+from .threads import start_thread
 
 IDLE_WAIT_MS = 60_000
 CLOCK_WAIT_MS = 1000
@@ -48,7 +49,7 @@ class _Worker:
     def start(self) -> None:
         """Start the thread; to be called once."""
         self._ending.acquire()
-        self._thread.start()
+        start_thread(self._thread)
 
     @property
     def is_running(self) -> bool:

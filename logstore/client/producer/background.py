@@ -17,6 +17,7 @@ from queue import Empty, SimpleQueue
 
 from ... import clock
 from ...calls import SHORT, alone
+from ...store.threads import start_thread
 
 IDLE_S_MAX = 1.0
 NAP_S_MAX = 0.005
@@ -82,7 +83,7 @@ class Background:
                 if not self.is_running:
                     thread = threading.Thread(target=self._run, args=(self._owner(),), name=self._name, daemon=True)
                     self._thread = thread
-                    thread.start()
+                    start_thread(thread)
 
     def wake(self) -> None:
         """Make the thread look for work, if there is one."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
+import logstore
 from logstore.store import threads
 from logstore.store.threads import each_done
 
@@ -38,3 +41,13 @@ def test_nobody_works_and_nothing_is_begun_when_it_was_given_up() -> None:
     assert len(at_the_end) < 200
     time.sleep(0.1)
     assert sorted(begun) == sorted(ended) == at_the_end
+
+
+def test_no_thread_is_started_where_a_signal_interrupts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    starters, start = list[int](), threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda self: (starters.append(threading.get_ident()), start(self)))
+    with logstore.open(tmp_path) as store:
+        store.create_topic("orders")
+        store.producer(linger_ms=1).send("orders", value=b"a").result(30)
+    assert len(starters) == 2
+    assert threading.get_ident() not in starters
