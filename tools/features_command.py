@@ -16,6 +16,7 @@ from logstore.config.kafka_version import (
     level_name,
     level_of_release,
 )
+from logstore.disk.lock import require_not_held
 from logstore.disk.names import absolute_path
 from logstore.errors import RecoveryLossError, UsageError
 
@@ -100,6 +101,7 @@ def _upgrade(directory: str, wanted: Mapping[str, int], *, dry_run: bool) -> Ver
     from .takeover.inspection import inspect
 
     require_accessible(directory, writes=not dry_run)
+    require_not_held(directory)
     found, present = inspect(directory), _present(directory)
     require_formattable(absolute_path(directory))
     node_id = None if found.properties is None else found.properties.node_id

@@ -130,7 +130,7 @@ def command(
     salvage` keeps them. The dry run is the recovery itself, up to the first change.
     """
     from logstore.audit.partition import open_partition
-    from logstore.disk.lock import data_directory_lock
+    from logstore.disk.lock import data_directory_lock, require_not_held
     from logstore.log.load.loader import LoadSettings
     from logstore.log.load.recover import plan_recovery, recover_partition
 
@@ -148,6 +148,7 @@ def command(
         was_cleaned=around.cleaner_offset is not None,
     )
     if dry_run:
+        require_not_held(parent(path))
         with Progress("recover"):
             plan = plan_recovery(path, settings)
         row = one_row(PLAN, _planned(plan, was_clean=settings.was_clean))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import struct
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -18,6 +20,10 @@ from ..layout.file_names import LOCK_FILE_NAME
 from .names import child
 from .seam import FILE_MODE
 from .system_errors import nio_error
+
+# `struct flock`: type, whence, start, length and process, or these two behind the others
+_FLOCK = struct.Struct("@qqihh" if sys.platform == "darwin" else "@hhqqi0q")
+_PROCESS, _TYPE = (2, 3) if sys.platform == "darwin" else (4, 0)
 
 
 class ForkAware(Protocol):
@@ -66,8 +72,9 @@ class DataDirectoryLock:
             try:
                 fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
+                process = _holder_of(descriptor)
                 self._file.close()
-                raise _is_held(path) from error
+                raise _is_held(path, process=process) from error
             self._identity = _identity(os.fstat(descriptor))
             self._held[self._identity] = self
 
@@ -93,7 +100,10 @@ class DataDirectoryLock:
 
 
 def require_not_held(path: str) -> None:
-    """Raise DataDirectoryError, as `DataDirectoryLock`, if a broker or any process holds the lock; nothing is made."""
+    """Raise DataDirectoryError, as `DataDirectoryLock`, if a broker or any process holds the lock.
+
+    Nothing is made, and the lock is not taken: a broker that starts meanwhile gets it.
+    """
     lock_path = child(path, LOCK_FILE_NAME)
     if not os.path.exists(lock_path):
         return
@@ -106,10 +116,9 @@ def require_not_held(path: str) -> None:
         except OSError as error:
             raise nio_error(error, lock_path) from error
         with file:
-            try:
-                fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError as error:
-                raise _is_held(path) from error
+            process = _holder_of(file.fileno())
+        if process is not None:
+            raise _is_held(path, process=process)
 
 
 @contextmanager
@@ -127,6 +136,17 @@ def data_directory_lock(path: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _holder_of(descriptor: int) -> int | None:
+    """Return which process has locked the file; 0 if the system does not tell, None if nobody has (`F_GETLK`)."""
+    asked = [0] * 5
+    asked[_TYPE] = fcntl.F_WRLCK
+    try:
+        answer = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, _FLOCK.pack(*asked)))
+    except OSError:  # a file system without locks: a broker does not start there either
+        return 0
+    return None if answer[_TYPE] == fcntl.F_UNLCK else max(answer[_PROCESS], 0)
 
 
 def _invalidate_all() -> None:
@@ -147,10 +167,10 @@ def is_lock_held(error: DataDirectoryError) -> bool:
     return error.path is not None and error.message == _held_message(str(error.path))
 
 
-def _is_held(path: str, holder: DataDirectoryLock | None = None) -> DataDirectoryError:
+def _is_held(path: str, holder: DataDirectoryLock | None = None, *, process: int | None = None) -> DataDirectoryError:
     """Return the error; `holder` is the lock of this very process, so that no other one can be stopped."""
     advice = "stop that process first; or open the directory read_only"
-    found = None
+    found = f"process {process}" if process else None
     if holder is not None:
         owner = None if holder.on_fork is None else getattr(holder.on_fork(), "__self__", None)
         found = f"this process itself, by {owner!r}" if owner is not None else "this process itself"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -150,12 +151,19 @@ def test_a_locked_directory_is_refused(tmp_path: Path) -> None:
             data_directory_lock(str(tmp_path)),
         ):
             pass
-        with pytest.raises(DataDirectoryError, match=r"Failed to acquire lock on file .lock in"):
+        with pytest.raises(DataDirectoryError, match=r"Failed to acquire lock on file .lock in") as held:
             require_not_held(str(tmp_path))
+        assert held.value.found == f"process {other.pid}"
         other.communicate("")
     require_not_held(str(tmp_path))
     with data_directory_lock(str(tmp_path)):
         assert (tmp_path / ".lock").exists()
+
+
+def test_a_lock_is_looked_at_without_being_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".lock").touch()
+    monkeypatch.setattr(fcntl, "lockf", lambda *_: pytest.fail("a broker that starts now would not get it"))
+    require_not_held(str(tmp_path))
 
 
 def test_a_directory_of_no_broker_is_not_locked_and_gets_no_file(tmp_path: Path) -> None:

@@ -431,11 +431,22 @@ def test_an_emptied_meta_properties_is_not_taken_for_one_of_zookeeper(root: Path
         assert sorted(store.topics) == ["__transaction_state", "orders", "payments"]
 
 
-@pytest.mark.parametrize("verb", ["import", "promote"])
-def test_a_dry_run_is_refused_while_the_directory_is_in_use(verb: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("verb", "place", "words"),
+    [
+        ("import", "", []),
+        ("promote", "", []),
+        ("features", "", ["upgrade", "--release-version", "4.4"]),
+        ("recover", "t-0", []),
+    ],
+)
+def test_a_dry_run_is_refused_while_the_directory_is_in_use(
+    verb: str, place: str, words: list[str], tmp_path: Path
+) -> None:
     with open_store(tmp_path, config=FEW_PARTITIONS) as store:
-        results = [call(verb, str(tmp_path), *words) for words in (["--dry-run"], [])]
-        store.create_topic("t")  # the store has its lock
+        store.create_topic("t")
+        results = [call(verb, str(tmp_path / place), *words, *how) for how in (["--dry-run"], [])]
+        store.create_topic("u")  # the store has its lock
         with pytest.raises(DataDirectoryError, match="Failed to acquire lock"):
             DataDirectoryLock(str(tmp_path))
     assert [result.exit_code for result in results] == [1, 1]
