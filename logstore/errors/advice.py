@@ -33,6 +33,7 @@ ADVICE = {
     "DecompressionError": "as `CorruptRecordError`; a stream that would grow past its cap is refused too",
     "FencedInstanceIdError": "another member has this `group.instance.id`: give each instance its own",
     "GroupIdNotFoundError": "name a group that has committed or has members: `logstore groups`",
+    "GroupSubscribedToTopicError": "close the group's consumers of the topic first",
     "InconsistentGroupProtocolError": "give all members of the group a common assignor",
     "InconsistentTopicIdError": "move the directory away, or write the right id into its `partition.metadata`",
     "IndexFullError": "raise `segment.index.bytes`; an appended log rolls by itself",

@@ -311,6 +311,13 @@ class FencedInstanceIdError(CoordinatorError, RuntimeError):
     recovery = Recovery.ABORT
 
 
+class GroupSubscribedToTopicError(CoordinatorError, RuntimeError):
+    """Offsets of a topic that a member of the group subscribes to stay (`GroupSubscribedToTopicException`)."""
+
+    kafka_name, kafka_code = "GROUP_SUBSCRIBED_TO_TOPIC", 86
+    kafka_message = "Deleting offsets of a topic is forbidden while the consumer group is actively subscribed to it."
+
+
 class InvalidRecordError(LogstoreError, ValueError):
     """The records inside a batch do not parse, or a log does not take them (`InvalidRecordException`).
 

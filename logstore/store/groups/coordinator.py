@@ -19,12 +19,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from ...calls import GROUPS, alone
 from ...coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, GroupState, Joining, Member
-from ...coordinator.groups.offsets import OffsetAndMetadata, commit_records
+from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...coordinator.transactions.outcomes import MarkerEntry, ProducerIdentity
 from ...errors import (
     GroupIdNotFoundError,
@@ -36,7 +36,7 @@ from ...errors import (
 )
 from ...folds.verification import VerificationGuard
 from ...model import TopicPartition
-from ...topics.consumer_offsets import TOPIC, CommittedOffset, OffsetKey
+from ...topics.consumer_offsets import TOPIC, CommittedOffset
 from ..host import Host
 from ..internal_topic import CoordinatorTopic, for_each_then_raise, log_or_none
 from ..metadata.topics import unknown_topic
@@ -96,7 +96,7 @@ class GroupCoordinator:
             known = {partition: log.topic_id for partition, log in logs.items() if log is not None}
             commits = {topic_partition: offsets[topic_partition] for topic_partition in known}
             # with topic ids, as the Java client sends them
-            if records := self._records(member.group_id, commits, known, now_ms):
+            if records := partition.records(member.group_id, commits, known, now_ms):
                 partition.write(records)
         _require_known(logs)
 
@@ -121,7 +121,7 @@ class GroupCoordinator:
             topic_ids = {
                 partition: log.topic_id for partition, log in logs.items() if log is not None and has_topic_ids
             }
-            records = self._records(member.group_id, offsets, topic_ids, now_ms)
+            records = partition.records(member.group_id, offsets, topic_ids, now_ms)
             partition.write_undecided(records, identity, guard=guard, now_ms=now_ms)
 
     def write_marker(self, number: int, marker: MarkerEntry) -> None:
@@ -274,6 +274,17 @@ class GroupCoordinator:
                 raise NonEmptyGroupError
             partition.remove(table.offsets.tombstones(group_id), [group_id], others)
 
+    def delete_offsets(self, group_id: str, partitions: Collection[TopicPartition]) -> None:
+        """Forget a group's committed offsets of partitions (`deleteOffsets`); those without one are passed over.
+
+        Raises:
+            GroupIdNotFoundError: there is no such group.
+            GroupSubscribedToTopicError: a member subscribes to one of the topics; no offset is deleted.
+            NonEmptyGroupError: it is of another protocol, and has members.
+            KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
+        """
+        self._known(group_id).delete_offsets(group_id, partitions)
+
     def _partition_of(self, group_id: str) -> OffsetsPartition:
         return self._partition(self.partition_of(group_id))
 
@@ -293,16 +304,6 @@ class GroupCoordinator:
         with alone(GROUPS), partition.lock:
             partition.table.require_known(group_id)
         return partition
-
-    def _records(
-        self,
-        group_id: str,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata],
-        topic_ids: Mapping[TopicPartition, str | None],
-        now_ms: int,
-    ) -> list[tuple[OffsetKey, CommittedOffset]]:
-        size_max = self._host.config["offset.metadata.max.bytes"]
-        return commit_records(group_id, offsets, topic_ids=topic_ids, now_ms=now_ms, metadata_size_max=size_max)
 
     def _of_this_topic(
         self, topic_partition: TopicPartition, committed: CommittedOffset | None

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ...calls import GROUPS, alone
 from ...coordinator.groups.membership import GroupMembership
-from ...coordinator.groups.offsets import encode_records
+from ...coordinator.groups.offsets import OffsetAndMetadata, commit_records, encode_records
 from ...coordinator.groups.records import group_record
 from ...coordinator.groups.table import GroupTable
 from ...coordinator.transactions.outcomes import MarkerEntry, ProducerIdentity
+from ...errors import GroupSubscribedToTopicError, NonEmptyGroupError
 from ...folds.producer_update import AppendOrigin
 from ...folds.verification import VerificationGuard
 from ...layout.batch import NO_PRODUCER_ID
+from ...model import TopicPartition
 from ...replay.internal_topic import ControlBatch, errors_of, replayed
 from ...topics.consumer_offsets import CommittedOffset, GroupKey, OffsetKey, encode_key, encode_value
 from ...topics.frames import is_known_type, read_type
@@ -89,6 +91,17 @@ class OffsetsPartition:
         table.groups |= members
         return table
 
+    def records(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        topic_ids: Mapping[TopicPartition, str | None],
+        now_ms: int,
+    ) -> list[tuple[OffsetKey, CommittedOffset]]:
+        """Return the records of a commit; raises as `commit_records`."""
+        size_max = self._host.config["offset.metadata.max.bytes"]
+        return commit_records(group_id, offsets, topic_ids=topic_ids, now_ms=now_ms, metadata_size_max=size_max)
+
     def write(self, records: Sequence[tuple[OffsetKey, CommittedOffset]]) -> None:
         """Log committed offsets as one batch."""
         table, encoded = self.table, encode_records(records)
@@ -149,6 +162,18 @@ class OffsetsPartition:
             for key in batch:
                 table.replay(key, None, -1, NO_PRODUCER_ID, 0)
         self._is_whole = True
+
+    def delete_offsets(self, group_id: str, partitions: Collection[TopicPartition]) -> None:
+        """Forget offsets of a group, see `GroupCoordinator.delete_offsets`."""
+        with alone(GROUPS), self.lock:
+            group, others = self.table.group(group_id), self.table.other_groups
+            if any(group.is_subscribed(topic) for topic, _ in partitions):
+                raise GroupSubscribedToTopicError
+            if others.has_members(group_id, ticks_ms=self._host.ticks_ms()):
+                raise NonEmptyGroupError
+            self.remove(
+                [key for key in self.table.offsets.tombstones(group_id) if (key.topic, key.partition) in partitions]
+            )
 
     def remove_topic(self, topic: str, topic_id: str | None) -> None:
         """Forget the offsets of a deleted topic in all groups."""

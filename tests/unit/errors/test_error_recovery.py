@@ -26,7 +26,7 @@ RECOVERIES = {
     # of files that are read, of consumers, groups and topics, and of markers: no producer meets them
     None: """
         CheckpointFormat Coordinator CorruptIndex CorruptRecord CorruptSnapshot DataDirectory Decompression
-        GroupIdNotFound InconsistentGroupProtocol InconsistentTopicId IndexFull
+        GroupIdNotFound GroupSubscribedToTopic InconsistentGroupProtocol InconsistentTopicId IndexFull
         InvalidConfiguration InvalidName InvalidOffset InvalidPartitions InvalidUpdateVersion LogCleaningAborted
         NonEmptyGroup NoOffsetForPartition OffsetMovedToTieredStorage OffsetOutOfRange OffsetOverflow
         OffsetsOutOfOrder PolicyViolation RecoveryLoss Schema TopicExists

@@ -11,6 +11,7 @@ from logstore.coordinator.groups.membership import ConsumerGroupMetadata, GroupS
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import (
     GroupIdNotFoundError,
+    GroupSubscribedToTopicError,
     IllegalGenerationError,
     InvalidGroupIdError,
     InvalidProducerEpochError,
@@ -300,8 +301,9 @@ def test_a_group_of_another_protocol_becomes_classic_or_goes(store: SmallStore, 
         member = store.groups.sync("k", "m2")
         assert len(member.partitions) == 3
     else:
-        with pytest.raises(NonEmptyGroupError):
-            store.groups.delete("k")
+        for act in (store.groups.delete, lambda group_id: store.groups.delete_offsets(group_id, [PLACE])):
+            with pytest.raises(NonEmptyGroupError):
+                act("k")
         store.time_ms += 45_000  # a broker has not heard of the member for its session timeout
         store.groups.delete("k")
     log = store.log("__consumer_offsets", store.groups.partition_of("k"))
@@ -414,6 +416,23 @@ def test_offsets_expire_when_nobody_keeps_them_up(store: SmallStore) -> None:
     assert group_log(store)[-2:] == [("OffsetKey", None), ("GroupKey", None)]
     with pytest.raises(GroupIdNotFoundError):
         again(store).groups.describe("g")
+
+
+def test_offsets_are_deleted_of_topics_that_no_member_subscribes_to(store: SmallStore) -> None:
+    store.create_topic("other", partitions=2, config={})
+    (member,) = joined(store, "m1")
+    others = [TopicPartition("other", 0), TopicPartition("other", 1)]
+    store.groups.commit(member, dict.fromkeys([PLACE, *others], OffsetAndMetadata(7)))
+    with pytest.raises(GroupSubscribedToTopicError):
+        store.groups.delete_offsets("g", [others[0], PLACE])
+    assert set(store.groups.fetch("g")) == {PLACE, *others}
+    store.groups.delete_offsets("g", [others[1], TopicPartition("none", 0)])
+    assert set(store.groups.fetch("g")) == {PLACE, others[0]}
+    store.groups.leave("g", "m1")
+    store.groups.delete_offsets("g", [PLACE])
+    assert set(again(store).groups.fetch("g")) == {others[0]}
+    with pytest.raises(GroupIdNotFoundError):
+        store.groups.delete_offsets("unknown", [PLACE])
 
 
 def test_a_group_is_deleted_when_it_has_no_members(store: SmallStore) -> None:
