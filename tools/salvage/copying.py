@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -80,7 +81,8 @@ def _is_segment(name: str) -> bool:
 
 def _unfinished(files: PartitionFiles, destination: str) -> str:
     """Return where a copy is written: a broker that finds it in its data directory starts, and leaves it alone."""
-    return child(parent(destination), set_aside_name(*files.key, "unfinished", DirectoryKind.STRAY))
+    topic = re.sub(r"\s", "_", files.topic)  # a name with blanks is one that a broker refuses
+    return child(parent(destination), set_aside_name(topic, files.partition, "unfinished", DirectoryKind.STRAY))
 
 
 @contextmanager
