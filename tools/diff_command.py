@@ -26,9 +26,12 @@ DIFFERENCE = RowType(
         JsonField("endOffset", "integer", "both have the same batches up to here; exclusive"),
         JsonField("batchCount", "integer", "batches up to there"),
         JsonField("isSame", "boolean", "whether both end there"),
-        JsonField("isShorter", "boolean", "whether one of them ends there"),
+        JsonField("isShorter", "boolean", "whether one of them ends there, and neither is damaged"),
         JsonField("fields", "array", "names of the fields of the header in which the next batches differ"),
         JsonField("first", "array", "the next batch of each, null if there is none: `path`, `position`, `header`"),
+        JsonField(
+            "damaged", "array", "the last damage that was passed over in each, null without any: `path`, `position`"
+        ),
     ),
 )
 
@@ -43,19 +46,21 @@ def command(replica: str, other: str, force: bool) -> VerbAnswer:
     """Compare two replicas of a partition up to the first batch that is not the same.
 
     What is missing in one of them below its log start, or compacted, is not compared. The exit code is 1 if they
-    differ; one that is only shorter, as a follower's that has not caught up, does not differ.
+    differ, or one is damaged there; one that is only shorter, as a follower's that has not caught up, does not differ.
     """
     from logstore.audit.replica_diff import compare
 
     if not force:
         _require_same_partition(replica, other)
     difference = compare(replica, other)
-    code = 0 if difference.is_same or difference.is_shorter else FINDINGS
+    is_fine = difference.is_same or difference.is_shorter
+    code = 0 if is_fine and difference.damaged == (None, None) else FINDINGS
     row = members(difference) | {
         "isSame": difference.is_same,
         "isShorter": difference.is_shorter,
         "fields": list(map(json_name, difference.fields)),
         "first": [place and members(place) | {"header": _header(place)} for place in difference.first],
+        "damaged": [place and members(place) for place in difference.damaged],
     }
     return VerbAnswer([one_row(DIFFERENCE, row)], code, _lines(replica, other, difference))
 
@@ -77,20 +82,21 @@ def _require_same_partition(replica: str, other: str) -> None:
 
 
 def _lines(replica: str, other: str, difference: Difference) -> list[str | Cells | TypedRows]:
-    same = (
+    same = [
         f"{difference.batch_count} batches are the same, from offset {difference.start_offset} up to "
-        f"{difference.end_offset}."
-    )
+        f"{difference.end_offset}.",
+        *(f"{place.path} is damaged at byte {place.position}: passed over." for place in difference.damaged if place),
+    ]
     first, second = difference.first
     if difference.is_same:
-        return [same, "Both end there."]
+        return [*same, "Both end there."]
     if first is None or second is None:
         ended, longer = (replica, second) if first is None else (other, first)
-        return [same, f"{ended} ends there; the other goes on in {_place(longer)}."]
+        return [*same, f"{ended} ends there; the other goes on in {_place(longer)}."]
     names = [name for name in first.header if name in difference.fields or name == "base_offset"]
     rows = [(name, first.header[name], second.header[name]) for name in names]
     headers = Cells(("field", _place(first), _place(second)), rows)
-    return [same, f"They differ in {', '.join(difference.fields)}:", "", headers]
+    return [*same, f"They differ in {', '.join(difference.fields)}:", "", headers]
 
 
 def _place(place: DifferencePlace | None) -> str:

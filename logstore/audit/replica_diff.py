@@ -32,6 +32,13 @@ class DifferencePlace(NamedTuple):
     header: dict[str, int]
 
 
+class DamagedPlace(NamedTuple):
+    """Bytes from `position` on that may have been batches and are none now."""
+
+    path: str
+    position: int
+
+
 class Difference(NamedTuple):
     """The result of a comparison.
 
@@ -41,6 +48,7 @@ class Difference(NamedTuple):
         batch_count: number of common batches.
         first: the first different batch of each replica; None where a log ends.
         fields: names of the header's fields in which they differ; none if one is None.
+        damaged: the last damage that was passed over in each replica on the way; None without any.
     """
 
     start_offset: int
@@ -48,6 +56,7 @@ class Difference(NamedTuple):
     batch_count: int
     first: tuple[DifferencePlace | None, DifferencePlace | None]
     fields: tuple[str, ...]
+    damaged: tuple[DamagedPlace | None, DamagedPlace | None]
 
     @property
     def is_same(self) -> bool:
@@ -56,8 +65,8 @@ class Difference(NamedTuple):
 
     @property
     def is_shorter(self) -> bool:
-        """Whether one is a prefix of the other, like a follower that has not caught up."""
-        return not self.is_same and None in self.first
+        """Whether one is a prefix of the other, like a follower that has not caught up, and not damaged."""
+        return not self.is_same and None in self.first and self.damaged == (None, None)
 
 
 class _Block(NamedTuple):
@@ -79,11 +88,13 @@ def compare(path: str, other_path: str) -> Difference:
     """
     one, other = open_partition(path), open_partition(other_path)
     start = max(max(each.first_offset, Evidence(each).cleaned_up_to) for each in (one, other))
-    streams = _blocks(one, start), _blocks(other, start)
+    damage: tuple[list[DamagedPlace], list[DamagedPlace]] = [], []
+    streams = _blocks(one, start, damage[0]), _blocks(other, start, damage[1])
     first, second = (next(stream, None) for stream in streams)
     if first is None and second is None:  # a log start above all there is would hide what differs
         start = max(one.base_offset, other.base_offset)
-        streams = _blocks(one, start), _blocks(other, start)
+        damage = [], []
+        streams = _blocks(one, start, damage[0]), _blocks(other, start, damage[1])
         first, second = (next(stream, None) for stream in streams)
     end_offset, batch_count = start, 0
     while first is not None and second is not None:
@@ -98,17 +109,25 @@ def compare(path: str, other_path: str) -> Difference:
             wrong = first.columns[:, same_count] != second.columns[:, same_count]
             names = tuple(name for name, is_wrong in zip(_COMPARED, wrong.tolist(), strict=True) if is_wrong)
             places = (_place(first, same_count), _place(second, same_count))
-            return Difference(start, end_offset, batch_count, places, names)
+            return Difference(start, end_offset, batch_count, places, names, _last(damage))
         first, second = (
             next(stream, None)
             if block.positions.size == count
             else _Block(block.path, block.columns[:, count:], block.positions[count:])
             for block, stream in zip((first, second), streams, strict=True)
         )
-    return Difference(start, end_offset, batch_count, (_place(first, 0), _place(second, 0)), ())
+    return Difference(start, end_offset, batch_count, (_place(first, 0), _place(second, 0)), (), _last(damage))
 
 
-def _blocks(partition: Partition, start: int) -> Iterator[_Block]:
+def _last(
+    damage: tuple[list[DamagedPlace], list[DamagedPlace]],
+) -> tuple[DamagedPlace | None, DamagedPlace | None]:
+    one, other = (places[-1] if places else None for places in damage)
+    return one, other
+
+
+def _blocks(partition: Partition, start: int, damage: list[DamagedPlace]) -> Iterator[_Block]:
+    """Yield the good batches from offset `start` on; add the damage among them, when the batches behind it are due."""
     for segment in partition.files.segments:
         log = unless_gone(LoadedFile, segment.log)
         if log is None:
@@ -117,10 +136,15 @@ def _blocks(partition: Partition, start: int) -> Iterator[_Block]:
             for piece in walk(log, segment.base_offset):
                 if isinstance(piece, Run):
                     rows = np.arange(piece.first_row, piece.row_end)
-                    rows = rows[piece.table.base_offset[rows] >= start]
+                    is_below = piece.table.base_offset[rows] < start
+                    if is_below.any():
+                        damage.clear()  # it is below too
+                    rows = rows[~is_below]
                     if not rows.size:
                         continue
                     yield _Block(segment.log, piece.table.matrix[_COLUMNS][:, rows], piece.table.position[rows])
+                elif piece.may_hide_batches:
+                    damage.append(DamagedPlace(segment.log, piece.start))
 
 
 def _header(block: _Block, row: int) -> dict[str, int]:

@@ -254,6 +254,23 @@ def test_replicas_are_compared_up_to_the_first_divergent_batch(golden: Golden, t
     assert (different["fields"], different["endOffset"]) == (["partitionLeaderEpoch"], 65)
 
 
+@pytest.mark.parametrize("position", [80, -1], ids=["first", "last"])
+def test_which_replica_is_damaged_is_told(golden: Golden, tmp_path: Path, position: int) -> None:
+    one = golden("transactions") / ROLLED
+    other = shutil.copytree(one, tmp_path / ROLLED)
+    log = sorted(other.glob("*.log"))[-1 if position < 0 else 0]
+    content = bytearray(log.read_bytes())
+    content[position] ^= 1
+    log.write_bytes(content)
+    start = len(content) - 78 if position < 0 else 0
+    for replicas in ([one, other], [other, one]):
+        result = CliRunner().invoke(diff_command.command, [*map(str, replicas)])
+        assert (result.exit_code, f"{log} is damaged at byte {start}" in result.output) == (1, True)
+        (found,) = asked(diff_command.command, *replicas)
+        damaged = [{"path": str(log), "position": start} if path == other else None for path in replicas]
+        assert (found["isShorter"], found["damaged"]) == (False, damaged)
+
+
 def test_replicas_may_cut_their_segments_elsewhere(golden: Golden, tmp_path: Path) -> None:
     one = golden("transactions") / ROLLED
     other = tmp_path / ROLLED
