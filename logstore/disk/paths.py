@@ -81,6 +81,14 @@ def scan(path: str) -> list[Entry]:
         return sorted(entries, key=_NAME)
 
 
+def forget(path: str) -> None:
+    """Have the directory that the path is in listed anew, if it is in an object store."""
+    if is_url(path):
+        from . import objects
+
+        objects.forget(path)
+
+
 def tree_scan(path: str) -> Scan:
     """Return `scan` for a directory and those in it: all objects of a store are listed at once."""
     if not is_url(path):

@@ -112,5 +112,6 @@ def _no_directory(path: str) -> UsageError:
         names = [entry.name for entry in paths.scan(around)] if paths.is_directory(around) else []
         close = get_close_matches(name, names, n=1)
         advice = f"did you mean {os.path.join(os.path.dirname(path), close[0])}?" if close else None
+        paths.forget(path)  # it may be there when it is asked for again
     expected = "a data directory or a partition"
     return UsageError("There is no such directory", path=path, expected=expected, found=found, advice=advice)

@@ -43,6 +43,13 @@ def test_a_store_of_a_url_has_the_topics_of_the_copy(store: ObjectStore, demo: s
     assert found.properties == expected.properties
 
 
+def test_a_url_that_was_not_there_is_asked_for_again(store: ObjectStore, demo: str, golden: Golden) -> None:
+    with pytest.raises(UsageError, match="There is no such directory"):
+        logstore.audit("s3://logs/later")
+    store.put_all(golden("demo"), "later")
+    assert logstore.audit("s3://logs/later").audited.partition_count == logstore.audit(demo).audited.partition_count
+
+
 def test_a_reader_sees_segments_that_were_added(store: ObjectStore, golden: Golden) -> None:
     directory = golden("demo") / "orders-0"
     logs = sorted(directory.glob("*.log"))
