@@ -10,7 +10,7 @@ import numpy as np
 
 from logstore.columns.batch_table import Int64Array
 from logstore.disk.loaded import LoadedFile
-from logstore.disk.side_files import read_producer_snapshot, read_time_index, read_transaction_index
+from logstore.disk.side_files import read_producer_snapshot, read_time_index, read_transaction_index, topic_id_of
 from logstore.disk.system_errors import is_missing
 from logstore.errors import (
     CorruptIndexError,
@@ -268,6 +268,15 @@ def require_named(bound: Bound, keys: Iterable[tuple[str, int]]) -> None:
 def resolve(bound: Bound, bounds: PartitionBounds, options: Options, *, is_start: bool = True) -> int | None:
     """Return the offset of a bound in a partition; None for the latest offset, at a time for that of no record."""
     number = bound.number if isinstance(bound.number, int) else _named(bound.number, bounds.partition)
+    files = bounds.partition.files
+    wanted = bound.topic_ids.get(files.topic)
+    if wanted is not None and (found := topic_id_of(files.path)) not in (None, wanted):
+        raise UsageError(
+            f"the offset of {bounds.partition.name} is of another topic of the name",
+            expected=f"topic id {wanted}",
+            found=found,
+            advice="leave the topicId out to begin there in this topic",
+        )
     if bound.is_time:
         return _at_time(bounds, number, options, is_start=is_start)
     if number in (EARLIEST, LATEST):

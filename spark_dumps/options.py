@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -25,6 +25,7 @@ from .network_options import IGNORE_OPTION, network_options, pass_over
 
 STORAGE = "storage."  # begins the names of obstore's options
 EARLIEST, LATEST = -2, -1  # as in the Kafka source's JSON
+TOPIC_ID = "topicId"  # beside the partitions of a topic, whose names are numbers
 KAFKAS_TOPICS = INTERNAL_TOPICS | {METADATA_TOPIC}  # only Kafka itself writes to them
 _UNASKED_TOPICS = KAFKAS_TOPICS | {"__remote_log_metadata"}  # the last is of brokers too, but any consumer may read it
 
@@ -47,10 +48,12 @@ class Bound:
     Attributes:
         number: an offset, `EARLIEST` or `LATEST`; for all partitions, or by (topic, partition).
         is_time: `number` is ms since 1970, and means the offset of the first record at or after it.
+        topic_ids: by topic, that of which an offset is meant, as the progress of a query has it.
     """
 
     number: int | Mapping[tuple[str, int], int]
     is_time: bool = False
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +289,8 @@ class OptionReader:
         places = {"": default, "earliest": EARLIEST, "latest": LATEST}
         if text.lower() in places:
             return Bound(places[text.lower()])
-        return Bound(parse_partition_numbers(name, text, EARLIEST))
+        numbers = parse_partition_numbers(name, text, EARLIEST)
+        return Bound(numbers, topic_ids=ids_in(json.loads(text)))
 
     def isolation_level(self) -> str:
         """Return the isolation level, by `isolation_level` or by the name that Spark's Kafka source uses."""
@@ -317,15 +321,25 @@ class OptionReader:
 
 
 def parse_partition_numbers(name: str, text: str, least: int) -> dict[tuple[str, int], int]:
-    """Parse `{"topic": {"0": 23}}`; return numbers by (topic, partition); raise UsageError for one below `least`."""
+    """Parse `{"topic": {"0": 23}}`, perhaps with a `topicId`; return numbers by (topic, partition).
+
+    Raises UsageError for another form, or a number below `least`.
+    """
     numbers = {}
     for topic, by_partition in _json(name, text, dict).items():
         if not isinstance(by_partition, dict):
             raise UsageError(f"{name} cannot be that", expected='{"topic": {"0": 23}}', found=text)
         for partition, number in by_partition.items():
+            if partition == TOPIC_ID:
+                continue
             key = topic, _whole_number(f"a partition in {name}", partition, 0)
             numbers[key] = _whole_number(name, str(number), least)
     return numbers
+
+
+def ids_in(offsets: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return the topic ids by topic."""
+    return {topic: found[TOPIC_ID] for topic, found in offsets.items() if TOPIC_ID in found}
 
 
 def _assignment(text: str) -> list[tuple[str, int]]:

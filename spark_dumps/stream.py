@@ -20,7 +20,7 @@ from logstore.errors import UsageError
 from logstore.layout.file_names import directory_name
 
 from .bounds import PartitionBounds, PartitionRange, require_named, resolve, while_files_go
-from .options import Mode, Options
+from .options import TOPIC_ID, Mode, Options, ids_in
 from .planning import plan_tasks
 from .pyspark_parts import prepare_worker
 from .records import TABLE, read_task
@@ -38,7 +38,6 @@ from .versions import (
 
 Key = tuple[str, int]
 OffsetsJson = dict[str, dict[str, Any]]
-TOPIC_ID = "topicId"  # beside the partitions of a topic, whose names are numbers
 _LOGGER = logging.getLogger("logstore")
 
 
@@ -261,8 +260,3 @@ def as_offsets(offsets: OffsetsJson) -> dict[Key, int]:
         for partition, offset in by_partition.items()
         if partition != TOPIC_ID
     }
-
-
-def ids_in(offsets: OffsetsJson) -> dict[str, str]:
-    """Return the topic ids by topic."""
-    return {topic: found[TOPIC_ID] for topic, found in offsets.items() if TOPIC_ID in found}

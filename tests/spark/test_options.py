@@ -237,6 +237,18 @@ def test_offsets_that_are_not_there(data: Path) -> None:
         Planned(data, subscribe="orders", startingOffsets='{"orders": {"0": 1}}')
 
 
+def test_offsets_of_a_querys_progress_name_their_topic(tmp_path: Path) -> None:
+    path, topic_id = write_partition(tmp_path, "payments-0")[0].parent, "dqEnd-x7SkKckvU0_kJgLQ"
+    progress = json.dumps({"payments": {"0": 599, "topicId": topic_id}})
+    options = {"subscribe": "payments", "startingOffsets": progress}
+    assert Planned(tmp_path, **options).offsets() == [599]  # the directory does not say which topic it is of
+    (path / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+    assert Planned(tmp_path, **options).offsets() == [599]
+    (path / "partition.metadata").write_text("version: 0\ntopic_id: Zzsa1rsoQAqDc5QNzy3jmA")
+    with pytest.raises(UsageError, match=f"payments-0 is of another topic of the name; expected topic id {topic_id}"):
+        Planned(tmp_path, **options)
+
+
 def test_tasks_are_as_many_as_asked_for_and_cut_segments(data: Path) -> None:
     assert len(Planned(data).tasks) == 1
     planned = Planned(data, minPartitions=30)
