@@ -124,7 +124,7 @@ def _checks(evidence: Evidence, asked: Asked, *, decodes: bool) -> list[Follower
         checks.append(ControllerLog(evidence))
     if asked is Asked.EVERYTHING:
         checks.append(Sequences(evidence))
-    return [*checks, BatchHeaders(asks_holes=asked is Asked.EVERYTHING)]
+    return [*checks, BatchHeaders()]
 
 
 def verify_partition_directory(

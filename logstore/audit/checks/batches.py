@@ -270,15 +270,13 @@ _OF_EACH = (
     log_record_count,
     log_leader_epoch,
     log_marker,
+    offsets_lost,
 )
 
 
 class BatchHeaders(Follower):
-    """Asks the rules about batches by themselves; with `asks_holes` also whether offsets are missing."""
-
-    def __init__(self, *, asks_holes: bool) -> None:
-        self._rules = (*_OF_EACH, offsets_lost) if asks_holes else _OF_EACH
+    """Asks the rules about batches."""
 
     def step(self, batches: AuditedBatches) -> Iterator[Broken]:
-        for one in self._rules:
+        for one in _OF_EACH:
             yield from one(batches)

@@ -97,6 +97,26 @@ def test_a_segment_that_cannot_be_read_is_found(copied: Callable[[str], Path]) -
     assert "log-size" in {finding.rule for finding in findings_of(root)}
 
 
+def test_a_segment_that_is_gone_is_missed(copied: Callable[[str], Path]) -> None:
+    root = copied("transactions")
+    gone = sorted((root / ROLLED).glob("*.log"))[1]
+    for path in (root / ROLLED).glob(f"{gone.stem}.*"):
+        path.unlink()
+    assert "offsets-lost" in {finding.rule for finding in findings_of(root)}
+    printed = CliRunner().invoke(command, [str(root / ROLLED)])
+    assert (printed.exit_code, "offsets-lost" in printed.output) == (1, True)
+
+
+def test_of_markers_that_do_not_ascend_the_first_is_told(copied: Callable[[str], Path]) -> None:
+    root = copied("transactions")
+    path = next(path for path in (root / ROLLED).glob("*.txnindex") if path.stat().st_size)
+    content = path.read_bytes()[:34]
+    path.write_bytes(content * 3)
+    marker = int.from_bytes(content[18:26])
+    found = [one for one in findings_of(root) if one.expected == "ascending last offsets"]
+    assert [(one.where.offset, one.found) for one in found] == [(marker, f"{marker} behind {marker}")]
+
+
 def test_a_snapshot_without_a_segment_is_read(golden: Golden, tmp_path: Path) -> None:
     snapshot = min((golden("transactions") / ROLLED).glob("*.snapshot"))
     (tmp_path / ROLLED).mkdir()
