@@ -207,8 +207,10 @@ class Producers(Follower):
             expected_size = f"a multiple of {ENTRY_SIZE} bytes"
             yield transaction_index.at(partition.where(path), expected_size, f"{index.odd_size} more")
         markers = entries.entries[:, 2]
-        if (np.diff(markers) <= 0).any():
-            yield transaction_index.at(partition.where(path), "ascending last offsets", markers.tolist())
+        if (falls := np.flatnonzero(np.diff(markers) <= 0)).size:
+            before, marker = markers[falls[0] : falls[0] + 2].tolist()
+            where = partition.where(path, offset=marker)
+            yield transaction_index.at(where, "ascending last offsets", f"{marker} behind {before}")
 
     def _silence_of_entry(self, entry: list[int] | None, found: list[int] | None) -> Silence | None:
         """Return why the file's entry may differ from that of the log; None if nothing explains it.
