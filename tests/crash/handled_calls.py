@@ -7,9 +7,7 @@ end.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import cycle
@@ -21,7 +19,7 @@ from tests.crash.interrupted_calls import CALLS, Interrupted
 from tests.crash.interrupted_log import LogWorld
 from tests.crash.interrupted_store import ConsumerWorld, ProducerWorld, StoreWorld, TransactionWorld
 from tests.crash.interrupted_world import World, described
-from tests.crash.interrupts import PRODUCT, place_of
+from tests.support.interrupts import place_of, traced
 
 GROWTH = 1.15  # of the number of the line before which the handler runs next
 SKIPPED = 2  # lines at least between two runs of the handler
@@ -41,26 +39,12 @@ class Handler:
         self._world, self._calls = world, cycle(calls)
         self._line_count = self._next = 0
 
-    @contextmanager
-    def armed(self) -> Iterator[None]:
-        """Run in the calls of the block."""
-        before = sys.gettrace()
-        sys.settrace(self._on_call)
-        try:
-            yield
-        finally:
-            sys.settrace(before)
-
-    def _on_call(self, frame: FrameType, event: str, argument: object) -> Any:
-        return self._on_line if frame.f_code.co_filename.startswith(PRODUCT) else None
-
-    def _on_line(self, frame: FrameType, event: str, argument: object) -> Any:
-        if event == "line":
-            self._line_count += 1
-            if self._line_count > self._next:
-                self._next = max(self._line_count + SKIPPED, int(self._line_count * GROWTH))
-                self._run(frame)
-        return self._on_line
+    def on_line(self, frame: FrameType) -> None:
+        """Make the next call if it is time."""
+        self._line_count += 1
+        if self._line_count > self._next:
+            self._next = max(self._line_count + SKIPPED, int(self._line_count * GROWTH))
+            self._run(frame)
 
     def _run(self, frame: FrameType) -> None:
         """Make the next call; Python traces no lines of it."""
@@ -77,7 +61,7 @@ def _handled(outer: Interrupted, inner: list[Call], world: World) -> None:
     outer.before(world)
     handler = Handler(world, inner)
     try:
-        with handler.armed():
+        with traced(handler.on_line):
             outer.call(world)
     except LogstoreError as error:
         world.refusals.append(described(error))

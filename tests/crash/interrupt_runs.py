@@ -36,8 +36,8 @@ from typing import IO, Any
 from tests.crash.handled_calls import HANDLED
 from tests.crash.interrupted_calls import CALLS, Interrupted, nothing
 from tests.crash.interrupted_world import World, described
-from tests.crash.interrupts import Alarm, Interrupt, LineTracer
 from tests.crash.reentrant_calls import REENTRANT
+from tests.support.interrupts import Alarm, Interrupt, LineTracer
 
 HANGING_S = 30.0
 HANGING_AT_FIRST_S = 900.0  # in a process that still imports and maybe compiles, beside others

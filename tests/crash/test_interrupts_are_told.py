@@ -11,7 +11,7 @@ from tests.crash.acknowledged import Acknowledged, Span, Transaction
 from tests.crash.interrupt_runs import interrupted
 from tests.crash.interrupted_calls import Interrupted
 from tests.crash.interrupted_log import LogWorld
-from tests.crash.interrupts import Alarm, LineTracer
+from tests.support.interrupts import Alarm, LineTracer
 
 PLACE = ("t", 0)
 
