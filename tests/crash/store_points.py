@@ -7,7 +7,7 @@ each answered change is there, the one in doubt is there as a whole or not at al
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,9 +21,10 @@ from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.disk.seam import Seam
 from logstore.store.metadata import log as metadata_log
 from logstore.store.timers import Timers
-from tests.crash.lossy_disk import Left, LossyDisk
+from tests.crash.lossy_disk import LossyDisk
 from tests.crash.points import DRAWS, Point
 from tests.support.dice import Dice
+from tests.support.logs import records_of
 from tests.support.seams import UnsyncedSeam
 
 NOW = 1_700_000_000_000
@@ -121,25 +122,26 @@ def opened(root: Path, seam: Seam) -> Store:
 
 
 def points(seed: str, place: Path) -> Iterator[Point]:
-    """Change two stores after one another in a directory."""
     root = place / "store"
     root.mkdir()
-    for left in worked(root, seed):
+    told = Told()
+    disk = LossyDisk(root, seed, promise=lambda: deepcopy(told), draws=DRAWS)
+    work(lambda: opened(root, disk), told, seed)
+    for left in disk.left:
         yield Point.of(left, "store", reopen=reopen, look=partial(check, left.promise))
 
 
-def worked(root: Path, seed: str) -> list[Left]:
-    """What a failure could leave before each call of a run of two stores."""
-    told, dice = Told(), Dice(seed)
-    disk = LossyDisk(root, seed, promise=lambda: deepcopy(told), draws=DRAWS)
+def work(open_next: Callable[[], Store], told: Told, seed: str) -> None:
+    """Change two stores after one another in a directory."""
+    dice = Dice(seed)
     for _ in range(2):
-        with opened(root, disk) as store:
-            work = Work(store, told, dice)
-            work.number = 100 * len(told.producer_ids)
-            for _ in range(12):
-                work.step()
-            told.producer_ids.append(store.next_producer_id())
-    return disk.left
+        store = open_next()
+        steps = Work(store, told, dice)
+        steps.number = 100 * len(told.producer_ids)
+        for _ in range(12):
+            steps.step()
+        told.producer_ids.append(store.next_producer_id())
+        store.close()
 
 
 def reopen(root: Path, seam: Seam) -> None:
@@ -161,8 +163,7 @@ def check(told: Told, root: Path, _: bool) -> None:
                 assert store.log(name, number).topic_id == store.topics[name].topic_id
         for (name, number), values in told.flushed.items():
             if name in found:
-                chunks = store.log(name, number).records().chunks()
-                assert [one.value for chunk in chunks for one in chunk.to_records()][: len(values)] == values
+                assert [record.value for record in records_of(store.log(name, number))][: len(values)] == values
         for group, offsets in told.offsets.items():
             committed = store.groups.fetch(group, [READ])[READ]
             assert (-1 if committed is None else committed.offset) in offsets
