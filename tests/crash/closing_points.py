@@ -22,6 +22,7 @@ from logstore.model import FetchIsolation
 from tests.crash.lossy_disk import OUTCOMES, Left, LossyDisk
 from tests.crash.points import DRAWS, Point
 from tests.support.dice import Dice
+from tests.support.logs import records_of
 from tests.support.seams import UnsyncedSeam
 
 STEP_COUNT = 12
@@ -117,8 +118,8 @@ def check(run: Run, acknowledged: int, root: Path, _: bool) -> None:
         if "orders" not in store.topics:
             assert not acknowledged
             return
-        chunks = store.log("orders", 0).records(isolation=FetchIsolation.READ_COMMITTED).chunks()
-        values = [record.value for chunk in chunks for record in chunk.to_records()]
+        records = records_of(store.log("orders", 0), isolation=FetchIsolation.READ_COMMITTED)
+    values = [record.value for record in records]
     committed = run.committed(acknowledged)
     assert values[: len(committed)] == committed
     assert not set(values) & {value for value, is_commit in run.ended[:acknowledged] if not is_commit}

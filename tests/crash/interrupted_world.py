@@ -19,6 +19,7 @@ from logstore.errors import (
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from tests.crash.acknowledged import Acknowledged, Place, Span, spans_of
+from tests.support import logs
 
 # Errors that do not say what happened, but that the interrupt left something hanging or out of step.
 NO_REASON = (
@@ -96,5 +97,4 @@ def records_of(
     log: PartitionLog, isolation: FetchIsolation = FetchIsolation.READ_UNCOMMITTED
 ) -> list[tuple[int, bytes]]:
     """Offset and value of each record of a log."""
-    chunks = log.records(isolation=isolation).chunks()
-    return [(record.offset, record.value or b"") for chunk in chunks for record in chunk.to_records()]
+    return [(record.offset, record.value or b"") for record in logs.records_of(log, isolation=isolation)]

@@ -23,6 +23,7 @@ from tests.crash.points import DRAWS, Point
 from tests.naive import batch as naive
 from tests.support.dice import Dice
 from tests.support.encoder import CONTROL, TRANSACTIONAL
+from tests.support.logs import records_of
 from tests.support.seams import UnsyncedSeam
 
 STEP_COUNT = 25
@@ -152,8 +153,7 @@ def flushed_of(whole: bytes, offset: int) -> bytes:
 
 
 def committed_offsets(log: PartitionLog) -> list[int]:
-    chunks = log.records(isolation=FetchIsolation.READ_COMMITTED).chunks()
-    return [record.offset for chunk in chunks for record in chunk.to_records()]
+    return [record.offset for record in records_of(log, isolation=FetchIsolation.READ_COMMITTED)]
 
 
 def check_transactions(log: PartitionLog, known: Known) -> None:

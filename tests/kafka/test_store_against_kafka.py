@@ -15,6 +15,7 @@ from logstore.client.store import Store
 from logstore.model import FetchIsolation
 from logstore_tools.commands import logstore as command_line
 from tests.support.broker import Broker
+from tests.support.logs import records_of
 from tests.support.oracle import Oracle
 from tests.support.take_over import ask, warnings
 
@@ -22,8 +23,8 @@ pytestmark = pytest.mark.kafka
 
 
 def committed(store: Store, topic: str, partition: int) -> list[str]:
-    chunks = store.log(topic, partition).records(isolation=FetchIsolation.READ_COMMITTED).chunks()
-    return [f"{one.offset}:{(one.value or b'').decode()}" for chunk in chunks for one in chunk.to_records()]
+    records = records_of(store.log(topic, partition), isolation=FetchIsolation.READ_COMMITTED)
+    return [f"{record.offset}:{(record.value or b'').decode()}" for record in records]
 
 
 def seen(store: Store, state: dict[str, Any]) -> dict[str, Any]:

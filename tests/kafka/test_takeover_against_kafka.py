@@ -14,13 +14,13 @@ from logstore.client.store import Store
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import CoordinatorError, GroupIdNotFoundError, UnknownMemberIdError
-from logstore.model import FetchIsolation
 from logstore.replay.internal_topic import ReplayedRecord, replayed
 from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value
 from logstore_tools.commands import logstore as command_line
 from tests.support.broker import Broker
 from tests.support.oracle import Oracle
 from tests.support.small_store import TransactionalClient
+from tests.support.stores import values_of
 from tests.support.take_over import ask, warnings
 
 pytestmark = pytest.mark.kafka
@@ -51,11 +51,6 @@ def filled(store: Store) -> list[object]:
             one.poll()
     assert len(store.groups.describe("members").members) == 2
     return members
-
-
-def committed(store: Store) -> list[bytes | None]:
-    chunks = store.log(*PLACE).records(isolation=FetchIsolation.READ_COMMITTED).chunks()
-    return [one.value for chunk in chunks for one in chunk.to_records()]
 
 
 def last_members(path: Path) -> int:
@@ -117,7 +112,7 @@ def test_a_store_with_open_transactions_is_finished_at_a_broker_and_imported_aga
     assert result.exit_code == 0, result.output
     with logstore.open(root) as store:
         assert store.failures == {}
-        assert committed(store) == [b"paid", b"again", b"fresh"]
+        assert values_of(store, *PLACE) == [b"paid", b"again", b"fresh"]
         assert store.log(*PLACE).last_stable_offset == store.log(*PLACE).log_end_offset
         offsets = store.groups.fetch("readers", [PLACE])[PLACE], store.groups.fetch("audit", [PLACE])[PLACE]
         assert [one and one.offset for one in offsets] == [1, None]

@@ -17,6 +17,7 @@ from logstore.model import FetchIsolation
 from spark_dumps.schemas import parse_columns, struct_of
 from spark_dumps.sink import StagedRows, TransactionalSink
 from spark_dumps.source import KafkaSegments
+from tests.support.logs import records_of
 
 Row = dict[str, Any]
 _IN_UTC = (
@@ -81,11 +82,7 @@ def records(
     """What a consumer gets of a topic, by partition."""
     with logstore.open(path, read_only=True) as store:
         return {
-            partition: [
-                record
-                for chunk in store.log(topic, partition).records(isolation=isolation).chunks()
-                for record in chunk.to_records()
-            ]
+            partition: records_of(store.log(topic, partition), isolation=isolation)
             for partition in range(store.topics[topic].partition_count)
         }
 

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from logstore.client.store import Store
-from logstore.columns.decoded_records import Record
 from logstore.model import FetchIsolation
 from tests.house.sources import ROOT
 from tests.stories.exactly_once_program import GROUP, OUTPUTS, PARTITION_COUNT, open_store
+from tests.support.logs import records_of
 from tests.support.sampling import case_count
 
 ROUND_COUNT = case_count("LOGSTORE_KILL_ROUNDS", sample=3, whole=8)
@@ -56,16 +55,14 @@ def finish(directory: Path, seed: int) -> None:
     assert (program.returncode, errors) == (0, "")
 
 
-def committed(store: Store, topic: str, partition: int) -> list[Record]:
-    chunks = store.log(topic, partition).records(isolation=FetchIsolation.READ_COMMITTED).chunks()
-    return [record for chunk in chunks for record in chunk.to_records()]
-
-
 def check_counts(directory: Path) -> int:
     """Every input is in both outputs once, whole transactions in both, and the group has read all of it."""
     with open_store(str(directory)) as store:
         topics = {
-            topic: [committed(store, topic, partition) for partition in range(PARTITION_COUNT)]
+            topic: [
+                records_of(store.log(topic, partition), isolation=FetchIsolation.READ_COMMITTED)
+                for partition in range(PARTITION_COUNT)
+            ]
             for topic in ("in", *OUTPUTS)
         }
         numbers = {

@@ -20,7 +20,7 @@ from logstore.store.host import Host
 from logstore.store.metadata.topics import TopicDescription
 from logstore.store.transactions.coordinator import TransactionCoordinator
 from logstore.topics.partition_for import partition_for
-from tests.support.logs import open_partition_log
+from tests.support.logs import open_partition_log, records_of
 from tests.support.seams import UnsyncedSeam
 
 START_MS = 1_600_000_000_000
@@ -122,8 +122,7 @@ class SmallStore:
         self, topic: str, partition: int = 0, isolation: FetchIsolation = FetchIsolation.READ_COMMITTED
     ) -> list[bytes | None]:
         """What a consumer reads."""
-        chunks = self.log(topic, partition).records(isolation=isolation).chunks()
-        return [record.value for chunk in chunks for record in chunk.to_records()]
+        return [record.value for record in records_of(self.log(topic, partition), isolation=isolation)]
 
     def _add(self, name: str, number: int, config: Mapping[str, Any] | None = None) -> None:
         known = self.topics.get(name)

@@ -17,6 +17,7 @@ from logstore.model import FetchIsolation
 from logstore.replay.metadata_state import read_metadata
 from logstore.store.metadata.batches import data_batch
 from tests.support.clock import Clock
+from tests.support.logs import records_of
 from tests.support.seams import UnsyncedSeam
 
 #: internal topics of one partition, which are made sooner than fifty
@@ -58,8 +59,7 @@ def values_of(
     store: Store, topic: str, partition: int = 0, isolation: FetchIsolation = FetchIsolation.READ_COMMITTED
 ) -> list[bytes | None]:
     """The values that a consumer reads."""
-    chunks = store.log(topic, partition).records(isolation=isolation).chunks()
-    return [record.value for chunk in chunks for record in chunk.to_records()]
+    return [record.value for record in records_of(store.log(topic, partition), isolation=isolation)]
 
 
 def append_metadata(root: Path, *values: bytes) -> None:
