@@ -107,79 +107,44 @@ SEGMENT: dict[str, bytes | None] = {"100.log": LOG, "100.index": INDEX}
 SHOW_INDEX, SHOW_TIMES, SHOW_ABORTED = (["--files", f"100.{suffix}"] for suffix in ("index", "timeindex", "txnindex"))
 PRODUCERS = snapshot((7, 1, 2, 7, 0, 1000, 4, -1), (8, 0, 1, 5, 3, 1001, -1, 5), (9, -1, -1, -1, 0, -1, 3, -1))
 
+
+def _index(story: str, index: bytes | None, *options: str, log: bytes | None = LOG) -> Case:
+    """An offset index beside a log."""
+    return Case(story, {"100.log": log, "100.index": index}, [*options, *SHOW_INDEX])
+
+
+def _times(story: str, times: bytes, *options: str, log: bytes | None = LOG, index: bytes | None = INDEX) -> Case:
+    """A time index beside a log and its offset index."""
+    return Case(story, {"100.log": log, "100.index": index, "100.timeindex": times}, [*options, *SHOW_TIMES])
+
+
 CASES = [
-    Case("an index that is right", {**SEGMENT}, SHOW_INDEX),
+    _index("an index that is right", INDEX),
     Case("an index under a doubled slash", {**SEGMENT}, ["--files", ".//100.index/"]),
-    Case(
-        "two wrong entries come in descending order",
-        {"100.log": LOG, "100.index": offset_entries((0, 0), (3, SECOND_AT), (5, THIRD_AT))},
-        SHOW_INDEX,
-    ),
-    Case(
-        "only the wrong entries are of interest",
-        {"100.log": LOG, "100.index": offset_entries((0, 0), (2, SECOND_AT))},
-        ["--verify-index-only", "--files", "100.index"],
-    ),
-    Case(
-        "an index that is empty", {"100.log": LOG, "100.index": b""}, ["--index-sanity-check", "--files", "100.index"]
-    ),
-    Case("an index of zeros ends after its first entry", {"100.log": LOG, "100.index": bytes(64)}, SHOW_INDEX),
-    Case(
-        "the zero tail of a preallocated index is not shown",
-        {"100.log": LOG, "100.index": INDEX + bytes(64)},
-        SHOW_INDEX,
-    ),
-    Case("a cut entry is not shown", {"100.log": LOG, "100.index": INDEX + b"\0\0\0"}, SHOW_INDEX),
-    Case(
-        "a cut entry fails the sanity check",
-        {"100.log": LOG, "100.index": INDEX + b"\0\0\0"},
-        ["--index-sanity-check", "--files", "100.index"],
-    ),
-    Case("an index that is sane", {**SEGMENT}, ["--index-sanity-check", "--files", "100.index"]),
-    Case(
+    _index("two wrong entries come in descending order", offset_entries((0, 0), (3, SECOND_AT), (5, THIRD_AT))),
+    _index("only the wrong entries are of interest", offset_entries((0, 0), (2, SECOND_AT)), "--verify-index-only"),
+    _index("an index that is empty", b"", "--index-sanity-check"),
+    _index("an index of zeros ends after its first entry", bytes(64)),
+    _index("the zero tail of a preallocated index is not shown", INDEX + bytes(64)),
+    _index("a cut entry is not shown", INDEX + b"\0\0\0"),
+    _index("a cut entry fails the sanity check", INDEX + b"\0\0\0", "--index-sanity-check"),
+    _index("an index that is sane", INDEX, "--index-sanity-check"),
+    _index(
         "a last offset below the base offset fails the sanity check",
-        {"100.log": LOG, "100.index": offset_entries((1, 0), (-2, 9))},
-        ["--index-sanity-check", "--files", "100.index"],
+        offset_entries((1, 0), (-2, 9)),
+        "--index-sanity-check",
     ),
-    Case(
-        "entries before a negative position are shown",
-        {"100.log": LOG, "100.index": offset_entries((1, 0), (2, -1))},
-        SHOW_INDEX,
-    ),
-    Case(
-        "a position behind the end of the log",
-        {"100.log": LOG, "100.index": offset_entries((1, 0), (2, 100000))},
-        SHOW_INDEX,
-    ),
-    Case(
-        "a position at the end of the log",
-        {"100.log": LOG, "100.index": offset_entries((1, 0), (2, len(LOG)))},
-        SHOW_INDEX,
-    ),
-    Case(
-        "a position between batches, where zeros say the size",
-        {"100.log": LOG, "100.index": offset_entries((1, 0), (2, 21))},
-        SHOW_INDEX,
-    ),
-    Case(
-        "a size that reaches past the end",
-        {"100.log": bytes(8) + b"\x7f" * 12, "100.index": offset_entries((1, 0))},
-        SHOW_INDEX,
-    ),
-    Case("a log that is cut within the batch", {"100.log": LOG[: SECOND_AT + 40], "100.index": INDEX}, SHOW_INDEX),
-    Case("a largest message that no batch fits in", {**SEGMENT}, ["--max-message-size", "70", "--files", "100.index"]),
-    Case("a negative largest message", {**SEGMENT}, ["--max-message-size", "-1", "--files", "100.index"]),
-    Case("the header is longer than the log", {"100.log": SHORT_V2, "100.index": offset_entries((1, 0))}, SHOW_INDEX),
-    Case(
-        "the header reaches into what follows",
-        {"100.log": SHORT_V2 + LOG, "100.index": offset_entries((1, 0))},
-        SHOW_INDEX,
-    ),
-    Case(
-        "an entry that points at a message of version 1",
-        {"100.log": MESSAGE_V1, "100.index": offset_entries((1, 0))},
-        SHOW_INDEX,
-    ),
+    _index("entries before a negative position are shown", offset_entries((1, 0), (2, -1))),
+    _index("a position behind the end of the log", offset_entries((1, 0), (2, 100000))),
+    _index("a position at the end of the log", offset_entries((1, 0), (2, len(LOG)))),
+    _index("a position between batches, where zeros say the size", offset_entries((1, 0), (2, 21))),
+    _index("a size that reaches past the end", offset_entries((1, 0)), log=bytes(8) + b"\x7f" * 12),
+    _index("a log that is cut within the batch", INDEX, log=LOG[: SECOND_AT + 40]),
+    _index("a largest message that no batch fits in", INDEX, "--max-message-size", "70"),
+    _index("a negative largest message", INDEX, "--max-message-size", "-1"),
+    _index("the header is longer than the log", offset_entries((1, 0)), log=SHORT_V2),
+    _index("the header reaches into what follows", offset_entries((1, 0)), log=SHORT_V2 + LOG),
+    _index("an entry that points at a message of version 1", offset_entries((1, 0)), log=MESSAGE_V1),
     Case(
         "the last offset overflows",
         {"9223372036854775807.log": LOG, "9223372036854775807.index": offset_entries((1, 0))},
@@ -187,8 +152,8 @@ CASES = [
     ),
     Case("an index without its log", {"100.index": INDEX}, SHOW_INDEX),
     Case("a log without its index", {"100.log": LOG}, SHOW_INDEX),
-    Case("an index whose log is a directory", {"100.log": None, "100.index": INDEX}, SHOW_INDEX),
-    Case("an index that is a directory", {"100.log": LOG, "100.index": None}, SHOW_INDEX),
+    _index("an index whose log is a directory", INDEX, log=None),
+    _index("an index that is a directory", None),
     Case("an index whose name is no number", {"x1.log": LOG, "x1.index": INDEX}, ["--files", "x1.index"]),
     Case("an index without a name", {".log": LOG, ".index": INDEX}, ["--files", ".index"]),
     Case(
@@ -197,108 +162,44 @@ CASES = [
         ["--files", "9223372036854775808.index"],
     ),
     Case("an index with a second dot", {"100.log": LOG, "100.x.index": INDEX}, ["--files", "100.x.index"]),
-    Case("a time index that is right", {**SEGMENT, "100.timeindex": TIMES}, SHOW_TIMES),
-    Case(
-        "a time index beside an index without entries",
-        {"100.log": LOG, "100.index": b"", "100.timeindex": TIMES},
-        SHOW_TIMES,
-    ),
-    Case("a time index without entries", {**SEGMENT, "100.timeindex": b""}, SHOW_TIMES),
-    Case(
-        "a time index without entries is sane",
-        {**SEGMENT, "100.timeindex": b""},
-        ["--index-sanity-check", "--files", "100.timeindex"],
-    ),
-    Case(
+    _times("a time index that is right", TIMES),
+    _times("a time index beside an index without entries", TIMES, index=b""),
+    _times("a time index without entries", b""),
+    _times("a time index without entries is sane", b"", "--index-sanity-check"),
+    _times(
         "timestamps that are wrong, out of order and of no batch",
-        {**SEGMENT, "100.timeindex": time_entries((1005, 1), (1004, 2), (1004, 3), (9, 9), (8, 5))},
-        SHOW_TIMES,
+        time_entries((1005, 1), (1004, 2), (1004, 3), (9, 9), (8, 5)),
     ),
-    Case(
-        "only wrong times are of interest",
-        {**SEGMENT, "100.timeindex": time_entries((1005, 1), (1004, 2))},
-        ["--verify-index-only", "--files", "100.timeindex"],
+    _times("only wrong times are of interest", time_entries((1005, 1), (1004, 2)), "--verify-index-only"),
+    _times("the zero tail of a preallocated time index is not shown", TIMES + bytes(60)),
+    _times(
+        "the last time below the first fails the sanity check", time_entries((9, 1), (8, 2)), "--index-sanity-check"
     ),
-    Case(
-        "the zero tail of a preallocated time index is not shown",
-        {**SEGMENT, "100.timeindex": TIMES + bytes(60)},
-        SHOW_TIMES,
+    _times(
+        "the last time's offset below the base fails the sanity check", time_entries((9, -1)), "--index-sanity-check"
     ),
-    Case(
-        "the last time below the first fails the sanity check",
-        {**SEGMENT, "100.timeindex": time_entries((9, 1), (8, 2))},
-        ["--index-sanity-check", "--files", "100.timeindex"],
-    ),
-    Case(
-        "the last time's offset below the base fails the sanity check",
-        {**SEGMENT, "100.timeindex": time_entries((9, -1))},
-        ["--index-sanity-check", "--files", "100.timeindex"],
-    ),
-    Case(
-        "a cut time entry fails the sanity check",
-        {**SEGMENT, "100.timeindex": TIMES + b"\0"},
-        ["--index-sanity-check", "--files", "100.timeindex"],
-    ),
-    Case(
-        "a bad size anywhere behind the entry ends the time index",
-        {"100.log": LOG + bytes(18), "100.index": INDEX, "100.timeindex": TIMES},
-        SHOW_TIMES,
-    ),
-    Case(
-        "a few bytes behind the last batch do not",
-        {"100.log": LOG + bytes(17), "100.index": INDEX, "100.timeindex": TIMES},
-        SHOW_TIMES,
-    ),
-    Case(
+    _times("a cut time entry fails the sanity check", TIMES + b"\0", "--index-sanity-check"),
+    _times("a bad size anywhere behind the entry ends the time index", TIMES, log=LOG + bytes(18)),
+    _times("a few bytes behind the last batch do not", TIMES, log=LOG + bytes(17)),
+    _times(
         "an index that leads between batches, where a chain of sizes joins the batches",
-        {"100.log": JOINS_FROM_4 + LOG, "100.index": offset_entries((1, 0), (5, 4)), "100.timeindex": TIMES},
-        SHOW_TIMES,
+        TIMES,
+        log=JOINS_FROM_4 + LOG,
+        index=offset_entries((1, 0), (5, 4)),
     ),
-    Case(
-        "an index that leads behind the end",
-        {"100.log": LOG, "100.index": offset_entries((1, 0), (2, 100000)), "100.timeindex": TIMES},
-        SHOW_TIMES,
-    ),
-    Case(
-        "an index that leads before the start",
-        {"100.log": LOG, "100.index": offset_entries((1, -5)), "100.timeindex": TIMES},
-        SHOW_TIMES,
-    ),
-    Case(
-        "a short header at the end is not read before its turn",
-        {"100.log": LOG + SHORT_V2, "100.index": INDEX, "100.timeindex": TIMES},
-        SHOW_TIMES,
-    ),
-    Case(
+    _times("an index that leads behind the end", TIMES, index=offset_entries((1, 0), (2, 100000))),
+    _times("an index that leads before the start", TIMES, index=offset_entries((1, -5))),
+    _times("a short header at the end is not read before its turn", TIMES, log=LOG + SHORT_V2),
+    _times(
         "a short header at the end is read for an offset that is not there",
-        {"100.log": LOG + SHORT_V2, "100.index": INDEX, "100.timeindex": time_entries((1005, 1), (1011, 9))},
-        SHOW_TIMES,
+        time_entries((1005, 1), (1011, 9)),
+        log=LOG + SHORT_V2,
     ),
-    Case(
-        "a batch without records has no time",
-        {"100.log": LOG + EMPTY_BATCH, "100.index": INDEX, "100.timeindex": time_entries((1010, 10))},
-        SHOW_TIMES,
-    ),
-    Case(
-        "the batch has an unknown codec",
-        {"100.log": UNKNOWN_CODEC, "100.index": b"", "100.timeindex": time_entries((1010, 6))},
-        SHOW_TIMES,
-    ),
-    Case(
-        "the batch does not decompress",
-        {"100.log": FIRST + BROKEN_GZIP, "100.index": b"", "100.timeindex": time_entries((1005, 1), (1010, 2))},
-        SHOW_TIMES,
-    ),
-    Case(
-        "the batch has a broken record",
-        {"100.log": CUT_RECORD, "100.index": b"", "100.timeindex": time_entries((1005, 1))},
-        SHOW_TIMES,
-    ),
-    Case(
-        "the time of a message of version 1",
-        {"100.log": MESSAGE_V1, "100.index": b"", "100.timeindex": time_entries((2001, 0))},
-        SHOW_TIMES,
-    ),
+    _times("a batch without records has no time", time_entries((1010, 10)), log=LOG + EMPTY_BATCH),
+    _times("the batch has an unknown codec", time_entries((1010, 6)), log=UNKNOWN_CODEC, index=b""),
+    _times("the batch does not decompress", time_entries((1005, 1), (1010, 2)), log=FIRST + BROKEN_GZIP, index=b""),
+    _times("the batch has a broken record", time_entries((1005, 1)), log=CUT_RECORD, index=b""),
+    _times("the time of a message of version 1", time_entries((2001, 0)), log=MESSAGE_V1, index=b""),
     Case(
         "the time of a message of version 1 with the last offset that there is",
         {
@@ -311,16 +212,8 @@ CASES = [
     Case("a time index without its log", {"100.index": INDEX, "100.timeindex": TIMES}, SHOW_TIMES),
     Case("a time index without its offset index", {"100.log": LOG, "100.timeindex": TIMES}, SHOW_TIMES),
     Case("a segment without a time index", {**SEGMENT}, SHOW_TIMES),
-    Case(
-        "a time index whose log is a directory",
-        {"100.log": None, "100.index": INDEX, "100.timeindex": TIMES},
-        SHOW_TIMES,
-    ),
-    Case(
-        "a time index whose offset index is a directory",
-        {"100.log": LOG, "100.index": None, "100.timeindex": TIMES},
-        SHOW_TIMES,
-    ),
+    _times("a time index whose log is a directory", TIMES, log=None),
+    _times("a time index whose offset index is a directory", TIMES, index=None),
     Case(
         "aborted transactions",
         {"100.txnindex": aborted_entry(0, 7, 3, 6, 7) + aborted_entry(255, 8, -1, 9, 5)},
