@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,135 +55,102 @@ def _abort(world: LogWorld) -> None:
 
 _COMPACTED = partial(LogWorld, config=COMPACTED)
 _ROLLED = LogWorld.append_and_roll
-_USED = (_append(2), LogWorld.read)
+_log = partial(Interrupted, LogWorld, others=(_append(2), LogWorld.read))
 
 LOG_CALLS: dict[str, Interrupted] = {
-    **{f"log append of {count}": Interrupted(LogWorld, _append(count), others=_USED) for count in (1, 10, 1000)},
-    "log append of 1 cold": Interrupted(LogWorld, _append(1), before=LogWorld.roll, others=_USED),
-    "log append of columns": Interrupted(LogWorld, LogWorld.append_columns, others=_USED),
-    "log append of a batch": Interrupted(LogWorld, LogWorld.append_batch, others=_USED),
-    "log append idempotent": Interrupted(LogWorld, LogWorld.append_idempotent, others=_USED),
-    "log append verified": Interrupted(LogWorld, LogWorld.append_verified, before=LogWorld.append_marker, others=_USED),
-    "log marker commit": Interrupted(LogWorld, LogWorld.append_marker, before=LogWorld.append_verified, others=_USED),
-    "log marker abort": Interrupted(LogWorld, _abort, before=LogWorld.append_verified, others=_USED),
-    "log roll": Interrupted(LogWorld, LogWorld.roll, before=_append(1), others=_USED),
-    "log flush": Interrupted(LogWorld, LogWorld.flush, before=_append(1), others=_USED),
-    "log flush of closed segments": Interrupted(LogWorld, LogWorld.flush, before=_ROLLED, others=_USED),
-    "log retention": Interrupted(LogWorld, LogWorld.delete_old_segments, before=_ROLLED, others=_USED),
-    "log delete records": Interrupted(LogWorld, LogWorld.delete_records, before=_ROLLED, others=_USED),
-    "log clean": Interrupted(_COMPACTED, LogWorld.clean, before=_ROLLED, others=_USED, warm_count=1),
-    "log remove deleted files": Interrupted(
-        _COMPACTED, LogWorld.remove_deleted_files, before=lambda world: (_ROLLED(world), world.clean()), others=_USED
+    **{f"log append of {count}": _log(_append(count)) for count in (1, 10, 1000)},
+    "log append of 1 cold": _log(_append(1), before=LogWorld.roll),
+    "log append of columns": _log(LogWorld.append_columns),
+    "log append of a batch": _log(LogWorld.append_batch),
+    "log append idempotent": _log(LogWorld.append_idempotent),
+    "log append verified": _log(LogWorld.append_verified, before=LogWorld.append_marker),
+    "log marker commit": _log(LogWorld.append_marker, before=LogWorld.append_verified),
+    "log marker abort": _log(_abort, before=LogWorld.append_verified),
+    "log roll": _log(LogWorld.roll, before=_append(1)),
+    "log flush": _log(LogWorld.flush, before=_append(1)),
+    "log flush of closed segments": _log(LogWorld.flush, before=_ROLLED),
+    "log retention": _log(LogWorld.delete_old_segments, before=_ROLLED),
+    "log delete records": _log(LogWorld.delete_records, before=_ROLLED),
+    "log clean": replace(_log(LogWorld.clean, before=_ROLLED, warm_count=1), make=_COMPACTED),
+    "log remove deleted files": replace(
+        _log(LogWorld.remove_deleted_files, before=lambda world: (_ROLLED(world), world.clean())), make=_COMPACTED
     ),
-    "log read": Interrupted(LogWorld, LogWorld.read, before=_append(2), others=_USED),
-    "log close": Interrupted(LogWorld, LogWorld.close_log, before=_append(1), others=_USED, warm_count=0),
-    "log open": Interrupted(LogWorld, LogWorld.open, before=LogWorld.close_log, others=_USED, warm_count=1),
+    "log read": _log(LogWorld.read, before=_append(2)),
+    "log close": _log(LogWorld.close_log, before=_append(1), warm_count=0),
+    "log open": _log(LogWorld.open, before=LogWorld.close_log, warm_count=1),
 }
 
 _SENT = (ProducerWorld.send, ProducerWorld.flush, ProducerWorld.send_keyed)
 _SEND = ProducerWorld.send_some
+_producer = partial(Interrupted, ProducerWorld, others=_SENT)
+_eager_producer = partial(Interrupted, EagerProducerWorld, others=_SENT)
+
 PRODUCER_CALLS: dict[str, Interrupted] = {
-    "send": Interrupted(ProducerWorld, ProducerWorld.send, others=_SENT),
-    "send with key": Interrupted(ProducerWorld, ProducerWorld.send_keyed, others=_SENT),
-    "send with headers": Interrupted(ProducerWorld, ProducerWorld.send_with_headers, others=_SENT),
-    "send cold": Interrupted(ProducerWorld, ProducerWorld.send, before=ProducerWorld.flush, others=_SENT),
-    "send at once": Interrupted(EagerProducerWorld, ProducerWorld.send, others=_SENT),
-    "send with key at once": Interrupted(EagerProducerWorld, ProducerWorld.send_keyed, others=_SENT),
-    "send columns": Interrupted(ProducerWorld, ProducerWorld.send_columns, before=_SEND, others=_SENT),
-    "producer flush": Interrupted(ProducerWorld, ProducerWorld.flush, before=_SEND, others=_SENT),
-    "producer close": Interrupted(
-        ProducerWorld, ProducerWorld.close_producer, before=ProducerWorld.new_producer, others=_SENT, warm_count=1
-    ),
+    "send": _producer(ProducerWorld.send),
+    "send with key": _producer(ProducerWorld.send_keyed),
+    "send with headers": _producer(ProducerWorld.send_with_headers),
+    "send cold": _producer(ProducerWorld.send, before=ProducerWorld.flush),
+    "send at once": _eager_producer(ProducerWorld.send),
+    "send with key at once": _eager_producer(ProducerWorld.send_keyed),
+    "send columns": _producer(ProducerWorld.send_columns, before=_SEND),
+    "producer flush": _producer(ProducerWorld.flush, before=_SEND),
+    "producer close": _producer(ProducerWorld.close_producer, before=ProducerWorld.new_producer, warm_count=1),
 }
 
 _TRANSACTIONS = (TransactionWorld.finish, TransactionWorld.transact)
 _BEGIN, _BEGIN_AND_FLUSH = TransactionWorld.begin, TransactionWorld.begin_and_flush
-
-
-def _begin_and_offsets(world: TransactionWorld) -> None:
-    world.begin()
-    world.send_offsets()
-
+_transaction = partial(Interrupted, TransactionWorld, others=_TRANSACTIONS)
 
 TRANSACTION_CALLS: dict[str, Interrupted] = {
-    "commit": Interrupted(TransactionWorld, TransactionWorld.commit, before=_BEGIN, others=_TRANSACTIONS),
-    "commit of what is flushed": Interrupted(
-        TransactionWorld, TransactionWorld.commit, before=_BEGIN_AND_FLUSH, others=_TRANSACTIONS
+    "commit": _transaction(TransactionWorld.commit, before=_BEGIN),
+    "commit of what is flushed": _transaction(TransactionWorld.commit, before=_BEGIN_AND_FLUSH),
+    "commit with offsets": _transaction(
+        TransactionWorld.commit, before=lambda world: (world.begin(), world.send_offsets())
     ),
-    "commit with offsets": Interrupted(
-        TransactionWorld, TransactionWorld.commit, before=_begin_and_offsets, others=_TRANSACTIONS
-    ),
-    "abort": Interrupted(TransactionWorld, TransactionWorld.abort, before=_BEGIN_AND_FLUSH, others=_TRANSACTIONS),
-    "begin and send in a transaction": Interrupted(
-        TransactionWorld, _BEGIN, others=_TRANSACTIONS, before=TransactionWorld.finish
-    ),
-    "send offsets to transaction": Interrupted(
-        TransactionWorld,
+    "abort": _transaction(TransactionWorld.abort, before=_BEGIN_AND_FLUSH),
+    "begin and send in a transaction": _transaction(_BEGIN, before=TransactionWorld.finish),
+    "send offsets to transaction": _transaction(
         TransactionWorld.send_offsets,
         before=lambda world: (world.finish(), world.begin()),
         others=(TransactionWorld.commit, *_TRANSACTIONS),
     ),
-    "init transactions": Interrupted(TransactionWorld, TransactionWorld.init, others=_TRANSACTIONS),
-    "init transactions behind an open one": Interrupted(
-        TransactionWorld,
-        TransactionWorld.init,
-        before=lambda world: (world.finish(), world.begin_and_flush()),
-        others=_TRANSACTIONS,
+    "init transactions": _transaction(TransactionWorld.init),
+    "init transactions behind an open one": _transaction(
+        TransactionWorld.init, before=lambda world: (world.finish(), world.begin_and_flush())
     ),
 }
 
 _CONSUMED = (ConsumerWorld.poll, ConsumerWorld.commit)
+_consumer = partial(Interrupted, ConsumerWorld, others=_CONSUMED)
+_iteration = partial(
+    Interrupted, ConsumerWorld, ConsumerWorld.iterate, others=(ConsumerWorld.iterate, ConsumerWorld.commit)
+)
+_committing_consumer = partial(Interrupted, CommittingConsumerWorld, others=_CONSUMED)
+_CLOSE: dict[str, Any] = {"before": ConsumerWorld.poll, "others": (ConsumerWorld.again,), "warm_count": 0}
+
 CONSUMER_CALLS: dict[str, Interrupted] = {
-    "poll": Interrupted(ConsumerWorld, ConsumerWorld.poll, others=_CONSUMED),
-    "poll that fetches": Interrupted(ConsumerWorld, ConsumerWorld.poll, before=ConsumerWorld.seek, others=_CONSUMED),
-    "poll that joins": Interrupted(ConsumerWorld, ConsumerWorld.poll, others=_CONSUMED, warm_count=0),
-    "poll that commits": Interrupted(CommittingConsumerWorld, ConsumerWorld.poll, others=_CONSUMED),
-    "iteration": Interrupted(
-        ConsumerWorld, ConsumerWorld.iterate, others=(ConsumerWorld.iterate, ConsumerWorld.commit)
-    ),
-    "iteration that fetches": Interrupted(
-        ConsumerWorld,
-        ConsumerWorld.iterate,
-        before=ConsumerWorld.seek,
-        others=(ConsumerWorld.iterate, ConsumerWorld.commit),
-    ),
-    "commit of positions": Interrupted(
-        ConsumerWorld, ConsumerWorld.commit, before=ConsumerWorld.poll, others=_CONSUMED
-    ),
-    "commit of offsets": Interrupted(
-        ConsumerWorld, ConsumerWorld.commit_some, before=ConsumerWorld.poll, others=_CONSUMED
-    ),
-    "consumer close": Interrupted(
-        ConsumerWorld,
-        ConsumerWorld.close_consumer,
-        before=ConsumerWorld.poll,
-        others=(ConsumerWorld.again,),
-        warm_count=0,
-    ),
-    "close of one that commits": Interrupted(
-        CommittingConsumerWorld,
-        ConsumerWorld.close_consumer,
-        before=ConsumerWorld.poll,
-        others=(ConsumerWorld.again,),
-        warm_count=0,
-    ),
+    "poll": _consumer(ConsumerWorld.poll),
+    "poll that fetches": _consumer(ConsumerWorld.poll, before=ConsumerWorld.seek),
+    "poll that joins": _consumer(ConsumerWorld.poll, warm_count=0),
+    "poll that commits": _committing_consumer(ConsumerWorld.poll),
+    "iteration": _iteration(),
+    "iteration that fetches": _iteration(before=ConsumerWorld.seek),
+    "commit of positions": _consumer(ConsumerWorld.commit, before=ConsumerWorld.poll),
+    "commit of offsets": _consumer(ConsumerWorld.commit_some, before=ConsumerWorld.poll),
+    "consumer close": _consumer(ConsumerWorld.close_consumer, **_CLOSE),
+    "close of one that commits": _committing_consumer(ConsumerWorld.close_consumer, **_CLOSE),
 }
 
-_ASKED = (StoreWorld.append, StoreWorld.use_topics)
+_store = partial(Interrupted, StoreWorld, others=(StoreWorld.append, StoreWorld.use_topics))
+
 STORE_CALLS: dict[str, Interrupted] = {
-    "create topic": Interrupted(StoreWorld, StoreWorld.create_topic, others=_ASKED),
-    "delete topic": Interrupted(StoreWorld, StoreWorld.delete_topic, before=StoreWorld.create_topic, others=_ASKED),
-    "alter topic": Interrupted(StoreWorld, StoreWorld.alter_topic, others=_ASKED),
-    "add partitions": Interrupted(StoreWorld, StoreWorld.add_partition, others=_ASKED),
-    "store close": Interrupted(
-        StoreWorld, StoreWorld.close_store, before=StoreWorld.use_topics, others=_ASKED, warm_count=0
-    ),
-    "store close with clients": Interrupted(
-        TransactionWorld, StoreWorld.close_store, before=_BEGIN, others=_TRANSACTIONS, warm_count=0
-    ),
-    "store open": Interrupted(
-        StoreWorld, StoreWorld.open, before=lambda world: world.store.close(), others=_ASKED, warm_count=1
-    ),
+    "create topic": _store(StoreWorld.create_topic),
+    "delete topic": _store(StoreWorld.delete_topic, before=StoreWorld.create_topic),
+    "alter topic": _store(StoreWorld.alter_topic),
+    "add partitions": _store(StoreWorld.add_partition),
+    "store close": _store(StoreWorld.close_store, before=StoreWorld.use_topics, warm_count=0),
+    "store close with clients": _transaction(StoreWorld.close_store, before=_BEGIN, warm_count=0),
+    "store open": _store(StoreWorld.open, before=lambda world: world.store.close(), warm_count=1),
 }
 
 #: every call by its name
