@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 from logstore.layout.file_names import METADATA_TOPIC
 from logstore.layout.partition_metadata import METADATA_TOPIC_ID
@@ -24,7 +25,10 @@ Place = tuple[str, int]
 
 
 class Story:
-    """Appends to partitions, named as their directories are; time goes on by a second an append."""
+    """Appends to partitions, named as their directories are; time goes on by a second an append.
+
+    What appends returns the story, to go on with.
+    """
 
     def __init__(self) -> None:
         self.batches: dict[str, list[Batch]] = defaultdict(list)
@@ -39,19 +43,20 @@ class Story:
         batches = self.batches[partition]
         return batches[-1].base_offset + batches[-1].last_offset_delta + 1 if batches else 0
 
-    def append(self, partition: str, batch: Batch, *, offset: int | None = None) -> None:
+    def append(self, partition: str, batch: Batch, *, offset: int | None = None) -> Self:
         self.now_ms += 1000
         offset = self.end(partition) if offset is None else offset
         batch = replace(batch, base_offset=offset, base_timestamp=self.now_ms, max_timestamp=self.now_ms)
         self.batches[partition].append(batch)
+        return self
 
-    def plain(self, partition: str, count: int = 1, *, offset: int | None = None) -> None:
+    def plain(self, partition: str, count: int = 1, *, offset: int | None = None) -> Self:
         """Records of no producer."""
-        self.append(partition, Batch(0, _records(count), last_offset_delta=count - 1), offset=offset)
+        return self.append(partition, Batch(0, _records(count), last_offset_delta=count - 1), offset=offset)
 
     def data(
         self, partition: str, producer: tuple[int, int], sequence: int, count: int = 1, *, flags: int = TRANSACTIONAL
-    ) -> None:
+    ) -> Self:
         """Records of a producer (id, epoch), in a transaction unless `flags` are 0."""
         producer_id, epoch = producer
         batch = Batch(
@@ -63,18 +68,18 @@ class Story:
             producer_epoch=epoch,
             base_sequence=sequence,
         )
-        self.append(partition, batch)
+        return self.append(partition, batch)
 
     def marker(
         self, partition: str, producer: tuple[int, int], *, commit: bool = True, coordinator_epoch: int = 0
-    ) -> None:
+    ) -> Self:
         """The end of a transaction."""
         producer_id, epoch = producer
         record = Rec(key=struct.pack(">hh", 0, int(commit)), value=struct.pack(">hi", 0, coordinator_epoch))
         flags = TRANSACTIONAL | CONTROL
-        self.append(partition, Batch(0, [record], flags=flags, producer_id=producer_id, producer_epoch=epoch))
+        return self.append(partition, Batch(0, [record], flags=flags, producer_id=producer_id, producer_epoch=epoch))
 
-    def state(self, transactional_id: str, producer: tuple[int, int], state: int, places: Sequence[Place] = ()) -> None:
+    def state(self, transactional_id: str, producer: tuple[int, int], state: int, places: Sequence[Place] = ()) -> Self:
         """What a coordinator of transaction version 0 writes."""
         key = struct.pack(">h", 0) + _string(transactional_id)
         partitions = struct.pack(">i", -1)
@@ -87,9 +92,9 @@ class Story:
         self._started_ms[transactional_id] = state, started
         value = struct.pack(">hqhib", 0, *producer, TIMEOUT_MS, state) + partitions
         value += struct.pack(">qq", self.now_ms, started)
-        self.append(STATE, Batch(0, [Rec(key=key, value=value)]))
+        return self.append(STATE, Batch(0, [Rec(key=key, value=value)]))
 
-    def commit_offset(self, group: str, place: Place, offset: int, producer: tuple[int, int] | None = None) -> None:
+    def commit_offset(self, group: str, place: Place, offset: int, producer: tuple[int, int] | None = None) -> Self:
         """What a group's coordinator writes, in the producer's transaction if there is one."""
         key = struct.pack(">h", 1) + _string(group) + _string(place[0]) + struct.pack(">i", place[1])
         value = struct.pack(">hqi", 3, offset, -1) + _string("") + struct.pack(">q", self.now_ms)
@@ -98,7 +103,7 @@ class Story:
             batch = replace(
                 batch, flags=TRANSACTIONAL, producer_id=producer[0], producer_epoch=producer[1], base_sequence=0
             )
-        self.append(OFFSETS, batch)
+        return self.append(OFFSETS, batch)
 
     def metadata(self, kind: str, **fields: object) -> None:
         """A record of the controllers, behind the level that their log begins with."""

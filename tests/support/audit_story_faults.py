@@ -23,25 +23,24 @@ COPY = (8, 0)
 PAY, NEXT = (7, 0), (7, 1)  # a producer before and after its epoch was bumped
 
 
-def begin(story: Story) -> None:
+def begin(story: Story) -> Story:
     """A producer gets its id, and its coordinator an open transaction in both partitions."""
-    story.state("pay", PAY, EMPTY)
-    story.state("pay", PAY, ONGOING, [AT_A, AT_B])
+    return story.state("pay", PAY, EMPTY).state("pay", PAY, ONGOING, [AT_A, AT_B])
 
 
-def end(story: Story, producer: tuple[int, int] = PAY, *, commit: bool = True) -> None:
+def end(story: Story, producer: tuple[int, int] = PAY, *, commit: bool = True) -> Story:
     """The coordinator decides, and is done."""
     story.state("pay", producer, PREPARE_COMMIT if commit else PREPARE_ABORT, [AT_A, AT_B])
-    story.state("pay", producer, COMPLETE_COMMIT if commit else COMPLETE_ABORT)
+    return story.state("pay", producer, COMPLETE_COMMIT if commit else COMPLETE_ABORT)
 
 
-def commit_in_transaction(story: Story, offset: int) -> None:
+def commit_in_transaction(story: Story, offset: int) -> Story:
     """A group's offset in A, in a transaction of its own."""
     story.state("copier", COPY, ONGOING, [("__consumer_offsets", 0)])
     story.commit_offset("copy", AT_A, offset, COPY)
     story.state("copier", COPY, PREPARE_COMMIT, [("__consumer_offsets", 0)])
     story.marker("__consumer_offsets-0", COPY)
-    story.state("copier", COPY, COMPLETE_COMMIT)
+    return story.state("copier", COPY, COMPLETE_COMMIT)
 
 
 def clean() -> Story:
@@ -69,76 +68,48 @@ def clean() -> Story:
     for offset in (1, 3, 3):
         commit_in_transaction(story, offset)
     story.commit_offset("plain", AT_A, 9)
-    story.commit_offset("plain", AT_A, 2)
-    return story
+    return story.commit_offset("plain", AT_A, 2)
 
 
 def aborted_before_another() -> Story:
     """A transaction is aborted, and another committed; a follower may have appended both at once."""
-    story = Story()
-    story.data(A, PAY, 0)
-    story.marker(A, PAY, commit=False)
-    story.plain(A)
-    story.data(A, COPY, 0)
-    story.marker(A, COPY)
-    return story
+    return Story().data(A, PAY, 0).marker(A, PAY, commit=False).plain(A).data(A, COPY, 0).marker(A, COPY)
 
 
 def gap() -> Story:
-    story = clean()
-    story.data(A, (9, 1), 2, flags=0)
-    return story
+    return clean().data(A, (9, 1), 2, flags=0)
 
 
 def gap_after_bump() -> Story:
-    story = clean()
-    story.data(A, (9, 2), 1, flags=0)
-    return story
+    return clean().data(A, (9, 2), 1, flags=0)
 
 
 def duplicate() -> Story:
-    story = clean()
-    story.data(A, (9, 1), 0, flags=0)
-    return story
+    return clean().data(A, (9, 1), 0, flags=0)
 
 
 def old_epoch() -> Story:
-    story = clean()
-    story.data(A, (9, 0), 4, flags=0)
-    return story
+    return clean().data(A, (9, 0), 4, flags=0)
 
 
 def marker_of_an_old_epoch() -> Story:
-    story = clean()
-    story.data(A, (8, 3), 0)
-    story.marker(A, (8, 2))
-    return story
+    return clean().data(A, (8, 3), 0).marker(A, (8, 2))
 
 
 def fenced() -> Story:
-    story = clean()
-    story.data(A, PAY, 3, flags=0)
-    return story
+    return clean().data(A, PAY, 3, flags=0)
 
 
 def outside() -> Story:
-    story = clean()
-    story.data(A, NEXT, 0, flags=0)
-    return story
+    return clean().data(A, NEXT, 0, flags=0)
 
 
 def hanging_unknown() -> Story:
-    story = clean()
-    story.data(A, (55, 0), 0)
-    return story
+    return clean().data(A, (55, 0), 0)
 
 
 def hanging_not_claimed() -> Story:
-    story = clean()
-    story.state("pay", NEXT, ONGOING, [AT_B])
-    story.data(B, NEXT, 0)
-    story.data(A, NEXT, 0)
-    return story
+    return clean().state("pay", NEXT, ONGOING, [AT_B]).data(B, NEXT, 0).data(A, NEXT, 0)
 
 
 def hanging_of_the_past() -> Story:
@@ -150,28 +121,19 @@ def hanging_of_the_past() -> Story:
 
 
 def timed_out() -> Story:
-    story = Story()
-    begin(story)
-    story.data(A, PAY, 0)
-    story.data(B, PAY, 0)
+    story = begin(Story()).data(A, PAY, 0).data(B, PAY, 0)
     story.now_ms += TIMEOUT_MS
     return story
 
 
 def no_data() -> Story:
-    story = Story()
-    story.plain(A)
-    story.plain(B)
-    begin(story)
+    story = begin(Story().plain(A).plain(B))
     story.now_ms += TIMEOUT_MS
     return story
 
 
 def late() -> Story:
-    story = Story()
-    begin(story)
-    story.data(A, PAY, 0)
-    story.data(B, PAY, 0)
+    story = begin(Story()).data(A, PAY, 0).data(B, PAY, 0)
     story.state("pay", PAY, PREPARE_COMMIT, [AT_A, AT_B])
     story.marker(A, PAY)
     story.now_ms += TIMEOUT_MS
@@ -181,78 +143,46 @@ def late() -> Story:
 def marker_missing(policy: str | None = None) -> Story:
     story = Story()
     story.make_topic(AT_B[0], policy=policy)
-    begin(story)
-    story.data(A, PAY, 0)
-    story.data(B, PAY, 0)
-    story.marker(A, PAY)
-    end(story)
-    return story
+    return end(begin(story).data(A, PAY, 0).data(B, PAY, 0).marker(A, PAY))
 
 
 def marker_missing_between() -> Story:
-    story = Story()
-    story.data(A, PAY, 0)
-    story.data(A, NEXT, 0)
-    story.marker(A, (7, 2))
-    return story
+    return Story().data(A, PAY, 0).data(A, NEXT, 0).marker(A, (7, 2))
 
 
 def marker_cleaned() -> Story:
     story = marker_missing("compact")
     marker = Batch(0, flags=TRANSACTIONAL | CONTROL, producer_id=PAY[0], producer_epoch=PAY[1])
-    story.append(B, marker)
-    return story
+    return story.append(B, marker)
 
 
 def marker_doubled() -> Story:
-    story = Story()
-    story.data(A, PAY, 0)
-    story.marker(A, NEXT)
-    story.marker(A, NEXT)
-    return story
+    return Story().data(A, PAY, 0).marker(A, NEXT).marker(A, NEXT)
 
 
 def markers_contradict() -> Story:
-    story = Story()
-    story.data(A, PAY, 0)
-    story.marker(A, NEXT)
-    story.marker(A, NEXT, commit=False)
-    return story
+    return Story().data(A, PAY, 0).marker(A, NEXT).marker(A, NEXT, commit=False)
 
 
 def marker_against_the_decision() -> Story:
-    story = Story()
-    begin(story)
-    story.data(A, PAY, 0)
-    story.data(B, PAY, 0)
-    story.marker(A, PAY)
-    story.marker(B, PAY, commit=False)
-    end(story)
-    return story
+    story = begin(Story()).data(A, PAY, 0).data(B, PAY, 0)
+    return end(story.marker(A, PAY).marker(B, PAY, commit=False))
 
 
 def not_atomic() -> Story:
-    story = Story()
-    story.data(A, PAY, 0)
-    story.data(B, PAY, 0)
-    story.marker(A, NEXT)
-    story.marker(B, NEXT, commit=False)
-    return story
+    return Story().data(A, PAY, 0).data(B, PAY, 0).marker(A, NEXT).marker(B, NEXT, commit=False)
 
 
 def lost_between() -> Story:
     story = clean()
-    story.plain(A, offset=story.end(A) + 3)
-    return story
+    return story.plain(A, offset=story.end(A) + 3)
 
 
 def record_batch(*records: Rec, stream: bytes | None = None, codec: int = 0) -> Story:
     """One more batch, with the right checksum."""
     story = clean()
     delta = max(len(records) - 1, 0)
-    story.append(A, Batch(0, records, last_offset_delta=delta, stream=stream, codec=codec))
-    story.plain(A)
-    return story
+    return story.append(A, Batch(0, records, last_offset_delta=delta, stream=stream, codec=codec)).plain(A)
 
 
 def records_of_another_length() -> Story:
@@ -276,40 +206,29 @@ def record_timestamp_above_the_largest() -> Story:
 
 
 def chain_back() -> Story:
-    story = clean()
-    commit_in_transaction(story, 2)
-    return story
+    return commit_in_transaction(clean(), 2)
 
 
 def chain_mixed() -> Story:
-    story = clean()
-    story.commit_offset("copy", AT_A, 5)
-    return story
+    return clean().commit_offset("copy", AT_A, 5)
 
 
 def chain_ahead() -> Story:
-    story = clean()
-    commit_in_transaction(story, 99)
-    return story
+    return commit_in_transaction(clean(), 99)
 
 
 def group_ahead() -> Story:
-    story = clean()
-    story.commit_offset("plain", AT_A, 99)
-    return story
+    return clean().commit_offset("plain", AT_A, 99)
 
 
 def group_behind() -> Story:
-    story = clean()
-    story.commit_offset("plain", AT_A, -1)
-    return story
+    return clean().commit_offset("plain", AT_A, -1)
 
 
 def group_unknown() -> Story:
     story = clean()
     story.make_topic("orders")
-    story.commit_offset("plain", ("gone", 0), 1)
-    return story
+    return story.commit_offset("plain", ("gone", 0), 1)
 
 
 def in_another_partition() -> Story:
@@ -317,8 +236,7 @@ def in_another_partition() -> Story:
     story = clean()
     story.make_topic("__transaction_state")
     story.make_partition("__transaction_state", 1)
-    story.state("page", (8, 0), EMPTY)
-    return story
+    return story.state("page", (8, 0), EMPTY)
 
 
 def completed_otherwise() -> Story:
@@ -326,8 +244,7 @@ def completed_otherwise() -> Story:
     story.state("pay", NEXT, ONGOING, [AT_A])
     story.state("pay", NEXT, PREPARE_ABORT, [AT_A])
     story.marker(A, NEXT, commit=False)
-    story.state("pay", NEXT, COMPLETE_COMMIT)
-    return story
+    return story.state("pay", NEXT, COMPLETE_COMMIT)
 
 
 def decided_of_less() -> Story:
@@ -335,20 +252,15 @@ def decided_of_less() -> Story:
     story.state("pay", NEXT, ONGOING, [AT_A, AT_B])
     story.state("pay", NEXT, PREPARE_ABORT, [AT_A])
     story.marker(A, NEXT, commit=False)
-    story.state("pay", NEXT, COMPLETE_ABORT)
-    return story
+    return story.state("pay", NEXT, COMPLETE_ABORT)
 
 
 def another_producer() -> Story:
-    story = clean()
-    story.state("pay", (8, 0), ONGOING)
-    return story
+    return clean().state("pay", (8, 0), ONGOING)
 
 
 def epoch_back() -> Story:
-    story = clean()
-    story.state("pay", PAY, ONGOING)
-    return story
+    return clean().state("pay", PAY, ONGOING)
 
 
 def marker_of_nothing() -> Story:
@@ -380,9 +292,7 @@ def marker_of_an_abort_missing_between() -> Story:
 
 
 def bad_records() -> Story:
-    story = clean()
-    story.plain("__transaction_state-0")
-    return story
+    return clean().plain("__transaction_state-0")
 
 
 def microseconds() -> Story:
