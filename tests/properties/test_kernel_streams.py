@@ -9,7 +9,7 @@ import cramjam
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
@@ -138,6 +138,7 @@ contexts = st.builds(
 )
 
 
+@example([((b"\x01\x00", 1), Batch(0))], b"")  # a size of -1, which is no count of -1
 @settings(max_examples=examples(150))
 @given(st.lists(st.tuples(record_streams(), contexts), min_size=1, max_size=4), st.binary(max_size=9))
 def test_streams_are_decoded_to_the_records_that_the_twin_reads(

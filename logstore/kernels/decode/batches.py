@@ -13,10 +13,10 @@ from . import records as decode
 from .records import OK, PLAIN, decode_rows
 
 # Status, besides the ones in `kernels.decode.records`.
-BAD_COUNT = 11  # a record count below 0
-SHORT_BATCH = 12  # shorter than its header
-RECORDS_FULL = 13  # the record table has no room for the row
-WRONG_CHECKSUM = 14
+BAD_COUNT = 31  # a record count below 0
+SHORT_BATCH = 32  # shorter than its header
+RECORDS_FULL = 33  # the record table has no room for the row
+WRONG_CHECKSUM = 34
 
 TO_CHECK = -2  # in IS_VALID: compute the checksum right before the records are decoded, while the bytes are in cache
 
