@@ -50,6 +50,7 @@ CALLERS = {  # through which tests call some kernels, by a name that is imported
     "DumpCaller": "tests/support/kernel_dump.py",
     "both_forms": "tests/properties/fold_stories.py",
     "DecodedBatch": "tests/support/kernel_decode.py",
+    "decoded_batches": "tests/support/kernel_decode.py",
     "TopicForms": "tests/support/append_forms.py",
 }
 

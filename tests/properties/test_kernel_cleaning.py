@@ -9,8 +9,7 @@ import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logstore.columns.batch_table import scan
-from logstore.columns.record_table import RecordTable, record_error
+from logstore.columns.batch_table import BatchTable, scan
 from logstore.kernels.decode import batches as decode_batches
 from logstore.kernels.decode import records as decode
 from logstore.kernels.scan.batches import COLUMN_COUNT
@@ -18,10 +17,10 @@ from logstore.kernels.table import offset_map
 from logstore.kernels.table.key_hashes import hash_keys
 from tests.naive import batch as naive_batch
 from tests.naive import offset_map as naive
-from tests.naive.record import BrokenRecordError, Context, Record, read_plain
+from tests.naive.record import Context, Record, read_plain
 from tests.properties.kernel_inputs import CRC_AT, batch_values, damaged
 from tests.support.encoder import LOG_APPEND_TIME, Batch, Rec
-from tests.support.kernel_decode import record_at
+from tests.support.kernel_decode import DecodedBatches, assert_decoded, decoded_batches, read_batches
 from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
 
@@ -119,21 +118,21 @@ plain_bytes = plain_batches.map(lambda batches: b"".join(batch.to_bytes() for ba
 
 def expected_records(data: bytes) -> tuple[list[list[Record]], str | None]:
     """The records of each good batch, and the message of what is wrong with the first bad one."""
-    found: list[list[Record]] = []
-    table = scan(np.frombuffer(data, np.uint8))
+    table, parts, end = scan(np.frombuffer(data, np.uint8)), [], None
     for row in map(table.row, range(len(table))):
+        if row["size"] < HEADER_SIZE:
+            end = "short"
+            break
         stamped = row["max_timestamp"] if row["attributes"] & LOG_APPEND_TIME else None
         context = Context(row["base_offset"], row["base_timestamp"], row["base_sequence"], stamped)
         body = data[row["position"] + HEADER_SIZE : row["position"] + row["size"]]
-        if row["size"] < HEADER_SIZE:
-            return found, "short"
-        if row["record_count"] < 0:
-            return found, f"count {row['record_count']}"
-        try:
-            found.append(list(read_plain(body, row["record_count"], context)))
-        except BrokenRecordError as error:
-            return found, str(error)
-    return found, None
+        parts.append((body, row["record_count"], context))
+    found, problem = read_batches(read_plain, parts)
+    return found, problem or end
+
+
+def decoded(data: npt.NDArray[np.uint8], table: BatchTable, capacity: int) -> DecodedBatches:
+    return decoded_batches(data, *table.record_bounds(0, len(table)), decode.PLAIN, table, capacity)
 
 
 @settings(max_examples=examples(150))
@@ -147,29 +146,8 @@ def check_batches_are_decoded(content: bytes) -> None:
     table = scan(data)
     if (table.magic < 2).any():
         return
-    batches, problem = expected_records(content)
-    state = np.full(decode.STATE_COUNT, UNTOUCHED, np.int64)
-    capacity = len(content) + len(table) + 1
-    records = np.full((decode.COLUMN_COUNT, capacity), UNTOUCHED, np.int64)
-    rows = np.full(table.capacity + 1, UNTOUCHED, np.int64)
-    matrix = np.ascontiguousarray(table.matrix)
-    assert matrix.shape[0] == COLUMN_COUNT
-    bounds = (data, *table.record_bounds(0, len(table)), decode.PLAIN)
-    arguments = (*bounds, matrix, table.capacity, 0, len(table), state, records, capacity, rows)
-    status = run_both(decode_batches.decode_batches, *arguments)
-    assert state[decode.ROW_COUNT] == len(batches)
-    assert rows[: len(batches) + 1].tolist() == np.cumsum([0, *map(len, batches)]).tolist()
-    found = RecordTable(data, records, int(rows[len(batches)]))
-    assert [record_at(found, row) for row in range(len(found))] == [record for batch in batches for record in batch]
-    assert message(status, state) == problem
-
-
-def message(status: int, state: Int64Array) -> str | None:
-    if status == decode_batches.SHORT_BATCH:
-        return "short"
-    if status == decode_batches.BAD_COUNT:
-        return f"count {state[decode.DETAIL]}"
-    return None if status == decode.OK else record_error(status, state).message
+    assert table.matrix.shape[0] == COLUMN_COUNT
+    assert_decoded(decoded(data, table, len(content) + len(table) + 1), data, *expected_records(content))
 
 
 @settings(max_examples=examples(60))
@@ -177,27 +155,12 @@ def message(status: int, state: Int64Array) -> str | None:
 def test_a_decode_stops_at_the_row_that_has_no_room(batches: list[Batch], capacity: int) -> None:
     data = np.frombuffer(b"".join(batch.to_bytes() for batch in batches), np.uint8)
     table = scan(data)
-    state = np.zeros(decode.STATE_COUNT, np.int64)
-    records = np.full((decode.COLUMN_COUNT, max(capacity, 1)), UNTOUCHED, np.int64)
-    rows = np.zeros(table.capacity + 1, np.int64)
-    status = run_both(
-        decode_batches.decode_batches,
-        data,
-        *table.record_bounds(0, len(table)),
-        decode.PLAIN,
-        table.matrix,
-        table.capacity,
-        0,
-        len(table),
-        state,
-        records,
-        records.shape[1],
-        rows,
-    )
+    room = max(capacity, 1)
+    found = decoded(data, table, room)
     ends = np.cumsum([len(batch.records) for batch in batches], dtype=np.int64)
-    fitting = int(np.searchsorted(ends, records.shape[1], side="right"))
-    assert (status == decode_batches.RECORDS_FULL) == (fitting < len(batches))
-    assert state[decode.ROW_COUNT] == fitting
+    fitting = int(np.searchsorted(ends, room, side="right"))
+    assert (found.status == decode_batches.RECORDS_FULL) == (fitting < len(batches))
+    assert found.count == fitting
 
 
 many_records = st.lists(
@@ -239,19 +202,13 @@ def test_checksums_are_computed_where_it_is_asked_for(
         table = scan(data)
     marks = [decode_batches.TO_CHECK if asked else -1 for asked in is_asked[: len(table)]]
     table.is_valid[:] = marks
-    state = np.zeros(decode.STATE_COUNT, np.int64)
-    records = np.zeros((decode.COLUMN_COUNT, data.size + 1), np.int64)
-    rows = np.zeros(table.capacity + 1, np.int64)
-    matrix, capacity = table.matrix, table.capacity
-    bounds = (data, *table.record_bounds(0, len(table)), decode.PLAIN)
-    arguments = (*bounds, matrix, capacity, 0, len(table), state, records, data.size + 1, rows)
-    status = run_both(decode_batches.decode_batches, *arguments)
+    found = decoded(data, table, data.size + 1)
     content = data.tobytes()
     checked = [naive_batch.checked(content, row).is_valid for row in naive_batch.scan(content, 0, len(content)).rows]
     wrong = [row for row in range(len(table)) if marks[row] == decode_batches.TO_CHECK and checked[row] == 0]
     stop = wrong[0] if wrong else len(table)
-    assert state[decode.ROW_COUNT] == stop
-    assert (status == decode_batches.WRONG_CHECKSUM) == bool(wrong)
+    assert found.count == stop
+    assert (found.status == decode_batches.WRONG_CHECKSUM) == bool(wrong)
     for row, mark in enumerate(marks):
         if mark == decode_batches.TO_CHECK and row <= stop:
             marks[row] = checked[row]

@@ -7,23 +7,21 @@ from itertools import accumulate, pairwise
 
 import cramjam
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
-from logstore.columns.record_table import RecordTable, record_error
 from logstore.kernels.codec.copying import SLACK_SIZE
 from logstore.kernels.codec.streams import decompress_plain_streams
 from logstore.kernels.decode import batches as decode_batches
 from logstore.kernels.decode import records as decode
 from logstore.model import Codec
 from tests.naive import lz4, snappy
-from tests.naive.record import BrokenRecordError, Context, Record, read_stream
+from tests.naive.record import Context, read_stream
 from tests.properties.kernel_inputs import record_streams
 from tests.support.encoder import LOG_APPEND_TIME, Batch
-from tests.support.kernel_decode import record_at
+from tests.support.kernel_decode import assert_decoded, decoded_batches, read_batches
 from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
 
@@ -150,54 +148,15 @@ def test_streams_are_decoded_to_the_records_that_the_twin_reads(
     data = np.frombuffer(b"".join(between + stream for stream in streams) + b"\0", np.uint8)
     ends = np.array(list(accumulate(len(between + stream) for stream in streams)), np.int64)
     starts = ends - np.array([len(stream) for stream in streams], np.int64)
-    capacity = data.size + len(parts) + 1
-    state = np.full(decode.STATE_COUNT, UNTOUCHED, np.int64)
-    records = np.full((decode.COLUMN_COUNT, capacity), UNTOUCHED, np.int64)
-    rows = np.full(table.capacity + 1, UNTOUCHED, np.int64)
-    matrix = np.ascontiguousarray(table.matrix)
-    arguments = (
-        data,
-        starts,
-        ends,
-        decode.STREAM,
-        matrix,
-        table.capacity,
-        0,
-        len(parts),
-        state,
-        records,
-        capacity,
-        rows,
-    )
-    status = run_both(decode_batches.decode_batches, *arguments)
-
-    expected, problem = expected_records(parts)
-    assert state[decode.ROW_COUNT] == len(expected)
-    assert rows[: len(expected) + 1].tolist() == np.cumsum([0, *map(len, expected)]).tolist()
-    found = RecordTable(data, records, int(rows[len(expected)]))
-    assert [record_at(found, row) for row in range(len(found))] == [record for batch in expected for record in batch]
-    assert problem == message(status, state)
+    found = decoded_batches(data, starts, ends, decode.STREAM, table, data.size + len(parts) + 1)
+    contexts_of = (context_of(batch) for _, batch in parts)
+    of_twin = [(stream, count, context) for ((stream, count), _), context in zip(parts, contexts_of, strict=True)]
+    assert_decoded(found, data, *read_batches(read_stream, of_twin))
 
 
-def message(status: int, state: npt.NDArray[np.int64]) -> str | None:
-    if status == decode_batches.BAD_COUNT:
-        return f"count {state[decode.DETAIL]}"
-    return None if status == decode.OK else record_error(status, state).message
-
-
-def expected_records(parts: list[tuple[tuple[bytes, int], Batch]]) -> tuple[list[list[Record]], str | None]:
-    """The records of the batches up to one that is wrong, and what is wrong with that."""
-    found: list[list[Record]] = []
-    for (stream, count), batch in parts:
-        if count < 0:
-            return found, f"count {count}"
-        log_append_time = batch.max_timestamp if batch.flags & LOG_APPEND_TIME else None
-        context = Context(batch.base_offset, batch.base_timestamp, batch.base_sequence, log_append_time)
-        try:
-            found.append(list(read_stream(stream, count, context)))
-        except BrokenRecordError as error:
-            return found, str(error)
-    return found, None
+def context_of(batch: Batch) -> Context:
+    log_append_time = batch.max_timestamp if batch.flags & LOG_APPEND_TIME else None
+    return Context(batch.base_offset, batch.base_timestamp, batch.base_sequence, log_append_time)
 
 
 @settings(max_examples=examples(40))
@@ -209,12 +168,7 @@ def test_streams_stop_at_the_row_that_has_no_room(counts: list[int], capacity: i
     data = np.frombuffer(record * sum(counts) + b"\0", np.uint8)
     ends = np.cumsum(counts, dtype=np.int64) * len(record)
     starts = ends - np.array(counts, np.int64) * len(record)
-    state = np.zeros(decode.STATE_COUNT, np.int64)
-    records = np.full((decode.COLUMN_COUNT, capacity), UNTOUCHED, np.int64)
-    rows = np.zeros(table.capacity + 1, np.int64)
-    bounds = (data, starts, ends, decode.STREAM)
-    arguments = (*bounds, table.matrix, table.capacity, 0, len(counts), state, records, capacity, rows)
-    status = run_both(decode_batches.decode_batches, *arguments)
+    found = decoded_batches(data, starts, ends, decode.STREAM, table, capacity)
     fitting = int(np.searchsorted(np.cumsum(counts), capacity, side="right"))
-    assert state[decode.ROW_COUNT] == fitting
-    assert (status == decode_batches.RECORDS_FULL) == (fitting < len(counts))
+    assert found.count == fitting
+    assert (found.status == decode_batches.RECORDS_FULL) == (fitting < len(counts))

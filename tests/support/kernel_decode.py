@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from logstore.columns.batch_table import BatchTable, ByteArray
 from logstore.columns.record_table import RecordTable, record_error
+from logstore.kernels.decode import batches
 from logstore.kernels.decode import records as decode
-from tests.naive.record import Context, Record
+from tests.naive.record import BrokenRecordError, Context, Record
 from tests.support.kernel_forms import run_both
 
 UNTOUCHED = -77
+Int64Array = npt.NDArray[np.int64]
 
 
 class DecodedBatch:
@@ -42,6 +49,70 @@ class DecodedBatch:
                 return found, record_error(status, self.state).message
             assert row_count == capacity or self.state[decode.RECORD_INDEX] == self.state[decode.RECORD_COUNT]
         return found, None
+
+
+class DecodedBatches(NamedTuple):
+    """What both forms of the kernel made of batches.
+
+    Attributes:
+        rows: where the records of each batch begin, and where those of the last end.
+        records: all of them, with room for more.
+    """
+
+    status: int
+    state: Int64Array
+    rows: Int64Array
+    records: Int64Array
+
+    @property
+    def count(self) -> int:
+        """How many batches were decoded."""
+        return int(self.state[decode.ROW_COUNT])
+
+    @property
+    def problem(self) -> str | None:
+        """What ended them, as `read_batches` has it."""
+        if self.status == batches.SHORT_BATCH:
+            return "short"
+        if self.status == batches.BAD_COUNT:
+            return f"count {self.state[decode.DETAIL]}"
+        return None if self.status == decode.OK else record_error(self.status, self.state).message
+
+
+def decoded_batches(
+    data: ByteArray, starts: Int64Array, ends: Int64Array, source: int, table: BatchTable, capacity: int
+) -> DecodedBatches:
+    """Decode the batches of a table, whose records are from `starts` to `ends`, into so much room."""
+    state = np.full(decode.STATE_COUNT, UNTOUCHED, np.int64)
+    records = np.full((decode.COLUMN_COUNT, capacity), UNTOUCHED, np.int64)
+    rows = np.full(table.capacity + 1, UNTOUCHED, np.int64)
+    of_table = (np.ascontiguousarray(table.matrix), table.capacity, 0, len(table))
+    status = run_both(batches.decode_batches, data, starts, ends, source, *of_table, state, records, capacity, rows)
+    return DecodedBatches(status, state, rows, records)
+
+
+def assert_decoded(found: DecodedBatches, data: ByteArray, expected: list[list[Record]], problem: str | None) -> None:
+    """What was decoded is what the twin reads."""
+    assert found.count == len(expected)
+    assert found.rows[: len(expected) + 1].tolist() == np.cumsum([0, *map(len, expected)]).tolist()
+    table = RecordTable(data, found.records, int(found.rows[len(expected)]))
+    assert [record_at(table, row) for row in range(len(table))] == [record for batch in expected for record in batch]
+    assert found.problem == problem
+
+
+def read_batches(
+    read: Callable[[bytes, int, Context], Iterator[Record]], parts: Iterable[tuple[bytes, int, Context]]
+) -> tuple[list[list[Record]], str | None]:
+    """What the twin reads of each (bytes, record count, context), and what is wrong with the first that is."""
+    found: list[list[Record]] = []
+    for data, count, context in parts:
+        if count < 0:
+            return found, f"count {count}"
+        try:
+            found.append(list(read(data, count, context)))
+        except BrokenRecordError as error:
+            return found, str(error)
+    return found, None
 
 
 def record_at(table: RecordTable, row: int) -> Record:
