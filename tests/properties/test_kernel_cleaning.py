@@ -160,7 +160,7 @@ def test_a_decode_stops_at_the_row_that_has_no_room(batches: list[Batch], capaci
     ends = np.cumsum([len(batch.records) for batch in batches], dtype=np.int64)
     fitting = int(np.searchsorted(ends, room, side="right"))
     assert (found.status == decode_batches.RECORDS_FULL) == (fitting < len(batches))
-    assert found.count == fitting
+    assert found.batch_count == fitting
 
 
 many_records = st.lists(
@@ -207,7 +207,7 @@ def test_checksums_are_computed_where_it_is_asked_for(
     checked = [naive_batch.checked(content, row).is_valid for row in naive_batch.scan(content, 0, len(content)).rows]
     wrong = [row for row in range(len(table)) if marks[row] == decode_batches.TO_CHECK and checked[row] == 0]
     stop = wrong[0] if wrong else len(table)
-    assert found.count == stop
+    assert found.batch_count == stop
     assert (found.status == decode_batches.WRONG_CHECKSUM) == bool(wrong)
     for row, mark in enumerate(marks):
         if mark == decode_batches.TO_CHECK and row <= stop:

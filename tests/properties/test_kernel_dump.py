@@ -75,7 +75,7 @@ def test_decoded_records_are_printed_as_the_twin_prints_them(
 ) -> None:
     data = b"".join(map(record_bytes, written))
     context = Context(base_offset=7, base_timestamp=50, base_sequence=3)
-    decoded = DecodedBatch(data, 0, len(data), len(written), context, True)
+    decoded = DecodedBatch(data, 0, len(data), len(written), context, decode.STREAM)
     matrix = np.empty((decode.COLUMN_COUNT, len(written) + 1), np.int64)
     status = run_both(decode.decode_records, decoded.data, decoded.state, matrix, matrix.shape[1])
     assert status == decode.OK

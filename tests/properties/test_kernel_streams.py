@@ -170,5 +170,5 @@ def test_streams_stop_at_the_row_that_has_no_room(counts: list[int], capacity: i
     starts = ends - np.array(counts, np.int64) * len(record)
     found = decoded_batches(data, starts, ends, decode.STREAM, table, capacity)
     fitting = int(np.searchsorted(np.cumsum(counts), capacity, side="right"))
-    assert found.count == fitting
+    assert found.batch_count == fitting
     assert (found.status == decode_batches.RECORDS_FULL) == (fitting < len(counts))

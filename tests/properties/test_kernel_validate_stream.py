@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 from logstore.columns.batch_table import scan
 from logstore.columns.record_table import BatchRecords
 from logstore.kernels.decode import records as decode
-from tests.naive.record import BrokenRecordError, Context
+from tests.naive.record import Context
 from tests.naive.skipped_record import Skipped, skip_stream
 from tests.properties.kernel_inputs import ints, longs, record_streams
 from tests.support.encoder import ZSTD, Batch
-from tests.support.kernel_forms import run_both
+from tests.support.kernel_decode import DecodedBatch, good_ones
 from tests.support.sampling import examples
-
-UNTOUCHED = -77
 
 size_limits = st.sampled_from([0, 0, 1, 9, 20, (1 << 20) - 1, 1 << 20, 2**31 - 9])
 contexts = st.builds(Context, longs, longs, ints, st.none() | longs, size_limits)
@@ -36,38 +34,20 @@ def found(
     data: bytes, start: int, end: int, count: int, context: Context, capacity: int
 ) -> tuple[list[Skipped], str | None]:
     """All good records that both forms of the kernel find, and the message of what ended them."""
-    state = np.full(decode.STATE_COUNT, UNTOUCHED, np.int64)
-    state[decode.BASE_OFFSET] = context.base_offset
-    state[decode.BASE_TIMESTAMP] = context.base_timestamp
-    state[decode.LOG_APPEND_TIME] = int(context.log_append_time is not None)
-    state[decode.MAX_TIMESTAMP] = context.log_append_time or 0
-    state[decode.RECORD_COUNT] = count
-    state[decode.END_POSITION] = end
-    state[decode.RECORD_INDEX] = 0
-    state[decode.SOURCE] = decode.SKIPPED_STREAM
-    state[decode.SIZE_MAX] = context.size_max
-    state[decode.NEXT_POSITION] = start
+    batch = DecodedBatch(data, start, end, count, context, decode.SKIPPED_STREAM)
     records: list[Skipped] = []
-    while state[decode.RECORD_INDEX] < count:
-        matrix = np.full((decode.COLUMN_COUNT, capacity), UNTOUCHED, np.int64)
-        status = run_both(decode.decode_records, np.frombuffer(data, np.uint8), state, matrix, capacity, read_limit=end)
-        columns = (decode.OFFSET, decode.TIMESTAMP, decode.KEY_SIZE, decode.VALUE_SIZE)
-        rows = int(state[decode.ROW_COUNT])
-        records += [Skipped(*map(int, row)) for row in matrix[list(columns), :rows].T]
-        if status != decode.OK:
-            return records, words_of(status, state.copy())
-    return records, None
+    for table in batch.windows(capacity):
+        columns = (table.offset, table.timestamp, table.key_size, table.value_size)
+        records += [Skipped(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    return records, None if batch.status == decode.OK else words_of(batch.status, batch.state)
 
 
 def expected(data: bytes, count: int, context: Context) -> tuple[list[Skipped], str | None]:
-    records: list[Skipped] = []
-    try:
-        for record in skip_stream(data, count, context):
-            sizes = (max(record.key_size, -1), max(record.value_size, -1))  # any size below 0 is that of null
-            records.append(Skipped(record.offset, record.timestamp, *sizes))
-    except BrokenRecordError as error:
-        return records, str(error)
-    return records, None
+    records, problem = good_ones(skip_stream(data, count, context))
+    # any size below 0 is that of null
+    return [
+        record._replace(key_size=max(record.key_size, -1), value_size=max(record.value_size, -1)) for record in records
+    ], problem
 
 
 @given(record_streams(), contexts, st.sampled_from([b"", b"before"]), st.sampled_from([b"", b"\xff" * 20]))

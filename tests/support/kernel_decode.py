@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +17,17 @@ from tests.support.kernel_forms import run_both
 
 UNTOUCHED = -77
 Int64Array = npt.NDArray[np.int64]
+T = TypeVar("T")
 
 
 class DecodedBatch:
     """One batch decoded by both forms of the kernel, in chunks of some capacity."""
 
-    def __init__(self, data: bytes, start: int, end: int, count: int, context: Context, is_stream: bool) -> None:
+    def __init__(
+        self, data: bytes, start: int, end: int, count: int, context: Context, source: int = decode.PLAIN
+    ) -> None:
         self.data = np.frombuffer(data, np.uint8)
+        self.status = decode.OK
         self.state = np.full(decode.STATE_COUNT, UNTOUCHED, np.int64)
         self.state[decode.BASE_OFFSET] = context.base_offset
         self.state[decode.BASE_TIMESTAMP] = context.base_timestamp
@@ -31,24 +35,27 @@ class DecodedBatch:
         self.state[decode.MAX_TIMESTAMP] = context.log_append_time or 0
         self.state[decode.BASE_SEQUENCE] = context.base_sequence
         self.state[decode.RECORD_COUNT] = count
-        self.state[decode.SOURCE] = decode.STREAM if is_stream else decode.PLAIN
+        self.state[decode.SOURCE] = source
+        self.state[decode.SIZE_MAX] = context.size_max
         self.state[decode.END_POSITION] = end
         self.state[decode.RECORD_INDEX] = 0
         self.state[decode.NEXT_POSITION] = start
 
-    def records(self, capacity: int) -> tuple[list[Record], str | None]:
-        """All good records, and the message of what ended them."""
-        found: list[Record] = []
-        while self.state[decode.RECORD_INDEX] < self.state[decode.RECORD_COUNT]:
+    def windows(self, capacity: int) -> Iterator[RecordTable]:
+        """Good records, so many at a time, until `status` is not OK."""
+        while self.status == decode.OK and self.state[decode.RECORD_INDEX] < self.state[decode.RECORD_COUNT]:
             matrix = np.full((decode.COLUMN_COUNT, capacity), UNTOUCHED, np.int64)
             end = int(self.state[decode.END_POSITION])
-            status = run_both(decode.decode_records, self.data, self.state, matrix, capacity, read_limit=end)
+            self.status = run_both(decode.decode_records, self.data, self.state, matrix, capacity, read_limit=end)
             row_count = int(self.state[decode.ROW_COUNT])
-            found += [record_at(RecordTable(self.data, matrix, row_count), row) for row in range(row_count)]
-            if status != decode.OK:
-                return found, record_error(status, self.state).message
-            assert row_count == capacity or self.state[decode.RECORD_INDEX] == self.state[decode.RECORD_COUNT]
-        return found, None
+            is_last = self.state[decode.RECORD_INDEX] == self.state[decode.RECORD_COUNT]
+            assert self.status != decode.OK or row_count == capacity or is_last
+            yield RecordTable(self.data, matrix, row_count)
+
+    def records(self, capacity: int) -> tuple[list[Record], str | None]:
+        """All good records, and the message of what ended them."""
+        found = [record_at(table, row) for table in self.windows(capacity) for row in range(len(table))]
+        return found, None if self.status == decode.OK else record_error(self.status, self.state).message
 
 
 class DecodedBatches(NamedTuple):
@@ -65,8 +72,7 @@ class DecodedBatches(NamedTuple):
     records: Int64Array
 
     @property
-    def count(self) -> int:
-        """How many batches were decoded."""
+    def batch_count(self) -> int:
         return int(self.state[decode.ROW_COUNT])
 
     @property
@@ -93,11 +99,21 @@ def decoded_batches(
 
 def assert_decoded(found: DecodedBatches, data: ByteArray, expected: list[list[Record]], problem: str | None) -> None:
     """What was decoded is what the twin reads."""
-    assert found.count == len(expected)
+    assert found.batch_count == len(expected)
     assert found.rows[: len(expected) + 1].tolist() == np.cumsum([0, *map(len, expected)]).tolist()
     table = RecordTable(data, found.records, int(found.rows[len(expected)]))
     assert [record_at(table, row) for row in range(len(table))] == [record for batch in expected for record in batch]
     assert found.problem == problem
+
+
+def good_ones(records: Iterator[T]) -> tuple[list[T], str | None]:
+    """The records that a twin reads, and what is wrong with the first that is not good."""
+    found: list[T] = []
+    try:
+        found.extend(records)
+    except BrokenRecordError as error:
+        return found, str(error)
+    return found, None
 
 
 def read_batches(
@@ -106,12 +122,10 @@ def read_batches(
     """What the twin reads of each (bytes, record count, context), and what is wrong with the first that is."""
     found: list[list[Record]] = []
     for data, count, context in parts:
-        if count < 0:
-            return found, f"count {count}"
-        try:
-            found.append(list(read(data, count, context)))
-        except BrokenRecordError as error:
-            return found, str(error)
+        records, problem = good_ones(read(data, count, context))
+        if count < 0 or problem is not None:
+            return found, f"count {count}" if count < 0 else problem
+        found.append(records)
     return found, None
 
 
