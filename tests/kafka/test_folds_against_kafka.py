@@ -1,10 +1,11 @@
-"""Appends to Kafka's own log, batch by batch, against the folds: answers, refusals and every file beside the log."""
+"""Appends to Kafka's own log and to ours, batch by batch: answers, refusals and every file beside the log."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from logstore.errors import LogstoreError
-from logstore.folds import aborted_transactions, leader_epochs, producer_update, segment_indexes
-from logstore.folds.aborted_transactions import AbortedTransactions
-from logstore.folds.leader_epochs import LeaderEpochs
-from logstore.folds.producer_state import ProducerState
-from logstore.folds.producer_update import AppendOrigin, ProducerUpdate
-from logstore.folds.segment_indexes import SegmentIndexes
-from logstore.layout.producer_snapshot import parse_producer_snapshot
+from logstore.folds.producer_update import AppendOrigin
+from logstore.log.partition_log import PartitionLog
 from tests.kafka.judge import Asked
-from tests.properties.fold_stories import marker, scanned, stories
+from tests.properties.fold_stories import marker, stories
+from tests.recovery.cases import Case
+from tests.recovery.comparison import Answer, answer, disagreement
 from tests.support.dice import Dice
 from tests.support.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
 from tests.support.judges import told
+from tests.support.logs import append_batch, open_partition_log
 from tests.support.oracle import Oracle
 from tests.support.sampling import case_count
 from tests.support.snapshots import comparable, sorted_snapshot
@@ -33,6 +32,8 @@ pytestmark = pytest.mark.kafka
 STORY_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=25, whole=75)
 INTERVAL = 200
 NOW = 1000
+CONFIG = {"index.interval.bytes": str(INTERVAL), "segment.index.bytes": "65536"}
+SIDE_FILES = ("index", "timeindex", "txnindex", "snapshot", "leader-epoch-checkpoint")
 
 
 @dataclass(frozen=True)
@@ -92,77 +93,42 @@ def workloads(count: int) -> Iterator[Workload]:
         yield Workload([step_of(batch, dice) for batch in sent], verify=dice.chance(40))
 
 
-class Folded:
-    """One segment, appended to through the folds."""
-
-    def __init__(self, workload: Workload) -> None:
-        self.end_offset = self.size = 0
-        self.state = ProducerState("t-0", requires_verification=workload.verify)
-        self.indexes = SegmentIndexes(0, index_interval_bytes=INTERVAL, index_size_max=65536)
-        self.aborted, self.epochs = AbortedTransactions(), LeaderEpochs()
-
-    def append(self, step: Step) -> dict[str, Any]:
-        try:
-            answer = self._append(step)
-        except LogstoreError as error:
-            answer = {"error": told(error)}
-        answer["unstable"] = self.state.transactions.first_unstable_offset
-        return answer
-
-    def _append(self, step: Step) -> dict[str, Any]:
-        batch = replace(step.batch, base_offset=self.end_offset)
+def answer_to(log: PartitionLog, step: Step) -> dict[str, Any]:
+    batch, answered = replace(step.batch, base_offset=0), dict[str, Any]()
+    try:
         guard = None
         if step.begin is not None:
-            guard = self.state.begin_verification(
+            guard = log.begin_verification(
                 batch.producer_id,
                 sequence=batch.base_sequence,
                 producer_epoch=batch.producer_epoch,
                 supports_epoch_bump=step.begin,
-                now_ms=NOW,
             )
-        data, table = scanned([batch])
-        leader_epochs.step(self.epochs, table, 0, 1)
-        update = ProducerUpdate(self.state, step.origin, transaction_version=step.version, guard=guard)
-        duplicate = update.step(data, table, 0, 1)
-        if duplicate is not None:
-            return {"first": duplicate.first_offset, "last": duplicate.last_offset, "time": duplicate.timestamp}
-        table.position[0] = self.size
-        segment_indexes.step(self.indexes, table, 0, 1)
-        self.size += data.size
-        last_offset = int(table.last_offset[0])
-        aborted_transactions.step(self.aborted, update.commit(last_offset + 1))
-        self.end_offset = last_offset + 1
-        return {"first": batch.base_offset, "last": last_offset, "time": -1}
-
-    def files(self) -> dict[str, bytes]:
-        """Those of a closed log, without the log."""
-        self.indexes.finish()
-        files = {
-            "index": self.indexes.offset_index_bytes(),
-            "timeindex": self.indexes.time_index_bytes(),
-            "txnindex": self.aborted.to_bytes(),
-            "snapshot": self.state.to_snapshot_bytes() if self.end_offset else b"",
-        }
-        lines = "".join(f"{epoch} {start}\n" for epoch, start in self.epochs.entries)
-        files["leader-epoch-checkpoint"] = f"0\n{len(self.epochs.entries)}\n{lines}".encode() if lines else b""
-        return files
+        info = append_batch(log, batch, origin=step.origin, transaction_version=step.version, guard=guard)
+        answered |= {"first": info.first_offset, "last": info.last_offset, "time": info.log_append_time}
+    except LogstoreError as error:
+        answered["error"] = told(error)
+    return answered | {"unstable": log.first_unstable_offset}
 
 
 def test_appends_are_answered_and_kept_as_by_the_real_log(oracle: Oracle, tmp_path: Path) -> None:
     asked = [*workloads(STORY_COUNT), of_many_producers(), fenced()]
     real = oracle.lines("Appends", cwd=tmp_path, text="".join(workload.to_json() for workload in asked))
     kinds = set()
-    for workload, line in zip(asked, real, strict=True):
-        expected = json.loads(line)
-        folded = Folded(workload)
-        for step, answer in zip(workload.steps, expected["answers"], strict=True):
-            is_repeated = "first" in answer and answer["first"] < folded.end_offset
-            assert folded.append(step) == answer, step
-            kinds.add(answer.get("error", "duplicate: " if is_repeated else "append: ").partition(": ")[0])
-        files = {suffix: bytes.fromhex(content) for suffix, content in expected["files"].items()}
-        files["snapshot"] = sorted_snapshot(files.get("snapshot", b""))
-        for suffix, content in folded.files().items():
-            assert content == files.get(suffix, b""), suffix
+    for number, (workload, line) in enumerate(zip(asked, real, strict=True)):
+        expected, directory = json.loads(line), tmp_path / str(number) / "t-0"
+        directory.parent.mkdir()
+        log = open_partition_log(directory, CONFIG, time_ms=NOW, requires_verification=workload.verify)
+        for step, said in zip(workload.steps, expected["answers"], strict=True):
+            is_repeated = "first" in said and said["first"] < log.log_end_offset
+            assert answer_to(log, step) == said, step
+            kinds.add(said.get("error", "duplicate: " if is_repeated else "append: ").partition(": ")[0])
+        log.close()
+        theirs = {suffix: bytes.fromhex(content) for suffix, content in expected["files"].items()}
+        theirs["snapshot"] = sorted_snapshot(theirs.get("snapshot", b""))
+        ours = {re.sub(r"^[0-9]*\.", "", path.name): comparable(path) for path in directory.iterdir()}
+        for suffix in (*SIDE_FILES, "log"):
+            assert ours.get(suffix, b"") == theirs.get(suffix, b""), suffix
     assert {kind.rpartition(".")[2] for kind in kinds} == {
         "append",
         "duplicate",
@@ -179,102 +145,41 @@ def test_recovered_and_rebuilt_logs_have_the_real_files_beside_them(
 ) -> None:
     """Two segments, of whatever a replica may hold: recovered from nothing but their bytes, then opened again without
     the last snapshot, which is rebuilt from the one before."""
-    logs = [
-        laid_out(tmp_path / str(number) / "t-0", number, story) for number, story in enumerate(collected(STORY_COUNT))
-    ]
+    check, stories_of = asked("LogCheck"), collected(STORY_COUNT)
     refused_count = rebuilt_count = 0
-    for log, answer in zip(logs, opened(asked("LogCheck"), logs, clean=False), strict=True):
-        expected, refusal = recovered_files(log.segments)
-        assert answer.get("error") == refusal
-        refused_count += refusal is not None
-        assert {name: log.read(name) for name in expected} == expected
-        log.snapshots = sorted(name for name in expected if name.endswith(".snapshot"))
-    assert 0 < refused_count < len(logs)
-    again = [log for log in logs if len(log.snapshots) == 2]
-    for log in again:
-        (log.directory / log.snapshots[-1]).unlink()
-    for log, answer in zip(again, opened(asked("LogCheck"), again, clean=True), strict=True):
-        assert "error" not in answer
-        assert log.read(log.snapshots[-1]) == rebuilt_snapshot(log), log.directory
-        rebuilt_count += 1
+    for number, story in enumerate(stories_of):
+        case = Case(number, "", "t-0", now=NOW, config=CONFIG)
+        directories = [laid_out(tmp_path / who / case.directory, number, story) for who in ("theirs", "ours")]
+        expected = opened(check, case, *directories)
+        refused_count += "error" in expected
+        snapshots = sorted(name for name in expected.get("files", ()) if name.endswith(".snapshot"))
+        if len(snapshots) == 2:
+            for directory in directories:
+                (directory / snapshots[-1]).unlink()
+            assert "error" not in opened(check, replace(case, clean=True), *directories)
+            rebuilt_count += 1
+    assert 0 < refused_count < len(stories_of)
     assert rebuilt_count > 10
 
 
-@dataclass
-class Log:
-    """A partition's directory, and the batches of its segments by base offset."""
-
-    directory: Path
-    segments: list[tuple[int, list[Batch]]]
-    snapshots: list[str] = field(default_factory=list)
-
-    def read(self, name: str) -> bytes:
-        path = self.directory / name
-        return comparable(path) if path.exists() else b""
-
-
-def laid_out(directory: Path, number: int, batches: list[Batch]) -> Log:
-    """The story cut in two somewhere, each part a `.log`."""
+def laid_out(directory: Path, number: int, batches: list[Batch]) -> Path:
+    """The story cut in two somewhere, each part a `.log`, the second of which begins where the first ends."""
     cut = Dice(f"cut {number}").between(0, len(batches))
-    segments = based([part for part in (batches[:cut], batches[cut:]) if part])
+    base_offset = batches[0].base_offset
     directory.mkdir(parents=True)
-    for base_offset, part in segments:
+    for part in (part for part in (batches[:cut], batches[cut:]) if part):
         (directory / f"{base_offset:020d}.log").write_bytes(b"".join(batch.to_bytes() for batch in part))
-    return Log(directory, segments)
+        base_offset = part[-1].base_offset + part[-1].last_offset_delta + 1
+    return directory
 
 
-def opened(check: Asked, logs: list[Log], *, clean: bool) -> list[dict[str, Any]]:
-    """What the real log says when it opens the directories, and closes them again."""
-    answers = []
-    for log in logs:
-        config = {"index.interval.bytes": str(INTERVAL), "segment.index.bytes": "65536"}
-        question = {"directory": str(log.directory), "clean": clean, "logStart": 0, "recoveryPoint": 0, "now": NOW}
-        answers.append(json.loads(check.answer(json.dumps({**question, "config": config}) + "\n")))
-    return answers
-
-
-def rebuilt_snapshot(log: Log) -> bytes:
-    """The state at the end, from that at the second segment's base and all of its batches at once."""
-    base_offset, part = log.segments[1]
-    state = ProducerState("t-0")
-    state.load(parse_producer_snapshot(log.read(log.snapshots[0])), base_offset, NOW)
-    data, table = scanned(part)
-    update = ProducerUpdate(state, AppendOrigin.REPLICATION)
-    assert update.step(data, table, 0, len(table)) is None
-    update.commit()
-    return state.to_snapshot_bytes()
-
-
-def based(segments: list[list[Batch]]) -> list[tuple[int, list[Batch]]]:
-    """Each with its base offset, where the one before ends."""
-    ends = [part[-1].base_offset + part[-1].last_offset_delta + 1 for part in segments]
-    return list(zip([segments[0][0].base_offset, *ends], segments, strict=False))
-
-
-def recovered_files(segments: list[tuple[int, list[Batch]]]) -> tuple[dict[str, bytes], str | None]:
-    """Name to bytes of indexes and snapshots, or what Kafka dies of.
-
-    Each segment begins with what the snapshot at its base has kept.
-    """
-    files: dict[str, bytes] = {}
-    state = ProducerState("t-0")
-    for base_offset, part in segments:
-        if files:
-            snapshot = parse_producer_snapshot(state.to_snapshot_bytes())
-            state.load(snapshot, base_offset, NOW)
-        data, table = scanned(part)
-        indexes, aborted = SegmentIndexes(base_offset, index_interval_bytes=INTERVAL), AbortedTransactions()
-        segment_indexes.step(indexes, table, 0, len(table))
-        try:
-            aborted_transactions.step(aborted, producer_update.step(state, data, table, 0, len(table)))
-        except LogstoreError as error:
-            return {}, told(error)
-        indexes.finish()
-        files[f"{base_offset:020d}.index"] = indexes.offset_index_bytes()
-        files[f"{base_offset:020d}.timeindex"] = indexes.time_index_bytes()
-        files[f"{base_offset:020d}.txnindex"] = aborted.to_bytes()
-        files[f"{state.map_end_offset:020d}.snapshot"] = state.to_snapshot_bytes()
-    return files, None
+def opened(check: Asked, case: Case, theirs: Path, ours: Path) -> Answer:
+    """Open both, the real log one and ours the other, to the same words, state and files; what the real log says."""
+    expected: Answer = json.loads(check.answer(json.dumps({**case.question(), "directory": str(theirs)}) + "\n"))
+    found = answer(case, ours)
+    assert found.get("error") == expected.get("error")
+    assert disagreement(expected, found) == ""
+    return expected
 
 
 def of_many_producers() -> Workload:
