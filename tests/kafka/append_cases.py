@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -39,9 +38,9 @@ class Case:
     leader_epoch: int = 3
     config: dict[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> str:
+    def to_json(self) -> dict[str, object]:
         question = {"config": self.config, "now": NOW, "end": self.end_offset, "origin": self.origin}
-        return json.dumps({**question, "epoch": self.leader_epoch, "data": self.data.hex()}) + "\n"
+        return {**question, "epoch": self.leader_epoch, "data": self.data.hex()}
 
 
 def random_case(number: int) -> Case:

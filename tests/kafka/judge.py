@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.kafka.workload_log import WorkloadLog
-from tests.kafka.workloads import line
 from tests.support.oracle import Oracle
 from tests.support.snapshots import comparable
 
@@ -42,14 +41,16 @@ class Asked:
 
     @property
     def pid(self) -> int:
-        """Of the JVM."""
         return self._process.pid
 
-    def answer(self, question: str) -> str:
-        """To one line, the other."""
+    def ask(self, question: object) -> Any:
+        """The answer to a question, both of JSON."""
+        return json.loads(self.answer(question))
+
+    def answer(self, question: object) -> str:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(question)
+        self._process.stdin.write(json.dumps(question) + "\n")
         self._process.stdin.flush()
         return self._process.stdout.readline()
 
@@ -74,7 +75,7 @@ class Judge:
 
     def real(self, work: dict[str, Any], directory: Path) -> dict[str, Any]:
         """The answers of Kafka's log."""
-        return json.loads(_KAFKA_DETAILS.sub(".", self.workloads.answer(line(work, str(directory)))))
+        return json.loads(_KAFKA_DETAILS.sub(".", self.workloads.answer({**work, "directory": str(directory)})))
 
 
 def _differences(work: dict[str, Any], expected: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:

@@ -5,7 +5,6 @@ Run by hand after `make_golden`, from the root of the repository: `python -m tes
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Sequence
 from functools import cache
@@ -29,7 +28,7 @@ def ask(check: Asked, cases: Sequence[Case], golden: Golden, place: Path) -> lis
     for case in cases:
         case.lay_out(golden(case.golden), place)
     questions = [{**case.question(), "directory": str(place / case.directory)} for case in cases]
-    return [json.loads(check.answer(json.dumps(question) + "\n")) for question in questions]
+    return [check.ask(question) for question in questions]
 
 
 def main() -> None:

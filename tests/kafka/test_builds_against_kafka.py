@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -154,7 +153,7 @@ def kafka(asked: Callable[..., Asked]) -> Asked:
 
 def ask(kafka: Asked, questions: list[dict[str, Any]]) -> list[Any]:
     """The answers; an answer that is an error is its text."""
-    answers = [json.loads(kafka.answer(json.dumps(question) + "\n")) for question in questions]
+    answers = [kafka.ask(question) for question in questions]
     return [next(iter(answer.values())) for answer in answers]
 
 

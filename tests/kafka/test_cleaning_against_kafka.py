@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -146,7 +145,7 @@ def compare(
         asked = [twin for twin in twins if number < len(twin.case.steps) and not twin.is_done]
         for twin in asked:
             twin.checkpoint = None if is_whole else twin.checkpoint
-            expected = json.loads(kafka.answer(json.dumps(twin.question(number)) + "\n"))
+            expected = kafka.ask(twin.question(number))
             where = f"seed {SEED} case {twin.case.number} round {number}"
             answer = twin.answer(number)
             if not is_plain:
@@ -228,7 +227,7 @@ def test_logs_with_larger_records_than_are_allowed_are_not_cleaned(
         config[RECORD_LIMIT] = str(limit)
     twins = Twins(CleaningCase(0, segments, config, [Step(NOW, 4096)]), tmp_path)
     twins.checkpoint = checkpoint
-    expected = json.loads(kafka.answer(json.dumps(twins.question(0)) + "\n"))
+    expected = kafka.ask(twins.question(0))
     assert ("error" in expected) == (judged().bounds_records and codec == GZIP and limit < 408)
     assert twins.answer(0) == expected
     left = {name: content for name, content in meanings(twins.theirs).items() if not name.endswith(".cleaned")}
@@ -245,7 +244,7 @@ def test_old_segments_go_as_they_go_in_kafka(kafka: Asked, tmp_path: Path) -> No
         case.config |= question["config"]
         config = lay_out(case, directory)
         shutil.copytree(directory, twin)
-        expected = json.loads(kafka.answer(json.dumps({**question, "config": case.config}) + "\n"))
+        expected = kafka.ask({**question, "config": case.config})
         assert retained(directory, config, question) == expected, f"seed {SEED} {directory}"
         assert contents(directory) == contents(twin), f"seed {SEED} {directory}"
         deleted_counts.add(expected.get("deleted"))
@@ -316,7 +315,7 @@ def test_kafka_repairs_what_an_interrupted_cleaning_left_and_so_do_we(
     shared = {"clean": False, "logStart": 0, "recoveryPoint": 0, "now": NOW, "config": case.config}
     assert len(theirs) > 10
     for one, their in zip(ours, theirs, strict=True):
-        expected = json.loads(asked("LogCheck").answer(json.dumps({"directory": str(their), **shared}) + "\n"))
+        expected = asked("LogCheck").ask({"directory": str(their), **shared})
         assert "error" not in expected
         assert disagreement(expected, answer(settings, one)) == "", f"seed {SEED} {one}"
 

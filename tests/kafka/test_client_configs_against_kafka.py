@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 
 from logstore.client.consumer.config import parse_consumer_config
 from logstore.client.producer.config import parse_producer_config
-from logstore.client.producer.queues import murmur2
 from logstore.errors import UsageError
 from tests.support.oracle import Oracle
 from tests.support.sampling import case_count
@@ -101,9 +99,7 @@ def _text(value: Any) -> str | None:
 
 def test_configurations_are_read_as_the_java_clients_read_them(oracle: Oracle, tmp_path: Path) -> None:
     cases = _cases()
-    lines = oracle.lines("ClientConfigs", cwd=tmp_path, text="".join(json.dumps(case) + "\n" for case in cases))
-    answers = [json.loads(line) for line in lines]
-    assert len(answers) == len(cases)
+    answers = oracle.answers("ClientConfigs", questions=cases, cwd=tmp_path)
     for case, answer in zip(cases, answers, strict=True):
         try:
             config = PARSERS[case["client"]](case["values"])
@@ -129,10 +125,3 @@ def _refusal(client: str, values: dict[str, str]) -> str | None:
     except UsageError as error:
         return f"{error.java_class}: {error.message}"
     return None
-
-
-def test_keys_hash_as_in_java(oracle: Oracle, tmp_path: Path) -> None:
-    rng = random.Random(SEED)
-    texts = ["", *("".join(rng.choices("abc-019ü€😀\u0000\x7f", k=rng.randrange(20))) for _ in range(CASES))]
-    lines = oracle.lines("Assignments", "hash", cwd=tmp_path, text="".join(json.dumps(text) + "\n" for text in texts))
-    assert [int(line.split(" ")[2]) for line in lines] == [murmur2(text.encode()) for text in texts]

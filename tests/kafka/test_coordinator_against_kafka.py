@@ -37,12 +37,11 @@ def test_requests_are_answered_as_the_real_coordinator_answers_them(oracle: Orac
     authors = [Author(rng) for _ in range(WORKLOADS)]
     for author in authors:
         author.write()
-    text = "".join(json.dumps({"version": one.version, "steps": one.workload}) + "\n" for one in authors)
-    answers = oracle.lines("Coordinations", cwd=tmp_path, text=text)
-    assert len(answers) == len(authors)
+    questions = [{"version": one.version, "steps": one.workload} for one in authors]
+    answers = oracle.answers("Coordinations", questions=questions, cwd=tmp_path)
     seen: set[str] = set()
     for author, answer in zip(authors, answers, strict=True):
-        for number, theirs in enumerate(json.loads(answer)["steps"]):
+        for number, theirs in enumerate(answer["steps"]):
             ours = author.results[number]
             theirs["known"] = theirs["known"] if ours["known"] else []  # what is pending is for the next step
             history = json.dumps(author.workload[: number + 1])

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,7 +41,7 @@ def test_kafka_makes_of_what_a_crash_left_what_ours_makes_of_it(asked: Callable[
             left = dice.choose(crashing.disk.left)
             theirs, ours = (lay_out(left.survivor, tmp_path / f"{number}-{sample}" / who) for who in ("theirs", "ours"))
             case = Case(0, "", "t-0", (), False, 0, left.promise.recovery_point, SOME_TIME, CONFIG)
-            expected = json.loads(check.answer(json.dumps({**case.question(), "directory": str(theirs)}) + "\n"))
+            expected = check.ask({**case.question(), "directory": str(theirs)})
             torn_count += any("Corruption found in segment" in warning for warning in expected.pop("warnings"))
             assert "error" not in expected
             found = answer(case, ours)

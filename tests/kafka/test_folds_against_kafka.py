@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -55,9 +54,9 @@ class Workload:
     steps: list[Step]
     verify: bool
 
-    def to_json(self) -> str:
+    def to_json(self) -> dict[str, Any]:
         steps = [step.to_json() for step in self.steps]
-        return json.dumps({"interval": INTERVAL, "verify": self.verify, "steps": steps}) + "\n"
+        return {"interval": INTERVAL, "verify": self.verify, "steps": steps}
 
 
 def step_of(batch: Batch, dice: Dice) -> Step:
@@ -113,10 +112,10 @@ def answer_to(log: PartitionLog, step: Step) -> dict[str, Any]:
 
 def test_appends_are_answered_and_kept_as_by_the_real_log(oracle: Oracle, tmp_path: Path) -> None:
     asked = [*workloads(STORY_COUNT), of_many_producers(), fenced()]
-    real = oracle.lines("Appends", cwd=tmp_path, text="".join(workload.to_json() for workload in asked))
+    real = oracle.answers("Appends", questions=[workload.to_json() for workload in asked], cwd=tmp_path)
     kinds = set()
-    for number, (workload, line) in enumerate(zip(asked, real, strict=True)):
-        expected, directory = json.loads(line), tmp_path / str(number) / "t-0"
+    for number, (workload, expected) in enumerate(zip(asked, real, strict=True)):
+        directory = tmp_path / str(number) / "t-0"
         directory.parent.mkdir()
         log = open_partition_log(directory, CONFIG, time_ms=NOW, requires_verification=workload.verify)
         for step, said in zip(workload.steps, expected["answers"], strict=True):
@@ -175,7 +174,7 @@ def laid_out(directory: Path, number: int, batches: list[Batch]) -> Path:
 
 def opened(check: Asked, case: Case, theirs: Path, ours: Path) -> Answer:
     """Open both, the real log one and ours the other, to the same words, state and files; what the real log says."""
-    expected: Answer = json.loads(check.answer(json.dumps({**case.question(), "directory": str(theirs)}) + "\n"))
+    expected: Answer = check.ask({**case.question(), "directory": str(theirs)})
     found = answer(case, ours)
     assert found.get("error") == expected.get("error")
     assert disagreement(expected, found) == ""

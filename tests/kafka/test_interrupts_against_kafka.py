@@ -5,7 +5,6 @@ Of each call a few lines are taken, `LOGSTORE_ORACLE_CASES`; `LOGSTORE_ORACLE_SE
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +50,7 @@ def test_kafka_opens_what_interrupts_have_left(asked: Callable[..., Asked], tmp_
             "now": SOME_TIME if path.name == "t-0" else int(time.time() * 1000),
             "config": {},
         }
-        answer = json.loads(check.answer(json.dumps(question) + "\n"))
+        answer = check.ask(question)
         where = f"LOGSTORE_ORACLE_SEED={SEED}, {path}: {answer}"
         assert "error" not in answer, where
         assert answer["warnings"] == [], where

@@ -232,11 +232,9 @@ def test_every_order_of_calls_is_answered_as_by_the_java_client(oracle: Oracle, 
     dice = Dice(SEED)
     drawn = {f"by chance {number}": by_chance(dice) for number in range(CASE_COUNT)}
     stories = [apart(story, number) for number, story in enumerate([*STORIES.values(), *drawn.values()])]
-    text = "".join(json.dumps(story) + "\n" for story in stories)
     broker = Broker(oracle, tmp_path / "kafka", {}, [])
     with broker.running(signal.SIGTERM) as address:
-        lines = oracle.lines("ProducerCalls", address, cwd=tmp_path, text=text)
-    theirs = [comparable(json.loads(line)) for line in lines]
+        theirs = list(map(comparable, oracle.answers("ProducerCalls", address, questions=stories, cwd=tmp_path)))
     with logstore.open(tmp_path / "ours") as store:
         store.create_topic("t", partitions=2)
         ours = [comparable(OurProducers(store).told(story)) for story in stories]

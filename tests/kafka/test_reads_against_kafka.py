@@ -6,7 +6,6 @@ run again (`tests.support.sampling`).
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -177,7 +176,7 @@ def disagreements(
         full = with_reads({**question, "directory": str(theirs)}, ours, Dice(f"{SEED}-{name}"), is_damaged=is_damaged)
         asked.append((name, ours, full))
     assert asked
-    answers = [json.loads(kafka.answer(json.dumps(question) + "\n")) for _, _, question in asked]
+    answers = [kafka.ask(question) for _, _, question in asked]
     return [
         f"LOGSTORE_ORACLE_SEED={SEED} {name}: {line}"
         for (name, ours, question), answer in zip(asked, answers, strict=True)

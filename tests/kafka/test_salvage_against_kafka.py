@@ -5,7 +5,6 @@ It is whatever the real UnifiedLog keeps of a log, and more: what is readable be
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -50,7 +49,7 @@ def test_kafka_changes_nothing_in_what_was_saved(asked: Callable[..., Asked], go
     for case, (start, end, stable, written) in zip(rescuable, saved, strict=True):
         question = replace(case, clean=False, recovery_point=0, log_start=0).question()
         where = str(rescued / case.directory)
-        answer = json.loads(asked("LogCheck").answer(json.dumps({**question, "directory": where}) + "\n"))
+        answer = asked("LogCheck").ask({**question, "directory": where})
         state = answer.get("state", {})
         found = (state.get("logStartOffset"), state.get("logEndOffset"), state.get("lastStableOffset"))
         assert (found, answer.get("files")) == ((start, end, stable), written), (case, answer)
@@ -64,7 +63,7 @@ OF_PRODUCERS = "WARN Epoch of producer 7 at offset"  # of the batches, which are
 def test_what_kafka_keeps_is_saved(asked: Callable[..., Asked], tmp_path: Path, name: str) -> None:
     log_check = asked("LogCheck", "--warnings")
     source, theirs = (lay_out(ODD_LOGS[name], tmp_path / place / "t-0") for place in ("source", "theirs"))
-    loaded = json.loads(log_check.answer(_opened(theirs)))
+    loaded = log_check.ask(_opened(theirs))
     kept = Counter[bytes]() if "error" in loaded else _batches(theirs)
     if name in LOADED:
         assert kept == _batches(source)
@@ -73,7 +72,7 @@ def test_what_kafka_keeps_is_saved(asked: Callable[..., Asked], tmp_path: Path, 
     salvage(str(source), str(saved), LoadSettings(False, 0, 0, SOME_TIME, judged_config({})))
     assert not kept - _batches(saved)
     before = files(saved)
-    answer = json.loads(log_check.answer(_opened(saved)))
+    answer = log_check.ask(_opened(saved))
     warnings = [warning for warning in answer.get("warnings", ()) if not warning.startswith(OF_PRODUCERS)]
     assert (answer.get("error"), warnings, answer.get("files")) == (None, [], before)
 
@@ -84,14 +83,14 @@ def test_kafka_does_not_load_a_log_beside_a_foreign_name(
 ) -> None:
     directory = lay_out({0: batch(0)}, tmp_path / "t-0")
     (directory / name).write_bytes(b"foreign")
-    answer = json.loads(asked("LogCheck", "--warnings").answer(_opened(directory)))
+    answer = asked("LogCheck", "--warnings").ask(_opened(directory))
     assert ("For input string" in answer.get("error", "")) == (name in FOREIGN), answer
 
 
-def _opened(directory: Path) -> str:
+def _opened(directory: Path) -> dict[str, object]:
     """The question for what UnifiedLog makes of a directory without an earlier shutdown."""
     question = {"directory": str(directory), "clean": False, "logStart": 0, "recoveryPoint": 0}
-    return json.dumps({**question, "now": SOME_TIME, "config": {}}) + "\n"
+    return {**question, "now": SOME_TIME, "config": {}}
 
 
 def _batches(directory: Path) -> Counter[bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -95,9 +94,6 @@ def _refusal(values: dict[str, str], present: dict[str, str]) -> str | None:
 
 def test_configurations_of_topics_are_refused_as_a_broker_does(oracle: Oracle, tmp_path: Path) -> None:
     questions = [{"values": values, "present": present, "defaults": DEFAULTS} for values, present in CASES]
-    lines = oracle.lines("TopicConfigs", cwd=tmp_path, text="".join(json.dumps(one) + "\n" for one in questions))
-    answers = [json.loads(line) for line in lines]
+    answers = oracle.answers("TopicConfigs", questions=questions, cwd=tmp_path)
     ours = [_refusal(values, present) for values, present in CASES]
-    assert [(case, one) for case, one in zip(CASES, ours, strict=True)] == [
-        (case, one) for case, one in zip(CASES, answers, strict=True)
-    ]
+    assert list(zip(CASES, ours, strict=True)) == list(zip(CASES, answers, strict=True))

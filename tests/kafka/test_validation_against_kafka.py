@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -112,10 +111,10 @@ def _answer(case: Case, analyzed: Batches, batches: Batches, rules: ValidationRu
 
 def test_appends_are_taken_changed_and_refused_as_by_the_real_log(oracle: Oracle, tmp_path: Path) -> None:
     cases = [random_case(number) for number in range(CASE_COUNT)]
-    answers = oracle.lines("Validation", cwd=tmp_path, text="".join(case.to_json() for case in cases))
+    answers = oracle.answers("Validation", questions=[case.to_json() for case in cases], cwd=tmp_path)
     kinds: Counter[str] = Counter()
-    for case, line in zip(cases, answers, strict=True):
-        expected, answer = json.loads(line), answer_of(case)
+    for case, expected in zip(cases, answers, strict=True):
+        answer = answer_of(case)
         kinds["later" if "later" in expected else expected.get("error", "append").partition(":")[0]] += 1
         assert is_same(answer, expected, case), (case, expected, answer)
     assert kinds["append"] > 0

@@ -12,7 +12,6 @@ Of one that was closed there may be no warning at all.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,7 +55,7 @@ class Openings:
         told_alike_count: logs of which the same was told as of Kafka's own.
     """
 
-    def __init__(self, judge: Judge, check: Callable[[str], str]) -> None:
+    def __init__(self, judge: Judge, check: Callable[[dict[str, Any]], Any]) -> None:
         self.judge = judge
         self.check = check
         self.spotless_count = 0
@@ -93,7 +92,7 @@ class Openings:
         """LogCheck's answer, and what of it is other than the log that wrote had it."""
         directory = Path(question["directory"])
         before = files(directory)
-        answer = json.loads(self.check(json.dumps(question) + "\n"))
+        answer = self.check(question)
         told = [warning.replace(str(directory.parent), "@PARENT@") for warning in answer["warnings"]]
         if "error" in answer:
             return refused(answer["error"]) | answer, [*told, answer["error"]]
@@ -151,7 +150,7 @@ def differences(what: str, ours: Answer, theirs: Answer) -> Iterator[str]:
 
 @pytest.fixture
 def openings(asked: Callable[..., Asked], tmp_path: Path) -> Openings:
-    return Openings(Judge(asked("Workloads"), tmp_path), asked("LogCheck", "--warnings").answer)
+    return Openings(Judge(asked("Workloads"), tmp_path), asked("LogCheck", "--warnings").ask)
 
 
 def test_the_real_log_opens_what_ours_wrote_and_finds_nothing_wrong(openings: Openings, tmp_path: Path) -> None:
@@ -173,7 +172,7 @@ def test_a_damaged_log_is_told(is_closed: bool, openings: Openings, tmp_path: Pa
     assert openings.problems(work, tmp_path / "whole") == []
     assert openings.spotless_count == 1
     ask = openings.check
-    openings.check = lambda question: ask(question) if "theirs" in question else ask(torn(question))
+    openings.check = lambda question: ask(question) if "theirs" in question["directory"] else ask(torn(question))
     told = "\n".join(openings.problems(work, tmp_path / "torn"))
     assert "ours opens it otherwise: logEndOffset: 2, opened by Kafka 1" in told
     assert "the log that wrote: bytes of segment 0" in told
@@ -181,8 +180,8 @@ def test_a_damaged_log_is_told(is_closed: bool, openings: Openings, tmp_path: Pa
     assert ("Corruption found in segment 0, truncating to offset 1" in told) == (not is_closed)
 
 
-def torn(question: str) -> str:
+def torn(question: dict[str, Any]) -> dict[str, Any]:
     """The question, when the log it asks about has lost its last bytes."""
-    path = Path(json.loads(question)["directory"], f"{0:020}.log")
+    path = Path(question["directory"], f"{0:020}.log")
     path.write_bytes(path.read_bytes()[:-5])
     return question

@@ -23,7 +23,6 @@ Each step is answered with what it returned or with its error, and the log's sta
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -70,11 +69,6 @@ def workload(seed: str) -> dict[str, Any]:
         "steps": list(story.steps(dice.choose((5, 15, 40, 80)))),
         "isClosedAfter": True,
     }
-
-
-def line(work: dict[str, Any], directory: str) -> str:
-    """`work`, to be done in `directory`, as Workloads.java reads it."""
-    return json.dumps({**work, "directory": directory}) + "\n"
 
 
 class Story:

@@ -10,7 +10,6 @@ meanwhile), after a real SIGKILL, or after a stop in order; of all log dirs, one
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -142,7 +141,7 @@ class Session:
                 self._do(work, step)
 
     def _do(self, work: Asked, step: dict[str, object]) -> None:
-        answer = work.answer(json.dumps(step) + "\n")
+        answer = work.answer(step)
         if os.environ.get("LOGSTORE_SILENCE_TRACE"):
             print(answer.strip()[:150], step, flush=True)
 

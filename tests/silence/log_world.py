@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -62,6 +61,6 @@ class _World:
         return [root for roots in self.roots for root in roots]
 
     def _do(self, steps: list[dict[str, object]]) -> None:
-        refused = json.loads(self.work.answer(json.dumps(steps) + "\n"))
+        refused = self.work.ask(steps)
         if os.environ.get("LOGSTORE_SILENCE_TRACE"):
             print(*(f"{self.seed} {one}" for one in refused), sep="\n", flush=True)

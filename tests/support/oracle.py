@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from logstore.config.kafka_version import OF_NEW_STORES, VERSIONS
 
@@ -113,13 +114,18 @@ class Oracle:
         """
         return self.run(main_class, *args, cwd=cwd, text=text).removesuffix("\n").split("\n")
 
+    def answers(self, main_class: str, *args: str, questions: Sequence[object], cwd: Path) -> list[Any]:
+        """Ask `main_class`, in one JVM: lines of JSON, each of which it answers by another."""
+        text = "".join(json.dumps(question) + "\n" for question in questions)
+        found = [json.loads(line) for line in self.lines(main_class, *args, cwd=cwd, text=text) if line]
+        if len(found) != len(questions):
+            raise RuntimeError(f"{len(questions)} questions, {len(found)} answers")
+        return found
+
     def dump(self, cwd: Path, argvs: Sequence[Sequence[str]]) -> list[Dump]:
         """What `kafka-dump-log` prints for each of `argvs` in the directory `cwd`, all in one JVM."""
         cwd = cwd.resolve()
-        answers = self.lines("DumpBatch", cwd=cwd, text="".join(json.dumps(list(argv)) + "\n" for argv in argvs))
-        dumps = [Dump(**json.loads(line)) for line in answers if line]
-        if len(dumps) != len(argvs):
-            raise RuntimeError(f"{len(argvs)} questions, {len(dumps)} answers")
+        dumps = [Dump(**answer) for answer in self.answers("DumpBatch", questions=list(map(list, argvs)), cwd=cwd)]
         here = str(cwd)
         return [
             Dump(dump.argv, dump.rc, dump.stdout.replace(here, BASE), dump.stderr.replace(here, BASE)) for dump in dumps
