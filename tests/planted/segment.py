@@ -7,13 +7,13 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-import cramjam
-
 from tests.naive.batch import scan
 from tests.naive.checksum import crc32c
 from tests.naive.lz4 import decode_frame
 from tests.naive.record import Fields
-from tests.support.encoder import CONTROL, SNAPPY_HEADER, TRANSACTIONAL, Rec, compressed, record_bytes
+from tests.naive.snappy import decode_stream
+from tests.naive.zstd import decode_frames
+from tests.support.encoder import CONTROL, TRANSACTIONAL, Rec, compressed, record_bytes
 
 # position and format of each field of a batch of magic 2
 FIELDS = {
@@ -133,15 +133,10 @@ def _decompressed(codec: int, payload: bytes) -> bytes:
         case 1:
             return zlib.decompressobj(wbits=31).decompress(payload)
         case 2:
-            out, at = b"", len(SNAPPY_HEADER)
-            while at < len(payload):
-                size = int.from_bytes(payload[at : at + 4])
-                out += bytes(cramjam.snappy.decompress_raw(payload[at + 4 : at + 4 + size]))
-                at += 4 + size
-            return out
+            return decode_stream(payload)
         case 3:
             return decode_frame(payload)
         case 4:
-            return bytes(cramjam.zstd.decompress(payload))
+            return decode_frames(payload)
         case _:
             return payload
