@@ -102,7 +102,6 @@ class Topic:
         return sorted(self.directory.glob(f"{self.name}-*/*.log"))
 
     def values(self, options: dict[str, str]) -> DataFrame:
-        """Values alone."""
         return self.records(options, "value binary")
 
     def sum(self, frame: DataFrame) -> int:

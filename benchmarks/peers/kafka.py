@@ -205,7 +205,6 @@ class LocalBroker:
             self._broker.process.send_signal(number)
 
     def close(self) -> None:
-        """Stop it."""
         self.go_on()
         self._stack.close()
 

@@ -60,11 +60,9 @@ class ReadyBatches(DataSource):
         return "ready_batches"
 
     def schema(self) -> StructType:
-        """One column."""
         return StructType([StructField("value", BinaryType())])
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Of that column."""
         return _ReadyReader(*(int(self.options[name]) for name in ("records", "size", "tasks")))
 
 

@@ -54,7 +54,6 @@ class Run:
         self.ended += [(b"%d" % number, is_commit)] * len(values)
 
     def committed(self, count: int) -> list[bytes]:
-        """What is committed of the first `count`."""
         return [value for value, is_commit in self.ended[:count] if is_commit]
 
 

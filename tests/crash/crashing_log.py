@@ -185,7 +185,6 @@ def open_log(
 
 
 def content(log: PartitionLog) -> bytes:
-    """All its batches."""
     return b"".join(segment.data.tobytes() for segment in log.state.segments)
 
 

@@ -36,22 +36,18 @@ class Planning(UnsyncedSeam):
         self.lost += plan_recovery(str(self._directory), self._settings).readable
 
     def create(self, path: str) -> int:
-        """As the system's."""
         self.plan()
         return super().create(path)
 
     def write(self, descriptor: int, data: Writable) -> None:
-        """As the system's."""
         self.plan()
         super().write(descriptor, data)
 
     def rename(self, path: str, new_path: str) -> None:
-        """As the system's."""
         self.plan()
         super().rename(path, new_path)
 
     def unlink(self, path: str) -> None:
-        """As the system's."""
         self.plan()
         super().unlink(path)
 

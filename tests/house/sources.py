@@ -36,7 +36,6 @@ def _parsed(source: str) -> ast.Module:
 
 
 def forget() -> None:
-    """Forget what was parsed."""
     _parsed.cache_clear()
 
 
@@ -47,7 +46,6 @@ def sample(name: str, source: str) -> Module:
 
 @cache
 def product_modules() -> tuple[Module, ...]:
-    """All modules that are installed."""
     return tuple(
         _module(path, folder) for folder in INSTALLED_AS for path in sorted((ROOT / folder).rglob("*.py"))
     )  # fmt: skip

@@ -37,7 +37,6 @@ def _is_honest(handler: ast.ExceptHandler) -> bool:
 
 
 def printed(module: Module) -> list[str]:
-    """Calls of print."""
     return [
         f"{module.path}:{node.lineno}: prints"
         for node in ast.walk(module.tree)

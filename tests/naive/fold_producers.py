@@ -280,5 +280,4 @@ def last_sequence(batch: Batch) -> int:
 
 
 def rows_by_producer(producer_ids: Sequence[int]) -> dict[int, int]:
-    """Where each producer is."""
     return {producer_id: row for row, producer_id in enumerate(producer_ids)}

@@ -28,7 +28,6 @@ def message(magic: int, key: bytes | None, value: bytes | None, *, timestamp: in
 
 
 def entry(offset: int, content: bytes) -> bytes:
-    """A message at an offset."""
     return struct.pack(">qi", offset, len(content)) + content
 
 

@@ -60,12 +60,10 @@ def _started(root: Path, finding: Finding) -> None:
 
 
 def _deleted(root: Path, finding: Finding) -> None:
-    """Delete the file."""
     Path(str(finding.where.path)).unlink()
 
 
 def _moved_away(root: Path, finding: Finding) -> None:
-    """Move away what does not belong there."""
     shutil.move(str(finding.where.path), _emptied(root.with_name("away")))
 
 

@@ -77,7 +77,6 @@ class Planter:
             yield from (log for log in sorted(directory.glob("*.log")) if log.stat().st_size)
 
     def batch(self, suits: Suits = lambda segment, row: True, topic: str | None = None) -> tuple[Segment, int]:
-        """Return a batch that suits."""
         segments = [Segment(log) for log in self.logs(topic)]
         return self.one_of((one, row) for one in segments for row in range(len(one.batches)) if suits(one, row))
 

@@ -55,7 +55,6 @@ class Rehearsal:
         self.table = TransactionTable(self.rules, coordinator_epoch=COORDINATOR_EPOCH)
 
     def step(self, step: Step) -> list[list[Any]]:
-        """Do `step`; its events."""
         self.events = []
         try:
             getattr(self, f"_{step['do']}")(step)

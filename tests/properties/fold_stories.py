@@ -126,7 +126,6 @@ def _marker(draw: st.DrawFn, pid: int, actor: Actor, offset: int, time: int, is_
 
 
 def scanned(batches: list[Batch]) -> tuple[np.ndarray, BatchTable]:
-    """The batches as bytes and as a table."""
     data = np.frombuffer(b"".join(batch.to_bytes() for batch in batches), np.uint8)
     table = scan(data)
     assert len(table) == len(batches)

@@ -109,7 +109,6 @@ class LogBesideModel(RuleBasedStateMachine):
         return self.log.append_columns(RecordColumns.from_records(rows), batch_size=batch_size, **producer)
 
     def append(self, batch: Written, way: str) -> None:
-        """Append to both."""
         info = self.ask(batch, way)
         assert (info.first_offset, info.last_offset, info.is_duplicate) == (
             batch.base_offset,

@@ -32,7 +32,6 @@ deep_options = st.builds(naive.Options, contents=st.booleans(), skip_metadata=st
 
 @st.composite
 def odd_codec_bytes(draw: st.DrawFn) -> bytes:
-    """A batch of a codec that there is not."""
     content = bytearray(draw(batch_bytes()))
     content[22] |= 5
     return bytes(content)

@@ -58,7 +58,6 @@ def _marker(draw: st.DrawFn) -> Batch:
 
 
 def asked_one_by_one(batches: list[Batch]) -> dict[int, Label]:
-    """The label of each offset that a batch has."""
     labels = {}
     for row, batch in enumerate(batches):
         label = Label.COMMITTED

@@ -51,7 +51,6 @@ class Case:
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Case:
-        """The case that `row` describes."""
         return cls(**{**row, "damages": tuple(tuple(damage) for damage in row["damages"])})
 
     def settings(self) -> LoadSettings:

@@ -51,7 +51,6 @@ class Job:
         return message
 
     def task(self, *batches: Sequence[Row]) -> Job:
-        """A task that counts."""
         self.messages.append(self.stage(*batches))
         return self
 
@@ -88,7 +87,6 @@ def records(
 
 
 def values(path: Path, topic: str = "orders", **how: Any) -> dict[int, list[bytes | None]]:
-    """Their values."""
     return {partition: [record.value for record in of] for partition, of in records(path, topic, **how).items()}
 
 

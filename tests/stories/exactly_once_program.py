@@ -154,7 +154,6 @@ def close_failed(*clients: Producer | Consumer) -> None:
 
 
 def next_offsets(records: RecordsByPartition) -> dict[TopicPartition, int]:
-    """Where each partition goes on."""
     return {partition: batch[-1].offset + 1 for partition, batch in records.items()}
 
 

@@ -120,7 +120,6 @@ def shown(value: object) -> str:
 
 
 def file_text(path: str, items: list[Item], *, is_skipping: bool) -> Iterator[str]:
-    """The lines of one file."""
     yield f"Dumping {path}"
     name = Path(path).name
     if re.fullmatch(r"[+-]?\d+(\..*)?\.log", name):
@@ -146,7 +145,6 @@ def file_text(path: str, items: list[Item], *, is_skipping: bool) -> Iterator[st
 
 
 def text_again(argv: list[str], stdout: str) -> str:
-    """The text of the objects in `stdout`."""
     items = [with_numbers(json.loads(line)) for line in stdout.split("\n")[:-1]]
     by_file = {path: list(group) for path, group in itertools.groupby(items, lambda item: item["path"])}
     is_skipping = "--skip-record-metadata" in argv and set(argv) & {"--deep-iteration", "--print-data-log"} != set()

@@ -151,7 +151,6 @@ class TopicForms(AppendForms):
         self.columns = RequestColumns()
 
     def append_records(self, call: naive.Call) -> int:
-        """Append the records; the status."""
         if any(item is not None and type(item) is not bytes for item in (*call.values, *(call.keys or ()))):
             return kinds.NOT_FOR_FAST_PATH  # `append_records` refuses it, see `bytes_column`
         headers = None if call.headers is None else EncodedHeaders(map(encode_headers, call.headers))

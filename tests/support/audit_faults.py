@@ -24,7 +24,6 @@ RECORD_COUNT, RECORDS = 57, 61
 
 
 def change(path: Path, position: int, data: bytes) -> None:
-    """Other bytes at `position`."""
     content = bytearray(path.read_bytes())
     content[position : position + len(data)] = data
     path.write_bytes(content)

@@ -121,7 +121,6 @@ class Story:
             self.metadata("ConfigRecord", resourceType=2, resourceName=name, name="cleanup.policy", value=policy)
 
     def make_partition(self, topic: str, partition: int) -> None:
-        """A partition more of a topic."""
         self._made.add(f"{topic}-{partition}")
         topic_id = self._topic_ids[topic]
         fields = {"partitionId": partition, "topicId": topic_id, "replicas": [1, 2], "isr": [1, 2], "leader": 1}

@@ -35,7 +35,6 @@ class Dice:
         return self.below(100) < percent
 
     def take(self, length: int) -> bytes:
-        """`length` bytes."""
         blocks = [self._block() for _ in range(length // 32 + 1)]
         return b"".join(blocks)[:length]
 

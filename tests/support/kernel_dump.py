@@ -174,7 +174,6 @@ def printed_text(data: bytes) -> bytes:
 
 
 def printed_number(value: int) -> bytes:
-    """How an offset is printed."""
     return printed(b"", [(0, 0)], value, contents=False).removeprefix(b"| offset: ").partition(b" ")[0]
 
 

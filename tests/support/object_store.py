@@ -103,7 +103,6 @@ class ObjectStore:
 
     @contextmanager
     def counted(self) -> Iterator[list[Request]]:
-        """The requests of a `with` block."""
         start, requests = len(self.requests), list[Request]()
         yield requests
         requests += self.requests[start:]

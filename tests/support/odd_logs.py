@@ -35,7 +35,6 @@ PASSED_OVER = (".DS_Store", "00000000000000000000.log~", "notes", "backup.checkp
 
 
 def batch(offset: int, count: int = 1, *, size: int = 10, **fields: Any) -> bytes:
-    """One batch of `count` records."""
     records = [Rec(b"k", b"x" * size, offset_delta=delta) for delta in range(count)]
     whole = Batch(offset, records, last_offset_delta=count - 1)
     return replace(whole, **fields).to_bytes()
@@ -82,7 +81,6 @@ def paid(offset: int, producer: int, sequence: int) -> bytes:
 
 
 def message(offset: int, magic: int, value: bytes | None = b"old", attributes: int = 0) -> bytes:
-    """One message of magic 0 or 1."""
     body = bytes([magic, attributes]) + (struct.pack(">q", SOME_TIME) if magic else b"")
     body += struct.pack(">i", -1) + (struct.pack(">i", -1) if value is None else struct.pack(">i", len(value)) + value)
     whole = struct.pack(">I", zlib.crc32(body)) + body

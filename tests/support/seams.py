@@ -25,7 +25,6 @@ class WritingSeam(UnsyncedSeam):
     """Has a `write` of its own, so that a kernel calls Python where it calls the system otherwise."""
 
     def write(self, descriptor: int, data: Writable) -> None:
-        """As the system's."""
         super().write(descriptor, data)
 
 
@@ -40,12 +39,10 @@ class ListeningSeam(UnsyncedSeam):
         self.calls: list[str] = []
 
     def create(self, path: str) -> int:
-        """As the system's, noted."""
         self.calls.append(f"create {Path(path).name}")
         return super().create(path)
 
     def write(self, descriptor: int, data: Writable) -> None:
-        """As the system's, noted."""
         self.calls.append("write")
         super().write(descriptor, data)
 
@@ -54,12 +51,10 @@ class ListeningSeam(UnsyncedSeam):
         self.calls.append("sync")
 
     def rename(self, path: str, new_path: str) -> None:
-        """As the system's, noted."""
         self.calls.append(f"rename {Path(new_path).name}")
         super().rename(path, new_path)
 
     def sync_directory(self, path: str) -> None:
-        """Note that a directory would be synced."""
         self.calls.append(f"sync directory {Path(path).name}")
 
 
@@ -95,7 +90,6 @@ class FullDisk(UnsyncedSeam):
         self.writes_left = writes_left
 
     def write(self, descriptor: int, data: Writable) -> None:
-        """As the system's, if there is room."""
         self.writes_left -= 1
         if self.is_full or self.writes_left < 0:
             raise io_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), descriptor)

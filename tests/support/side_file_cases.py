@@ -49,7 +49,6 @@ class Answer(NamedTuple):
 
 
 def recorded_answers() -> dict[str, Answer]:
-    """From story to answer."""
     answers: dict[str, Answer] = {}
     story = ""
     for line in ANSWERS_PATH.read_text(encoding="utf-8").splitlines():

@@ -148,7 +148,6 @@ class _Signaller:
         self.is_inside = threading.local()  # a call of the seam
 
     def watch(self) -> None:
-        """Begin."""
         seam = type("CountedSeam", (UnsyncedSeam,), {name: self._counted(name) for name in CHANGES})
         SEAM.__class__ = seam
         sys.addaudithook(self._note)
