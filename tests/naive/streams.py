@@ -12,7 +12,7 @@ from collections.abc import Callable
 import cramjam
 import xxhash
 
-from tests.support.encoder import SNAPPY_HEADER
+from tests.support.encoder import LZ4_STORED, SNAPPY_HEADER, lz4_block
 
 LZ4_MAGIC = b"\x04\x22\x4d\x18"
 LZ4_SKIPPABLE = b"\x50\x2a\x4d\x18" + struct.pack("<I", 5) + b"12345"
@@ -82,7 +82,7 @@ def snappy_streams(data: bytes) -> dict[str, bytes]:
 def lz4_streams(data: bytes) -> dict[str, bytes]:
     """The LZ4 frame format, version 1.6.x, of which Kafka reads a part."""
     frame = lz4_frame(data)
-    legacy = b"\x02\x21\x4c\x18" + _lz4_block(data)
+    legacy = b"\x02\x21\x4c\x18" + lz4_block(data)
     return {
         "as-kafka": frame,
         "stored": lz4_frame(data, compress=False),
@@ -172,7 +172,8 @@ def lz4_frame(
     checked = LZ4_MAGIC + descriptor if checksum_over_magic else descriptor
     out = LZ4_MAGIC + descriptor + bytes([xxhash.xxh32_intdigest(checked) >> 8 & 0xFF])
     for start in range(0, len(data), block_bytes):
-        block = _lz4_block(data[start : start + block_bytes], compress=compress)
+        content = data[start : start + block_bytes]
+        block = lz4_block(content) if compress else struct.pack("<I", len(content) | LZ4_STORED) + content
         out += block
         if flags > 0 and flags & BLOCK_CHECKSUM:
             out += struct.pack("<I", xxhash.xxh32_intdigest(block[4:]) ^ damage_block_checksum)
@@ -187,13 +188,6 @@ def zstd_frame(blocks: list[tuple[int, bytes, int]], checksum_of: bytes | None =
         header = size << 3 | kind << 1 | (number == len(blocks) - 1)
         out += struct.pack("<I", header)[:3] + content
     return out if checksum_of is None else out + struct.pack("<Q", xxhash.xxh64_intdigest(checksum_of))[:4]
-
-
-def _lz4_block(data: bytes, *, compress: bool = True) -> bytes:
-    block = bytes(cramjam.lz4.compress_block(data, store_size=False))
-    if compress and len(block) < len(data):
-        return struct.pack("<I", len(block)) + block
-    return struct.pack("<I", len(data) | 0x80000000) + data
 
 
 def _gzip(data: bytes, level: int = 6) -> bytes:

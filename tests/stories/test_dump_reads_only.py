@@ -107,19 +107,3 @@ def test_no_file_is_opened_for_writing(golden: Golden, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=place, capture_output=True, text=True, check=True)
     assert done.stdout == "[('open', 'control')]\n"
     assert done.stderr == ""
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="everything can be written")
-def test_a_directory_that_may_only_be_read_is_dumped(
-    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = Path(shutil.copytree(golden("demo"), tmp_path / "demo"))
-    expected = answer([str(place)])
-    directories = [place, *(path for path in place.iterdir() if path.is_dir())]
-    for path in directories:
-        path.chmod(0o555)
-    try:
-        assert answer([str(place)]) == expected
-    finally:
-        for path in directories:
-            path.chmod(0o755)

@@ -109,14 +109,14 @@ def compressed(codec: int, data: bytes) -> bytes:
             return SNAPPY_HEADER + b"".join(struct.pack(">i", len(block)) + block for block in blocks)
         case 3:
             starts = range(0, len(data), LZ4_BLOCK_BYTES)
-            return LZ4_HEADER + b"".join(_lz4_block(data[at : at + LZ4_BLOCK_BYTES]) for at in starts) + LZ4_END
+            return LZ4_HEADER + b"".join(lz4_block(data[at : at + LZ4_BLOCK_BYTES]) for at in starts) + LZ4_END
         case 4:
             return bytes(cramjam.zstd.compress(data))
         case _:
             return data
 
 
-def _lz4_block(data: bytes) -> bytes:
+def lz4_block(data: bytes) -> bytes:
     block = bytes(cramjam.lz4.compress_block(data, store_size=False))
     if len(block) < len(data):
         return struct.pack("<I", len(block)) + block
