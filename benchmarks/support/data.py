@@ -142,7 +142,7 @@ def record_stream(size: int) -> bytes:
     return compressible(np.random.default_rng(1), size // VALUE_SIZE + 1).tobytes()[:size]
 
 
-def write_compressed_segment(path: Path, size: int, codec: Codec, *, batch_size: int = BATCH_SIZE) -> int:
+def write_compressed_segment(path: Path, size: int, codec: Codec) -> int:
     """Write batches of records of 100 bytes, the values `compressible`, of about `size` bytes before compression.
 
     Returns:
@@ -155,7 +155,7 @@ def write_compressed_segment(path: Path, size: int, codec: Codec, *, batch_size:
             count = min(RECORDS_AT_ONCE, record_count - offset)
             values = BytesColumn.of_offsets(compressible(rng, count).reshape(-1), np.arange(count + 1) * VALUE_SIZE)
             columns = RecordColumns(count, None, values, np.full(count, BASE_TIMESTAMP_MS, np.int64))
-            built = build_batches(columns, batch_size=batch_size, base_offset=offset, codec=codec)
+            built = build_batches(columns, batch_size=BATCH_SIZE, base_offset=offset, codec=codec)
             file.write(built.data.data)
     read_again(path)
     return record_count

@@ -100,13 +100,13 @@ def writing_in_parts(path: Path, size: int) -> Floor:
     return Floor("bare write", _growing(path, 0, 1, lambda file: write_each(file, data, each, 1)))
 
 
-def appending(path: Path, size: int, call_count: int = 1, part_size: int = PART_SIZE) -> Floor:
+def appending(path: Path, size: int, call_count: int = 1) -> Floor:
     """Copy so many bytes once, a part at a time, checksum and write them, as `writing` does.
 
     Every append of records does that much: they lie elsewhere than they are written from, and a batch has a CRC.
     """
-    source, part = np.ones(size, np.uint8), np.empty(min(size, part_size), np.uint8)
-    pieces = [source[begin : begin + part_size] for begin in range(0, size, part_size)]
+    source, part = np.ones(size, np.uint8), np.empty(min(size, PART_SIZE), np.uint8)
+    pieces = [source[begin : begin + PART_SIZE] for begin in range(0, size, PART_SIZE)]
     work = [(piece, part[: piece.size], np.array([piece.size])) for piece in pieces]
 
     def append_all(descriptor: int) -> None:

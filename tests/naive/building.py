@@ -99,12 +99,12 @@ def longest_size(row: Row) -> int:
     return HEADER_SIZE + 21 + content
 
 
-def batch_bytes(rows: Sequence[Row], batch: Batch, base_timestamp: int | None = None) -> bytes:
+def batch_bytes(rows: Sequence[Row], batch: Batch) -> bytes:
     """A batch of these rows with the header fields of `batch`."""
-    measured = measure(rows, 0, base_timestamp)
+    measured = measure(rows, 0)
     return replace(
         batch,
-        records=records_of(rows, base_timestamp),
+        records=records_of(rows),
         last_offset_delta=measured.last_offset_delta,
         base_timestamp=measured.base_timestamp,
         max_timestamp=measured.max_timestamp,

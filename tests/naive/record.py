@@ -42,9 +42,9 @@ class Record(NamedTuple):
 class Fields:
     """Reads from the front of some bytes."""
 
-    def __init__(self, data: bytes, position: int = 0) -> None:
+    def __init__(self, data: bytes) -> None:
         self.data = data
-        self.position = position
+        self.position = 0
 
     @property
     def remaining(self) -> int:

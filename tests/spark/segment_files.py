@@ -47,13 +47,13 @@ def data(offset: int, producer_id: int, sequence: int = 0) -> bytes:
     ).to_bytes()
 
 
-def write_segment(partition: Path, base_offset: int, content: bytes, *, index_interval: int = 400) -> Path:
+def write_segment(partition: Path, base_offset: int, content: bytes) -> Path:
     """A segment of the partition directory with its indexes; returns the path of the `.log`."""
     partition.mkdir(parents=True, exist_ok=True)
     path = partition / f"{base_offset:020d}.log"
     path.write_bytes(content)
     table = scan(np.frombuffer(content, np.uint8))
-    indexes = SegmentIndexes(base_offset, index_interval_bytes=index_interval)
+    indexes = SegmentIndexes(base_offset, index_interval_bytes=400)
     step(indexes, table, 0, len(table))
     indexes.finish()
     path.with_suffix(".index").write_bytes(indexes.offset_index_bytes())

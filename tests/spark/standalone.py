@@ -50,19 +50,16 @@ def cluster(
     directory: Path,
     worker_count: int,
     *,
-    is_pinned: bool = False,
     hidden: Path | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """The address of the master once all workers are there; logs and work lie in `directory`.
 
     Args:
-        is_pinned: worker 0 and all that it starts run on the first processor alone, worker 1 on the second, and so on.
         hidden: a directory that is empty for the workers, who have mounts of their own.
         variables: all that the processes have in their environment, SPARK_HOME among it; by default that of this one,
             and the installed PySpark.
     """
-    processors = sorted(os.sched_getaffinity(0)) if is_pinned else []
     port, web_port = free_ports(2)
     given = dict(variables) if variables is not None else {**os.environ, "SPARK_HOME": _installed_spark()}
     address = f"spark://127.0.0.1:{port}"
@@ -74,9 +71,7 @@ def cluster(
         for number in range(worker_count):
             place = ["--work-dir", str(directory / f"work-{number}"), "--webui-port", "0", "--host", "127.0.0.1"]
             words = [f"{PACKAGE}.worker.Worker", "--cores", "1", "--memory", "1g", *place, address]
-            worker = stack.enter_context(_running(words, directory / f"worker-{number}.log", given, hidden))
-            if is_pinned:
-                os.sched_setaffinity(worker.pid, {processors[number]})  # what it starts inherits that
+            stack.enter_context(_running(words, directory / f"worker-{number}.log", given, hidden))
         _wait_for(log, "Registering worker", worker_count, master)
         yield address
 

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 NOW_MS = 1_900_000_000_000
 
 
-def java_that_says(directory: Path, text: str, code: int = 0) -> Path:
+def java_that_says(directory: Path, text: str) -> Path:
     program = directory / "bin" / "java"
     program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\necho '{text}' >&2\nexit {code}\n")
+    program.write_text(f"#!/bin/sh\necho '{text}' >&2\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return directory
 

@@ -28,10 +28,9 @@ def begin(story: Story) -> Story:
     return story.state("pay", PAY, EMPTY).state("pay", PAY, ONGOING, [AT_A, AT_B])
 
 
-def end(story: Story, producer: tuple[int, int] = PAY, *, commit: bool = True) -> Story:
-    """The coordinator decides, and is done."""
-    story.state("pay", producer, PREPARE_COMMIT if commit else PREPARE_ABORT, [AT_A, AT_B])
-    return story.state("pay", producer, COMPLETE_COMMIT if commit else COMPLETE_ABORT)
+def end(story: Story) -> Story:
+    """The coordinator decides to commit, and is done."""
+    return story.state("pay", PAY, PREPARE_COMMIT, [AT_A, AT_B]).state("pay", PAY, COMPLETE_COMMIT)
 
 
 def commit_in_transaction(story: Story, offset: int) -> Story:

@@ -73,8 +73,8 @@ class Oracle:
             or `SOURCES` do not compile.
     """
 
-    def __init__(self, release: str = FIRST, cache: Path | None = None) -> None:
-        self.cache = oracle_cache() if cache is None else cache
+    def __init__(self, release: str = FIRST) -> None:
+        self.cache = oracle_cache()
         self.java = _program("java")
         self.jvm_options: Sequence[str] = ()
         _require_java(self.java)

@@ -76,10 +76,10 @@ def read_checkpoint(store: Store, name: str) -> dict[tuple[str, int], int]:
     return read_offset_checkpoint(str(path)) if path.exists() else {}
 
 
-def append_segments(store: Store, topic: str, count: int, *, key_count: int = 3) -> None:
+def append_segments(store: Store, topic: str, count: int) -> None:
     """Append records to partition 0 of `topic`, and roll after each."""
     for number in range(count):
-        store.log(topic, 0).append_records([b"v" * 50], keys=[str(number % key_count).encode()])
+        store.log(topic, 0).append_records([b"v" * 50], keys=[str(number % 3).encode()])
         store.log(topic, 0).roll()
 
 
