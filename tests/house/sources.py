@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -77,3 +78,15 @@ def _module(path: Path, folder: str) -> Module:
     is_package = parts[-1] == "__init__"
     name = ".".join(parts[:-1] if is_package else parts)
     return Module(name, ".".join(parts[:-1]), str(path.relative_to(ROOT)), path.read_text())
+
+
+def imported(module: Module) -> Iterator[tuple[int, str, str]]:
+    """Line, absolute module, and the name in it or "", of every import, those of functions included."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = module.package.split(".")
+            base = parts[: len(parts) - node.level + 1] if node.level else []
+            name = ".".join([*base, *([node.module] if node.module else [])])
+            yield from ((node.lineno, name, alias.name) for alias in node.names)

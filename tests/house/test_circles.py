@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 
-from tests.house.sources import Module, product_modules, sample
+from tests.house.sources import Module, imported, product_modules, sample
 
 Imports = dict[str, set[str]]
 
@@ -17,16 +16,9 @@ def imports_of(modules: Iterable[Module]) -> Imports:
 
 
 def _imported(module: Module, known: dict[str, Module]) -> Iterator[str]:
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in known)
-        elif isinstance(node, ast.ImportFrom):
-            parts = module.package.split(".")
-            base = parts[: len(parts) - node.level + 1] if node.level else []
-            name = ".".join([*base, *([node.module] if node.module else [])])
-            for alias in node.names:
-                if (found := f"{name}.{alias.name}") in known or (found := name) in known:
-                    yield found
+    for _, name, member in imported(module):
+        if (found := f"{name}.{member}") in known or (found := name) in known:
+            yield found
 
 
 def circles(imports: Imports) -> list[list[str]]:

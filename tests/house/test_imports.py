@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.house import sources
 from tests.house.sources import Module, product_modules, sample
 
 # A layer of logstore may import itself and what stands to its left.
@@ -71,16 +72,9 @@ def layer_of(name: str) -> str:
 
 
 def imported(module: Module) -> Iterator[tuple[int, str]]:
-    """(line, absolute name) of every import, those of functions included."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            parts = module.package.split(".")
-            base = parts[: len(parts) - node.level + 1] if node.level else []
-            name = ".".join([*base, *([node.module] if node.module else [])])
-            is_root = name == "logstore"
-            yield from ((node.lineno, f"{name}.{alias.name}" if is_root else name) for alias in node.names)
+    """(line, name) of every import; of the package itself the module that is taken from it."""
+    for line, name, member in sources.imported(module):
+        yield line, f"{name}.{member}" if name == "logstore" and member else name
 
 
 def dotted(node: ast.expr) -> str:

@@ -30,7 +30,12 @@ from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.kafka.append_cases import NOW, Case, random_case
 from tests.support.clock import Clock
-from tests.support.fast_and_slow import CONFIGS, START_MS, open_fast_or_slow
+from tests.support.fast_and_slow import (
+    CONFIGS,
+    START_MS,
+    assert_a_failed_write_counts_for_nothing,
+    open_fast_or_slow,
+)
 from tests.support.sampling import examples
 from tests.support.seams import FullDisk, OtherSystem, WritingSeam
 
@@ -297,24 +302,8 @@ def test_a_write_that_fails_counts_for_nothing_and_ends_the_writing(tmp_path: Pa
     log = open_fast_or_slow(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(START_MS), is_fast=True, seam=seam)
     for sequence in range(3):
         log.append_records([b"v"], producer_id=5, producer_epoch=0, base_sequence=sequence)
-    before = (
-        log.log_end_offset,
-        log.high_watermark,
-        log.state.active.size,
-        len(log.state.active.indexes.offset_entries),
-    )
-    seam.is_full = True
-    with pytest.raises(KafkaStorageError, match="Error while appending records to t-0"):
-        log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=3)
-    assert before == (
-        log.log_end_offset,
-        log.high_watermark,
-        log.state.active.size,
-        len(log.state.active.indexes.offset_entries),
-    )
-    seam.is_full = False
-    with pytest.raises(KafkaStorageError, match="already offline"):
-        log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=3)
+    repeat = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 3}
+    assert_a_failed_write_counts_for_nothing(log, seam, lambda: log.append_records([b"w"], **repeat))
     producer = log.state.producers.state.get(5)
     assert producer is not None
     assert producer.batches[-1].last_sequence == 2

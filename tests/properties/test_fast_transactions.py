@@ -18,7 +18,12 @@ from logstore.log.append.fast import FastPath
 from logstore.log.append.request import AppendInfo
 from logstore.log.partition_log import PartitionLog
 from tests.support.clock import Clock
-from tests.support.fast_and_slow import CONFIGS, START_MS, open_fast_or_slow
+from tests.support.fast_and_slow import (
+    CONFIGS,
+    START_MS,
+    assert_a_failed_write_counts_for_nothing,
+    open_fast_or_slow,
+)
 from tests.support.sampling import examples
 from tests.support.seams import FullDisk
 
@@ -228,24 +233,7 @@ def test_a_write_that_fails_counts_for_nothing_and_ends_the_writing(tmp_path: Pa
     seam = FullDisk()
     log = open_fast_or_slow(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(START_MS), is_fast=True, seam=seam)
     write(log, 0)
-    before = (
-        log.log_end_offset,
-        log.high_watermark,
-        log.state.active.size,
-        len(log.state.active.indexes.offset_entries),
-    )
-    seam.is_full = True
-    with pytest.raises(KafkaStorageError, match="Error while appending records to t-0"):
-        end(log)
-    assert before == (
-        log.log_end_offset,
-        log.high_watermark,
-        log.state.active.size,
-        len(log.state.active.indexes.offset_entries),
-    )
-    seam.is_full = False
-    with pytest.raises(KafkaStorageError, match="already offline"):
-        end(log)
+    assert_a_failed_write_counts_for_nothing(log, seam, lambda: end(log))
     producer = log.state.producers.state.get(5)
     assert producer is not None
     assert producer.current_txn_first_offset == 0

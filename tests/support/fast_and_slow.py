@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
 from logstore.disk.seam import Seam
+from logstore.errors import KafkaStorageError
 from logstore.log.partition_log import PartitionLog
 from tests.support.clock import Clock
 from tests.support.logs import open_partition_log
+from tests.support.seams import FullDisk
 
 START_MS = 1000
 #: of which some go the slow path now and then, and some always
@@ -36,3 +39,19 @@ def open_fast_or_slow(
     if not is_fast:
         log.fast.try_append = lambda _: None  # type: ignore[method-assign, assignment]
     return log
+
+
+def assert_a_failed_write_counts_for_nothing(log: PartitionLog, seam: FullDisk, write: Callable[[], object]) -> None:
+    """It also ends the writing, though there is room again."""
+
+    def ends() -> tuple[int, ...]:
+        entry_count = len(log.state.active.indexes.offset_entries)
+        return log.log_end_offset, log.high_watermark, log.state.active.size, entry_count
+
+    before, seam.is_full = ends(), True
+    with pytest.raises(KafkaStorageError, match="Error while appending records to t-0"):
+        write()
+    assert ends() == before
+    seam.is_full = False
+    with pytest.raises(KafkaStorageError, match="already offline"):
+        write()
