@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from itertools import chain
@@ -103,7 +102,7 @@ def test_texts_and_keys_hash_as_in_java(oracle: Oracle, tmp_path: Path) -> None:
     rng = random.Random(SEED)
     letters = "abc-019.üß€测试😀\U0010ffff\u0000\x7f"
     texts = ["", "polygenelubricants", *("".join(rng.choices(letters, k=rng.randrange(20))) for _ in range(CASES))]
-    answers = oracle.lines("Assignments", "hash", cwd=tmp_path, text="".join(json.dumps(text) + "\n" for text in texts))
+    answers = oracle.answers("Assignments", "hash", questions=texts, cwd=tmp_path)
     for text, line in zip(texts, answers, strict=True):
         hashes = [java_hash(text), partition_for(text, 50), murmur2(text.encode())]
         assert line.split(" ") == list(map(str, hashes)), text

@@ -2,11 +2,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
 import java.io.File;
-import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
@@ -42,15 +39,14 @@ public class Appends {
     static final int MARKER_FLAG = 0x20;
 
     public static void main(String[] args) throws Exception {
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
+        Lines.answer(workload -> {
             Path place = Files.createTempDirectory("appends");
-            System.out.println(JSON.writeValueAsString(run(JSON.readTree(line), place.resolve("t-0").toFile())));
+            ObjectNode answer = run(workload, place.resolve("t-0").toFile());
             try (var files = Files.walk(place)) {
                 files.sorted(Comparator.reverseOrder()).forEach(path -> path.toFile().delete());
             }
-        }
-        System.out.flush();
+            return answer;
+        });
         Runtime.getRuntime().halt(0);
     }
 

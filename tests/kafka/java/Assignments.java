@@ -2,8 +2,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -27,13 +25,7 @@ public class Assignments {
     static final ObjectMapper JSON = new ObjectMapper();
 
     public static void main(String[] args) throws Exception {
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        StringBuilder out = new StringBuilder();
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            JsonNode question = JSON.readTree(line);
-            out.append(args.length > 0 ? hash(question.asText()) : JSON.writeValueAsString(answer(question))).append('\n');
-        }
-        System.out.print(out);
+        Lines.answer(question -> args.length > 0 ? hash(question.asText()) : answer(question));
     }
 
     static String hash(String text) {

@@ -2,10 +2,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -38,18 +35,16 @@ public class Builds {
     static final int ROOM = 1 << 20;
 
     public static void main(String[] args) throws Exception {
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
+        Lines.answer(question -> {
             ObjectNode answer = JSON.createObjectNode();
             try {
-                answer(JSON.readTree(line), answer);
+                answer(question, answer);
             } catch (RuntimeException refused) {
                 answer.removeAll();
                 answer.put("error", refused.toString());
             }
-            System.out.println(JSON.writeValueAsString(answer));
-        }
-        System.out.flush();
+            return answer;
+        });
     }
 
     static void answer(JsonNode asked, ObjectNode answer) {

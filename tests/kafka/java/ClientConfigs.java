@@ -1,11 +1,8 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
@@ -23,12 +20,7 @@ public class ClientConfigs {
     static final ObjectMapper JSON = new ObjectMapper();
 
     public static void main(String[] args) throws Exception {
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        StringBuilder out = new StringBuilder();
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            out.append(JSON.writeValueAsString(answer(JSON.readTree(line)))).append('\n');
-        }
-        System.out.print(out);
+        Lines.answer(ClientConfigs::answer);
     }
 
     static ObjectNode answer(JsonNode question) throws Exception {

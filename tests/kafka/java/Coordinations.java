@@ -2,12 +2,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.lang.reflect.Field;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.HexFormat;
@@ -43,13 +40,7 @@ public class Coordinations {
     static final HexFormat HEX = HexFormat.of();
 
     public static void main(String[] args) throws Exception {
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        StringBuilder out = new StringBuilder();
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            out.append(JSON.writeValueAsString(new Coordinations(JSON.readTree(line)).run())).append('\n');
-        }
-        System.out.print(out);
-        System.out.flush();
+        Lines.answer(question -> new Coordinations(question).run());
         Runtime.getRuntime().halt(0);
     }
 

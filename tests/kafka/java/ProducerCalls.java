@@ -1,9 +1,6 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
@@ -37,10 +34,7 @@ public class ProducerCalls {
         try (Admin admin = clients.admin()) {
             Clients.createTopic(admin, "t", 2);
         }
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            System.out.println(JSON.writeValueAsString(new ProducerCalls(clients).told(JSON.readTree(line))));
-        }
+        Lines.answer(story -> new ProducerCalls(clients).told(story));
         Clients.vanish();
     }
 

@@ -2,12 +2,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
 import java.io.File;
-import java.io.InputStreamReader;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -57,10 +54,7 @@ public class Validation {
         UnifiedLog log = UnifiedLog.create(directory, config(JSON.createObjectNode()), 0L, 0L, scheduler,
             new BrokerTopicStats(false), clock(), 900000, new ProducerStateManagerConfig(86400000, false), 600000,
             new LogDirFailureChannel(1), true, Optional.empty());
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            System.out.println(JSON.writeValueAsString(answer(log, JSON.readTree(line))));
-        }
+        Lines.answer(question -> answer(log, question));
         System.out.flush();
         try (var files = Files.walk(place)) {
             files.sorted(Comparator.reverseOrder()).forEach(path -> path.toFile().delete());
