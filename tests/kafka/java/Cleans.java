@@ -2,12 +2,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
 import java.io.File;
-import java.io.InputStreamReader;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Map;
 import java.util.Optional;
@@ -62,13 +59,10 @@ public final class Cleans {
     }
 
     public static void main(String[] unused) throws Exception {
-        BufferedReader questions = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String line = questions.readLine(); line != null; line = questions.readLine()) {
-            System.out.write(JSON.writeValueAsBytes(answer(JSON.readTree(line))));
-            System.out.write('\n');
-            System.out.flush();
-            System.gc();
-        }
+        Lines.answer(question -> {
+            System.gc();  // lets go of the files of the log before
+            return answer(question);
+        });
         Runtime.getRuntime().halt(0);
     }
 

@@ -2,11 +2,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
 import java.io.File;
-import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 import java.util.Optional;
 import java.util.zip.CRC32C;
@@ -39,20 +36,14 @@ public class Reads {
     static final ObjectMapper JSON = new ObjectMapper();
 
     public static void main(String[] args) throws Exception {
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            JsonNode question = JSON.readTree(line);
-            ObjectNode answer;
+        Lines.answer(question -> {
+            System.gc();  // lets go of the files of the log before
             try {
-                answer = answer(question);
+                return answer(question);
             } catch (Throwable thrown) {
-                answer = JSON.createObjectNode().put("error", thrown.toString());
+                return JSON.createObjectNode().put("error", thrown.toString());
             }
-            System.out.write(JSON.writeValueAsBytes(answer));
-            System.out.write('\n');
-            System.out.flush();
-            System.gc();
-        }
+        });
         Runtime.getRuntime().halt(0);
     }
 
