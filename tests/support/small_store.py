@@ -142,9 +142,9 @@ class SmallStore:
         self.topics[name] = TopicDescription(name, topic_id_of(name), count, topic_config)
 
 
-def started(directory: Path, topics: Mapping[str, int], **how: Any) -> SmallStore:
+def started(directory: Path, topics: Mapping[str, int], *, was_clean: bool = False, **how: Any) -> SmallStore:
     """Start a store over `directory` and create those of the topics, by number of partitions, that it does not have."""
-    store = SmallStore(directory, **how).start()
+    store = SmallStore(directory, **how).start(was_clean=was_clean)
     for name, partition_count in topics.items():
         if name not in store.topics:
             store.create_topic(name, partitions=partition_count, config={})
