@@ -18,7 +18,6 @@ from ..columns.batch_table import Int64Array
 from ..errors import CorruptIndexError
 from ..kernels.fold import producer_struct as producers
 from ..layout import transaction_index
-from .open_transactions import CompletedTransactions
 
 _COLUMNS = [
     producers.COMPLETED_PRODUCER_ID,
@@ -93,12 +92,12 @@ class AbortedTransactions:
         return np.array([(0, *row) for row in rows], transaction_index.ENTRY_DTYPE).tobytes()
 
 
-def step(state: AbortedTransactions, completed: CompletedTransactions) -> None:
-    """Add the aborted ones of the decided transactions.
+def step(state: AbortedTransactions, completed: Int64Array) -> None:
+    """Add the aborted ones of the decided transactions, as `ProducerBuffers.take_completed` returns them.
 
     Raises:
         CorruptIndexError: a marker at or below the last one's offset (an IllegalArgumentException in Kafka); the
             entries before it are added.
     """
-    for row in completed.matrix[completed.is_aborted != 0][:, _COLUMNS].tolist():
+    for row in completed[completed[:, producers.COMPLETED_IS_ABORTED] != 0][:, _COLUMNS].tolist():
         state.add(row)

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.batch_table import Int64Array
-from ..kernels.fold import producer_struct as producers
 from ..kernels.fold.producer_struct import ProducerStruct
 from ..kernels.fold.transactions import DECIDED
 
@@ -85,28 +84,3 @@ class OpenTransactions:
             larger[: len(entries)] = entries
             struct.ongoing, struct.ongoing_capacity = larger, len(larger)
             struct.ongoing_head, struct.ongoing_end = 0, len(entries)
-
-
-class CompletedTransactions:
-    """Transactions decided by a step, in marker order; int64 columns of one length.
-
-    Attributes:
-        matrix: int64[n, 5], one column for each property.
-    """
-
-    __slots__ = ("matrix",)
-
-    def __init__(self, matrix: Int64Array) -> None:
-        self.matrix = matrix
-
-    def __len__(self) -> int:
-        return len(self.matrix)
-
-    producer_ids = property(lambda self: self.matrix[:, producers.COMPLETED_PRODUCER_ID])
-    first_offsets = property(lambda self: self.matrix[:, producers.COMPLETED_FIRST_OFFSET], doc="Of the first batch.")
-    last_offsets = property(lambda self: self.matrix[:, producers.COMPLETED_LAST_OFFSET], doc="Of the marker.")
-    is_aborted = property(lambda self: self.matrix[:, producers.COMPLETED_IS_ABORTED], doc="1 aborted, 0 committed.")
-    last_stable_offsets = property(
-        lambda self: self.matrix[:, producers.COMPLETED_LAST_STABLE_OFFSET],
-        doc="The last stable offset as if this transaction, but no other open one, were decided.",
-    )

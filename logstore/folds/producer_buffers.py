@@ -14,7 +14,7 @@ from ..kernels.fold import producer_entries as fields
 from ..kernels.fold import producer_struct as producers
 from ..kernels.fold.producer_struct import ProducerStruct
 from ..kernels.fold.producers import apply_updates, fold_producers
-from .open_transactions import CompletedTransactions, OpenTransactions
+from .open_transactions import OpenTransactions
 
 _ROOM_MIN = 16
 _ROOM_KEPT = 1024  # updates; the memory of a larger group is freed
@@ -97,12 +97,12 @@ class ProducerBuffers:
         struct.update_count = struct.started_count = 0
         struct.completed_count = struct.applied_count  # earlier batches' transactions stay, for `take_completed`
 
-    def take_completed(self) -> CompletedTransactions:
-        """Return the transactions decided since the last call."""
+    def take_completed(self) -> Int64Array:
+        """Return the transactions decided since the last call, in marker order: int64[n, COMPLETED_WIDTH]."""
         count = self.struct.applied_count
         self.struct.completed_count -= count
         self.struct.applied_count = 0
-        return CompletedTransactions(self.struct.completed[:count].copy())
+        return self.struct.completed[:count].copy()
 
     def completed(self, number: int) -> Int64Array:
         """Return int64[COMPLETED_WIDTH]: transaction `number` of those decided since `take_completed`."""

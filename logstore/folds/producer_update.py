@@ -17,7 +17,7 @@ Append by a leader: batches are first analyzed, then written, then counted.
     completed = append.commit(log_end_offset)
 
 Rows are half open: `first_row` … `row_end` - 1. `data` is what the table was scanned from. The aborted ones of the
-returned `CompletedTransactions` go into the `.txnindex` in recovery and in an append, not in a rebuild.
+returned transactions go into the `.txnindex` in recovery and in an append, not in a rebuild.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ..columns.batch_table import BatchTable, ByteArray
+from ..columns.batch_table import BatchTable, ByteArray, Int64Array
 from ..errors import LogstoreError
 from ..kernels.fold import producer_struct as kernel
 from ..kernels.scan import batches as scan
-from .open_transactions import CompletedTransactions
 from .producer_refusal import refusal
 from .producer_state import ProducerState
 from .transaction_marker import read_marker
@@ -62,15 +61,13 @@ class Duplicate:
     timestamp: int
 
 
-def step(
-    state: ProducerState, data: ByteArray, table: BatchTable, first_row: int, row_end: int
-) -> CompletedTransactions:
+def step(state: ProducerState, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> Int64Array:
     """Step by batches of a recovered segment, each at once (`LogSegment.recover`).
 
-    Moves `map_end_offset` behind the last v2 batch. Returns the decided transactions, each with the last stable offset
-    at its marker.
+    Moves `map_end_offset` behind the last v2 batch. Returns the decided transactions, as `commit` does.
 
-    Raises, with `position` and `offset` of the batch, after stepping the rows before it (see `take_completed`):
+    Raises, with `position` and `offset` of the batch, after stepping the rows before it: `state.buffers.take_completed`
+    then returns what these decided:
         InvalidRecordError: a control record that does not parse (an InvalidRecordException of Kafka, which ends the
             segment behind that batch), or that is no marker (`java_class` names Kafka's exception).
         InvalidTxnStateError: a batch outside of its producer's open transaction.
@@ -83,11 +80,6 @@ def step(
         _fold(state, data, table, first_row, row_end)
     finally:
         struct.is_single = 0
-    return state.buffers.take_completed()
-
-
-def take_completed(state: ProducerState) -> CompletedTransactions:
-    """Return the transactions that a `step` decided before it raised."""
     return state.buffers.take_completed()
 
 
@@ -149,8 +141,11 @@ class ProducerUpdate:
             self.state.verification.accepted(*table.matrix[_OF_VERIFICATION, row].tolist())
         return None
 
-    def commit(self, end_offset: int | None = None) -> CompletedTransactions:
+    def commit(self, end_offset: int | None = None) -> Int64Array:
         """Count the group; the state covers the log up to `end_offset`, or as far as before.
+
+        Returns the decided transactions in marker order: int64[n, COMPLETED_WIDTH], with the last stable offset as if
+        this one, but no other open one, were decided.
 
         Raises:
             InvalidTxnStateError: a decided transaction is not open (an IllegalArgumentException in Kafka).

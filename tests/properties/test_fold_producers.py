@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logstore.columns.batch_table import Int64Array
 from logstore.errors import InvalidProducerEpochError, InvalidTxnStateError, LogstoreError
 from logstore.folds import producer_update
-from logstore.folds.open_transactions import CompletedTransactions
 from logstore.folds.producer_state import ProducerState
 from logstore.folds.producer_update import AppendOrigin, Duplicate, ProducerUpdate
 from logstore.kernels.fold import producer_entries
@@ -35,10 +35,9 @@ def _both_forms() -> Iterator[None]:
         yield
 
 
-def completed_rows(completed: CompletedTransactions) -> list[naive.Completed]:
+def completed_rows(completed: Int64Array) -> list[naive.Completed]:
     return [
-        naive.Completed(pid, first, last, bool(aborted), lso)
-        for pid, first, last, aborted, lso in completed.matrix.tolist()
+        naive.Completed(pid, first, last, bool(aborted), lso) for pid, first, last, aborted, lso in completed.tolist()
     ]
 
 
@@ -79,7 +78,7 @@ def test_a_recovered_segment_leaves_what_the_twin_keeps(batches: list[Batch], dr
         except LogstoreError as error:
             row = int(np.flatnonzero(table.position == error.position)[0])
             expected = naive.replay(twin, batches[done:row])
-            assert completed_rows(producer_update.take_completed(state)) == expected
+            assert completed_rows(state.buffers.take_completed()) == expected
             with pytest.raises(naive.RefusedError) as refused:
                 naive.replay(twin, [batches[row]])
             assert_refused_alike(error, refused.value)

@@ -214,7 +214,7 @@ class _Planner:
         try:
             producer_update.step(self._producers, run.data, run.table, first_row, row_end)
         except LogstoreError as error:
-            producer_update.take_completed(self._producers)
+            self._producers.buffers.take_completed()
             if error.position is None:  # a marker of a transaction that is not open, as its offset tells
                 is_there = run.table.last_offset[first_row:row_end] == error.offset
             else:

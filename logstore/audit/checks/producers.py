@@ -173,7 +173,7 @@ class Producers(Follower):
                 completed = producer_update.step(self._state, run.data, run.table, row, row_end)
                 row = row_end
             except LogstoreError as error:
-                completed = producer_update.take_completed(self._state)
+                completed = self._state.buffers.take_completed()
                 error.path = batches.segment.log
                 yield log_marker.by(error, self._partition.where(error.path), "a batch that its producer may write")
                 if error.position is None:  # a broker does not go on behind it either

@@ -9,7 +9,6 @@ from __future__ import annotations
 from ...columns.batch_table import Batches, BatchTable
 from ...errors import UsageError
 from ...folds import leader_epochs
-from ...folds.open_transactions import CompletedTransactions
 from ...folds.producer_update import AppendOrigin, Duplicate, ProducerUpdate
 from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...kernels.scan import batches as fields
@@ -109,13 +108,8 @@ def _write(state: LogState, batch: Batches, update: ProducerUpdate | None, end_o
     if update is None:
         state.producers.state.map_end_offset = end_offset
     else:
-        _index_aborted(state, update.commit(end_offset))
+        state.active.add_aborted(update.commit(end_offset))
     state.appended()
-
-
-def _index_aborted(state: LogState, completed: CompletedTransactions) -> None:
-    if len(completed) and completed.is_aborted.any():
-        state.active.add_aborted(completed)
 
 
 def _is_of_latest_epoch(state: LogState, table: BatchTable) -> bool:

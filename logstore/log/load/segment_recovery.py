@@ -190,7 +190,7 @@ def _step_producers(
         if error.position is None:
             raise
         failure, row_end = error, int(np.searchsorted(table.position, error.position)) + 1
-        completed = producer_update.take_completed(producers)
+        completed = producers.buffers.take_completed()
     try:
         aborted_transactions.step(scan.aborted, completed)
     except CorruptIndexError as error:  # an index may refuse a batch before it

@@ -13,13 +13,12 @@ both from the log. A `.txnindex` entry is written at once, for readers in other 
 
 from __future__ import annotations
 
-from ...columns.batch_table import BatchTable, ByteArray
+from ...columns.batch_table import BatchTable, ByteArray, Int64Array
 from ...config.topic import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
 from ...disk.file_range import FileRange
 from ...disk.reserved_space import ReservedSpace, is_reserved
 from ...folds import aborted_transactions, segment_indexes
 from ...folds.aborted_transactions import AbortedTransactions
-from ...folds.open_transactions import CompletedTransactions
 from ...folds.segment_indexes import SegmentIndexes
 from ...kernels.append.structs import LogStruct
 from ...kernels.scan import batches as fields
@@ -201,7 +200,7 @@ class ActiveSegment(LogSegment):
         with FileRange(self.path(LOG_SUFFIX)) as log:
             return log.read(position, size).tobytes()
 
-    def add_aborted(self, completed: CompletedTransactions) -> None:
+    def add_aborted(self, completed: Int64Array) -> None:
         """Append the aborted ones of these transactions to the `.txnindex`, which the first one creates."""
         entry_count = self.aborted.entry_count
         try:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from logstore.columns.batch_table import BatchTable, scan
+from logstore.columns.batch_table import BatchTable, Int64Array, scan
 from logstore.errors import (
     CorruptIndexError,
     InvalidProducerEpochError,
@@ -18,7 +18,6 @@ from logstore.errors import (
 )
 from logstore.folds import aborted_transactions, producer_update
 from logstore.folds.aborted_transactions import AbortedTransactions
-from logstore.folds.open_transactions import CompletedTransactions
 from logstore.folds.producer_state import ProducerState
 from logstore.folds.producer_update import AppendOrigin, ProducerUpdate
 from logstore.folds.verification import VerificationStates
@@ -179,7 +178,7 @@ def test_two_producers_of_a_snapshot_with_one_first_offset_end_in_an_error() -> 
         "Attempted to complete transaction CompletedTxn[producerId=8, firstOffset=5, lastOffset=7, isAborted=true] on "
         "partition t-0 which was not started"
     )
-    assert producer_update.take_completed(state).matrix.tolist() == [[7, 5, 6, 1, 5]]
+    assert state.buffers.take_completed().tolist() == [[7, 5, 6, 1, 5]]
 
 
 def test_a_load_forgets_what_was_there_and_what_has_expired() -> None:
@@ -193,8 +192,8 @@ def test_a_load_forgets_what_was_there_and_what_has_expired() -> None:
     assert state.get(8) is not None
 
 
-def completed(*last_offsets: int) -> CompletedTransactions:
-    return CompletedTransactions(np.array([[7, last - 1, last, 1, last + 1] for last in last_offsets]))
+def completed(*last_offsets: int) -> Int64Array:
+    return np.array([[7, last - 1, last, 1, last + 1] for last in last_offsets])
 
 
 def test_aborted_transactions_must_come_in_the_order_of_their_markers() -> None:
@@ -210,7 +209,7 @@ def test_aborted_transactions_come_back_from_their_file_and_are_truncated() -> N
     state = AbortedTransactions()
     assert (state.entry_count, state.last_offset, state.to_bytes()) == (0, None, b"")
     aborted_transactions.step(state, completed(5, 9))
-    aborted_transactions.step(state, CompletedTransactions(np.array([[8, 10, 11, 0, 12]])))
+    aborted_transactions.step(state, np.array([[8, 10, 11, 0, 12]]))
     resumed = AbortedTransactions.resume(parse_transaction_index(state.to_bytes(), path="x"))
     assert resumed.entries.tolist() == state.entries.tolist() == [[7, 4, 5, 6], [7, 8, 9, 10]]
     resumed.truncate_to(9)
