@@ -26,7 +26,6 @@ from ...layout.file_names import (
 from ..segment.writable_folder import WritableFolder
 from .segment_batches import AbortedEntry
 
-_REASON = "a cleaned segment is made"
 _PIECES_MAX = 4  # above it, joining the pieces and writing once is quicker
 _DATED = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 
@@ -50,7 +49,7 @@ class CleanedFiles:
         self._aborted = AbortedTransactions()
         self._log: int | None = None
         self.discard()
-        self._log = directory.create(self._name(LOG_SUFFIX), _REASON)
+        self._log = directory.create(self._name(LOG_SUFFIX))
         self._space = ReservedSpace(directory.seam, self._log, 0, segment_size_max(config))
 
     def add(self, pieces: Sequence[ByteArray]) -> None:
@@ -104,7 +103,7 @@ class CleanedFiles:
         return segment_file_name(self.base_offset, kind + CLEANED_SUFFIX)
 
     def _write(self, kind: str, content: bytes) -> None:
-        descriptor = self._directory.create(self._name(kind), _REASON)
+        descriptor = self._directory.create(self._name(kind))
         if content:
             self._directory.seam.write(descriptor, content)
         self._close(descriptor)

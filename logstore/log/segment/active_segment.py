@@ -91,7 +91,7 @@ class ActiveSegment(LogSegment):
     def create(cls, directory: WritableFolder, base_offset: int, config: LogConfig) -> ActiveSegment:
         """Create an empty segment and its files; they are durable after `sync` and `WritableFolder.sync`."""
         for kind in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX):
-            directory.seam.close(directory.create(segment_file_name(base_offset, kind), "a new segment begins"))
+            directory.seam.close(directory.create(segment_file_name(base_offset, kind)))
         active = cls(directory, base_offset, 0, config, is_durable=True)
         active.preallocate()
         return active
@@ -208,8 +208,7 @@ class ActiveSegment(LogSegment):
         # an entry whose successor is refused is in memory already, so it must be in the file too
         finally:
             if self.aborted.entry_count > entry_count:
-                data = self.aborted.to_bytes(entry_count)
-                self._write_behind(TRANSACTION_INDEX_SUFFIX, data, "a transaction was aborted")
+                self._write_behind(TRANSACTION_INDEX_SUFFIX, self.aborted.to_bytes(entry_count))
 
     def sync(self) -> None:
         """Sync the `.log`, from any thread; a closed one is left alone.
@@ -259,19 +258,18 @@ class ActiveSegment(LogSegment):
         self.descriptor = _CLOSED
 
     def _write_indexes(self) -> None:
-        reason = "entries of a segment that is closed"
         offset_entries = self.indexes.offset_index_bytes(self._offset_entry_count_on_disk)
         time_entries = self.indexes.time_index_bytes(self._time_entry_count_on_disk)
-        self._write_behind(OFFSET_INDEX_SUFFIX, offset_entries, reason)
-        self._write_behind(TIME_INDEX_SUFFIX, time_entries, reason)
+        self._write_behind(OFFSET_INDEX_SUFFIX, offset_entries)
+        self._write_behind(TIME_INDEX_SUFFIX, time_entries)
         if self.has(TRANSACTION_INDEX_SUFFIX):
-            self._write_behind(TRANSACTION_INDEX_SUFFIX, b"", reason)  # opens it, so that it is synced with the others
+            self._write_behind(TRANSACTION_INDEX_SUFFIX, b"")  # opens it, so that it is synced with the others
 
-    def _write_behind(self, kind: str, data: bytes, reason: str) -> None:
+    def _write_behind(self, kind: str, data: bytes) -> None:
         """Append bytes to a side file, which stays open until it is synced."""
         descriptor = self._files.get(kind)
         if descriptor is None:
-            descriptor = self._files.add(kind, self.directory.open_end(self.file_name(kind), reason))
+            descriptor = self._files.add(kind, self.directory.open_end(self.file_name(kind)))
         if data:
             self.directory.seam.write(descriptor, data)
 

@@ -119,18 +119,18 @@ class WritableFolder(PartitionFolder):
         planned = self._planned(name)
         return planned is not None and planned.content is not None
 
-    def create(self, name: str, reason: str) -> int:
+    def create(self, name: str) -> int:
         """Create the file, replacing one that is there; return a descriptor for writing. Never planned."""
-        assert self.planned is None, reason
+        assert self.planned is None
         try:
             return self.seam.create(self.file(name))
         finally:
             self._names = object()
 
-    def open_end(self, name: str, reason: str) -> int:
+    def open_end(self, name: str) -> int:
         """Return a descriptor for writing behind the end of the file, which is created if missing. Never planned."""
         if not self.exists(name):
-            return self.create(name, reason)
+            return self.create(name)
         return self.seam.open_at(self.file(name), self.size(name))
 
     def set_modified_ms(self, name: str, modified_ms: int) -> None:

@@ -645,13 +645,13 @@ def test_a_name_that_is_made_while_names_are_synced_is_synced_the_next_time(tmp_
         nonlocal sync_count
         sync_count += 1
         seam.before_directory = count
-        seam.close(directory.create("made.meanwhile", "for the test"))
+        seam.close(directory.create("made.meanwhile"))
 
     def count() -> None:
         nonlocal sync_count
         sync_count += 1
 
-    seam.close(directory.create("made.before", "for the test"))
+    seam.close(directory.create("made.before"))
     seam.before_directory = make_a_file
     directory.sync()
     directory.sync()
