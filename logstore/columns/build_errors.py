@@ -23,23 +23,8 @@ def wrong_timestamp(timestamp: int, row: int) -> InvalidTimestampError:
     )
 
 
-def wrong_offset_delta(offset_delta: int, row: int) -> UsageError:
-    """Return the error of an offset that is not above the one before, or too far above the base offset."""
-    return UsageError(
-        "Offsets must increase monotonically",
-        expected=f"offset deltas that ascend from 0 to {INT_MAX}",
-        found=f"{offset_delta} of record {row}",
-        java_class=ILLEGAL_ARGUMENT,
-    )
-
-
 def too_large(what: str, size: int) -> RecordTooLargeError:
     """Return the error of a record or batch whose size does not fit an int32."""
     return RecordTooLargeError(
         f"The {what} is too large for any log", expected=f"at most {INT_MAX} bytes", found=f"{size} bytes"
     )
-
-
-def no_offsets_left(base_offset: int) -> UsageError:
-    """Return the error of a batch whose last offset does not fit an int64."""
-    return UsageError("There are not so many offsets left", found=f"a batch at {base_offset}")

@@ -41,7 +41,8 @@ class LegacyRecord(NamedTuple):
     @property
     def magic(self) -> int:
         """Signed byte; 0 or 1 unless damaged."""
-        return _int8(self.message[layout.MESSAGE_MAGIC])
+        byte = self.message[layout.MESSAGE_MAGIC]
+        return byte - 256 if byte > 127 else byte
 
     @property
     def attributes(self) -> int:
@@ -252,10 +253,6 @@ def _base_offset(wrapper: LegacyRecord, inner: list[LegacyRecord]) -> int:
             offset=wrapper.offset,
         )
     return wrapper.offset - last_inner_offset
-
-
-def _int8(byte: int) -> int:
-    return byte - 256 if byte > 127 else byte
 
 
 def _int64(number: int) -> int:

@@ -19,7 +19,7 @@ from ..layout.record import SEQUENCE_MAX
 from ..model import Codec, ControlRecordType, TimestampType
 from .batch_fields import BatchFieldArguments, BatchFields
 from .batch_table import Batches, BatchTable, ByteArray, Int64Array
-from .build_errors import no_offsets_left, refused, too_large
+from .build_errors import refused, too_large
 from .record_columns import RecordColumns
 from .record_encoding import RecordEncoder
 
@@ -228,7 +228,7 @@ def _set_header(matrix: Int64Array, header: BatchFields) -> None:
         matrix[scan.MAX_TIMESTAMP] = header.log_append_time
     # the offsets of all batches together: they follow one another
     if header.base_offset + int(matrix[scan.LAST_OFFSET_DELTA].sum()) + matrix.shape[1] > 1 << 63:
-        raise no_offsets_left(header.base_offset)
+        raise UsageError("There are not so many offsets left", found=f"a batch at {header.base_offset}")
 
 
 def _split(encoder: RecordEncoder, header: BatchFields, batch_size: int) -> tuple[Int64Array, Int64Array]:

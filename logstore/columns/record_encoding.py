@@ -9,9 +9,10 @@ from ..kernels.encode import structs as status
 from ..kernels.encode.batches import encode_batches
 from ..kernels.encode.fields import SLACK_SIZE
 from ..kernels.encode.measure import measure_batches
+from ..kernels.encode.sizes import INT_MAX
 from ..kernels.encode.structs import Encoding
 from .batch_table import ByteArray, Int64Array
-from .build_errors import too_large, wrong_offset_delta, wrong_timestamp
+from .build_errors import ILLEGAL_ARGUMENT, too_large, wrong_timestamp
 from .record_columns import RecordColumns
 
 _BATCH_SIZE_MAX = 1 << 32  # larger than any batch
@@ -111,7 +112,12 @@ class RecordEncoder:
         if found == status.BAD_TIMESTAMP:
             return wrong_timestamp(detail, row)
         if found == status.BAD_OFFSET_DELTA:
-            return wrong_offset_delta(detail, row)
+            return UsageError(
+                "Offsets must increase monotonically",
+                expected=f"offset deltas that ascend from 0 to {INT_MAX}",
+                found=f"{detail} of record {row}",
+                java_class=ILLEGAL_ARGUMENT,
+            )
         if found == status.OUT_OF_DATA:
             return UsageError(f"The key, value or headers of record {row} are not within their column's bytes")
         return too_large("record" if found == status.RECORD_TOO_LARGE else "batch", detail)

@@ -121,11 +121,6 @@ class ProducerState:
         self.buffers.struct.map_end_offset = offset
 
     @property
-    def is_empty(self) -> bool:
-        """True without producers (`isEmpty`)."""
-        return not len(self)
-
-    @property
     def has_expiring(self) -> bool:
         """True if `drop_expired` has anything to look at."""
         return bool(self.buffers.struct.entry_count or len(self.verification))

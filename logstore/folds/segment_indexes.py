@@ -90,7 +90,7 @@ class SegmentIndexes:
         state.struct.offset_entry_count = offset_entries.entry_count
         state.struct.time_entry_count = time_entries.entry_count
         state._set_largest_timestamp(*state._last_time_entry())
-        state.begin_interval(position)
+        state.struct.indexed_position = position
         return state
 
     @property
@@ -136,10 +136,6 @@ class SegmentIndexes:
             self.reserve(1)
             self.struct.time_entries[self.struct.time_entry_count] = timestamp, offset
             self.struct.time_entry_count += 1
-
-    def begin_interval(self, position: int) -> None:
-        """Start the next index interval at byte `position`, where writing begins."""
-        self.struct.indexed_position = position
 
     def raise_timestamp(self, table: BatchTable) -> None:
         """Note timestamps of batches that are in the segment already (`readLargestTimestamp`)."""

@@ -85,7 +85,7 @@ class OffsetIndex:
 
     def lookup_positions(self, target_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the position that `lookup` gives for each target: int64, same length."""
-        slots = self._slots(target_offsets)
+        slots = largest_lower_bound_slots(self.offsets, target_offsets, WARM_ENTRY_COUNT)
         if self.entry_count == 0:
             return np.zeros(slots.size, dtype=np.int64)
         return np.where(slots == NO_SLOT, np.int64(0), self.positions[slots])
@@ -107,9 +107,6 @@ class OffsetIndex:
                 f"Index file {self.path} is corrupt, found {self.size_bytes} bytes which is neither positive "
                 f"nor a multiple of {ENTRY_SIZE}"
             )
-
-    def _slots(self, target_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        return largest_lower_bound_slots(self.offsets, target_offsets, WARM_ENTRY_COUNT)
 
 
 def parse_offset_index(data: bytes | NDArray[np.uint8], *, base_offset: int, path: str) -> OffsetIndex:

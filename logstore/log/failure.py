@@ -112,12 +112,6 @@ class Failure:
         # the first failure is the cause; later ones only follow from it
         return self.error
 
-    def enter(self) -> None:
-        """Begin a change: invalidate the fast path, and refuse if the log takes no changes."""
-        with self.lock:
-            self._fast.is_bound = 0
-            self.require_writable()
-
     def leave(self, failure_text: str, error: BaseException) -> None:
         """End a change that raised `error`; raise KafkaStorageError if the disk is the cause."""
         with self.lock:
@@ -156,7 +150,10 @@ class _Poisoned:
         self._failure_text = failure_text
 
     def __enter__(self) -> None:
-        self._failure.enter()
+        failure = self._failure
+        with failure.lock:
+            failure._fast.is_bound = 0
+            failure.require_writable()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

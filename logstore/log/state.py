@@ -154,7 +154,7 @@ class LogState:
         """Make a segment the active one."""
         self.invalidate()
         if (former := getattr(self, "active", None)) is not None:
-            former.leave()
+            former.enter(LogStruct())  # of its own again
         segment.enter(self.struct)
         self.active = segment
         self.segments.add(segment)
@@ -218,12 +218,6 @@ class LogState:
         """Write the leader epochs to `leader-epoch-checkpoint`."""
         self.directory.write_epochs(self.epochs.entries, reason)
         self.epochs.is_changed = False
-
-    def appended(self) -> None:
-        """Count the batch that was written, with its producer and transaction."""
-        # the size goes last: an interrupt before it puts the state aside
-        self.follow_end()
-        self.struct.unfinished_size = 0
 
     def follow_end(self) -> None:
         """Set the high watermark to the log's end (`Partition.maybeIncrementLeaderHW` with one replica)."""

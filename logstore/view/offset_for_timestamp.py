@@ -63,8 +63,8 @@ def offset_for_timestamp(
         record_size_max: bytes; a larger record of a compressed batch on the way is an error. 0 for any size.
     """
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        epoch = _earliest_epoch(epochs, bounds.log_start_offset)
-        return TimestampAndOffset(NO_TIMESTAMP, bounds.log_start_offset, epoch)
+        earliest = next((epoch for epoch, start in epochs.entries[:1] if start <= bounds.log_start_offset), None)
+        return TimestampAndOffset(NO_TIMESTAMP, bounds.log_start_offset, earliest)
     if timestamp == LATEST:
         return TimestampAndOffset(NO_TIMESTAMP, bounds.log_end_offset, epochs.latest_epoch)
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
@@ -183,9 +183,3 @@ def _with_timestamp(
 def _epoch(table: BatchTable, row: int) -> int | None:
     epoch = int(table.matrix[scan.PARTITION_LEADER_EPOCH, row])
     return epoch if epoch >= 0 else None
-
-
-def _earliest_epoch(epochs: LeaderEpochs, log_start_offset: int) -> int | None:
-    if epochs.entries and epochs.entries[0][1] <= log_start_offset:
-        return epochs.entries[0][0]
-    return None

@@ -120,7 +120,9 @@ class PartitionReader(ReadableLog):
         """
         for _ in range(_TRY_COUNT_MAX):
             try:
-                start = self._log_start_offset() if log_start_offset is None else log_start_offset
+                start = log_start_offset
+                if start is None:
+                    start = log_start_offsets_of(parent(self.path)).get(self._name, 0)
                 self._follower.update(start, self._recovery_point())
                 self._require_same_topic()
                 self._view = self._look(start)
@@ -174,10 +176,6 @@ class PartitionReader(ReadableLog):
     def _new_view(self, segments: Segments[Segment], start: int, end: int, stable: int) -> LogView:
         bounds = ReadBounds(self._topic_partition, start, end, end, stable)
         return LogView(segments, bounds, LeaderEpochs(leader_epochs_of(self.path)), read_size_max=_READ_SIZE_MAX)
-
-    def _log_start_offset(self) -> int:
-        """Return the log start from the data directory's checkpoint; 0 without an entry."""
-        return log_start_offsets_of(parent(self.path)).get(self._name, 0)
 
     def _recovery_point(self) -> int | None:
         """Return where files beside closed segments begin to be doubtful, see `recovery_points_of`; asked for once."""

@@ -239,25 +239,11 @@ def _end_position(segment: Segment, end: OffsetMetadata) -> int | None:
 def _aborted(
     segments: Segments[Segment], segment: Segment, place: BatchPlace, start_offset: int, size: int, bounds: ReadBounds
 ) -> list[AbortedTransaction]:
-    """Collect the aborted transactions of a slice (`LocalLog.addAbortedTransactions`)."""
+    """Return the aborted transactions of a slice in marker order (`LocalLog.addAbortedTransactions`)."""
     end_offset = segment.offset_index.upper_bound_offset(place.position + size)
     if end_offset is None:
         higher = segments.higher(segment.base_offset)
         end_offset = bounds.log_end_offset if higher is None else higher.base_offset
-    return aborted_transactions(segments, segment, start_offset, end_offset)
-
-
-def aborted_transactions(
-    segments: Segments[Segment], segment: Segment, start_offset: int, end_offset: int
-) -> list[AbortedTransaction]:
-    """Return the transactions with data in [start_offset, end_offset) in marker order (`collectAbortedTransactions`).
-
-    Args:
-        segment: the one that holds `start_offset`; markers are looked for in it and in those behind it.
-
-    Raises:
-        CorruptIndexError: an entry of an unknown version.
-    """
     found: list[AbortedTransaction] = []
     for index, rows in aborted_entries(segments, segment, start_offset, end_offset):
         found += map(AbortedTransaction, index.producer_ids[rows].tolist(), index.first_offsets[rows].tolist())
@@ -267,7 +253,14 @@ def aborted_transactions(
 def aborted_entries(
     segments: Segments[Any], segment: Segment | None, start_offset: int, end_offset: int
 ) -> Iterator[tuple[TransactionIndex, Int64Array]]:
-    """Yield the indexes with entries of `aborted_transactions`, and the rows of these; raises as that does."""
+    """Yield the indexes with entries of transactions that have data in [start_offset, end_offset), and their rows.
+
+    Args:
+        segment: the one that holds `start_offset`; markers are looked for in it and in those behind it.
+
+    Raises:
+        CorruptIndexError: an entry of an unknown version.
+    """
     while segment is not None:
         index = segment.transaction_index
         if index.entry_count or index.unknown_version is not None:

@@ -213,17 +213,12 @@ class Segment:
 
     def next_offset(self) -> int:
         """Return the offset behind the last batch, the base offset without one (`readNextOffset`)."""
-        return self.end()[0]
-
-    def end(self) -> tuple[int, int]:
-        """Return `next_offset`, and the size of the batches up to there; raises as that does."""
-        next_offset, position, _ = self.highest_end()
-        return next_offset, position
+        return self.highest_end()[0]
 
     def highest_end(self) -> tuple[int, int, int]:
-        """Return `end`, and the offset behind the highest one, which differs where the last batch goes back.
+        """Return `next_offset`, the size of the batches up to there, and the offset behind the highest batch.
 
-        The highest one from the last index entry on; raises as `next_offset`.
+        The highest from the last index entry on; it is another one where the last batch goes back.
         """
         index = self.offset_index
         last_indexed_offset = int(index.offsets[-1]) if index.entry_count else self.base_offset

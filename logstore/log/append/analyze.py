@@ -59,14 +59,16 @@ def analyze(data: ByteArray, *, origin: AppendOrigin, leader_epoch: int, rules: 
         batch = table.row(row)
         _require_magic(batch["magic"], batch["position"])
         _require_origin(batch, origin, leader_epoch, rules)
-        is_of_later_leader = is_of_later_leader or _is_of_later_leader(batch, origin, leader_epoch)
+        if origin is AppendOrigin.REPLICATION and batch["partition_leader_epoch"] > max(leader_epoch, -1):
+            is_of_later_leader = True
         if is_of_later_leader:
-            continue
+            continue  # a replica leaves out what a later leader wrote, and all that follows
         batch_last_offset = _last_offset(batch)
         # compared before it is replaced by the new one
         is_in_order, last_offset = last_offset < batch_last_offset, batch_last_offset
         _require_sound(data, batch, origin, rules)
-        _require_codec(batch)
+        if (codec_id := batch["attributes"] & CODEC_MASK) > Codec.ZSTD:
+            raise unknown_codec(codec_id, batch["position"])
         count += 1
         # behind the check of the batch: Kafka reports damage before it reports the order
         if not is_in_order and origin not in NUMBERING:
@@ -177,11 +179,6 @@ def _require_origin(batch: dict[str, int], origin: AppendOrigin, leader_epoch: i
         )
 
 
-def _is_of_later_leader(batch: dict[str, int], origin: AppendOrigin, leader_epoch: int) -> bool:
-    """Return whether a later leader wrote the batch; the replica leaves out it and all that follow."""
-    return origin is AppendOrigin.REPLICATION and batch["partition_leader_epoch"] > max(leader_epoch, -1)
-
-
 def _last_offset(batch: dict[str, int]) -> int:
     if batch["magic"] == MAGIC_V2 and batch["size"] < _LAST_OFFSET_DELTA_END:
         raise CorruptRecordError(
@@ -212,12 +209,6 @@ def _require_sound(data: ByteArray, batch: dict[str, int], origin: AppendOrigin,
             f"Record is corrupt (stored crc = {batch['crc']}) in topic partition {rules.topic_partition}.",
             position=position,
         )
-
-
-def _require_codec(batch: dict[str, int]) -> None:
-    codec_id = batch["attributes"] & CODEC_MASK
-    if codec_id > Codec.ZSTD:
-        raise unknown_codec(codec_id, batch["position"])
 
 
 def _record_offsets(data: ByteArray, table: BatchTable) -> Iterator[int]:

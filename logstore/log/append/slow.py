@@ -109,7 +109,9 @@ def _write(state: LogState, batch: Batches, update: ProducerUpdate | None, end_o
         state.producers.state.map_end_offset = end_offset
     else:
         state.active.add_aborted(update.commit(end_offset))
-    state.appended()
+    state.follow_end()
+    # last: an interrupt before it puts the state aside
+    state.struct.unfinished_size = 0
 
 
 def _is_of_latest_epoch(state: LogState, table: BatchTable) -> bool:

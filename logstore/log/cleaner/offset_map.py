@@ -69,7 +69,8 @@ class OffsetMap:
         if first_offset < 0 or not 0 < mark_count <= _OFFSETS_A_RECORD_MAX * record_count:
             mark_count = 0
         key_count_max = min(record_count, self.entry_count_max)
-        if not _has_room_for_marks(buffer_size, mark_count, key_count_max / load_factor):
+        # where Kafka's map has room for a key, this one must too
+        if (buffer_size - mark_count) // SLOT_SIZE <= key_count_max / load_factor:
             mark_count = 0
         slot_count_max = min(slot_count_max, (buffer_size - mark_count) // SLOT_SIZE)
         self._allocate(min(slot_count_max, _ROOMY * key_count_max + 1), mark_count)
@@ -144,8 +145,3 @@ class OffsetMap:
             self._hashes = np.empty((2, capacity), np.int64)
         hash_keys(records.data, records.matrix, capacity, records.count, self._hashes)
         return self._hashes, capacity
-
-
-def _has_room_for_marks(buffer_size: int, mark_count: int, needed_slot_count: float) -> bool:
-    """Return whether slots for all keys are left: where Kafka's map has room for a key, this one must too."""
-    return (buffer_size - mark_count) // SLOT_SIZE > needed_slot_count

@@ -117,18 +117,19 @@ def retention(
     )
 
 
-def kept_records(round_: Round, window: Records, is_control_batch: BoolArray, keeps_tombstones: BoolArray) -> BoolArray:
-    """Return bool[len(window)]: the records that stay (`shouldRetainRecord`).
+def kept_records(
+    round_: Round, records: Records, is_control_batch: BoolArray, keeps_tombstones: BoolArray
+) -> BoolArray:
+    """Return bool[len(records)]: the records that stay (`shouldRetainRecord`).
 
     Args:
-        is_control_batch, keeps_tombstones: bool[m] of the batches of the window.
+        is_control_batch, keeps_tombstones: bool[m] of the batches of the records.
     """
-    records = window
     has_value, has_key = records.value_size >= 0, records.key_size >= 0
     is_latest = round_.offset_map.is_latest(records)
-    is_wanted = has_key & is_latest & (has_value | np.repeat(keeps_tombstones, window.batch_counts))
+    is_wanted = has_key & is_latest & (has_value | np.repeat(keeps_tombstones, records.batch_counts))
     is_behind = records.offset > round_.offset_map.latest_offset
-    kept: BoolArray = is_wanted | is_behind | np.repeat(is_control_batch, window.batch_counts)
+    kept: BoolArray = is_wanted | is_behind | np.repeat(is_control_batch, records.batch_counts)
     return kept
 
 

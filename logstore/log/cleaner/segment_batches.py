@@ -73,7 +73,12 @@ def require_record_sizes(data: ByteArray, table: BatchTable, rows: Int64Array, r
 
 def record_count_max(segment: LogSegment) -> int:
     """Return an upper bound of the segment's records, from its batch headers; no checksum is verified."""
-    return sum(_record_count_max(table) for _, table in segment.mapped_batches(0))
+    count = 0
+    for _, table in segment.mapped_batches(0):
+        # a message of magic 0 or 1 may wrap as many as it has bytes
+        counts = np.where(table.magic >= MAGIC_V2, table.record_count, table.size)
+        count += int(np.clip(counts, 0, None).sum())
+    return count
 
 
 def _require_valid(data: ByteArray, table: BatchTable, path: str) -> None:
@@ -88,12 +93,6 @@ def _require_valid(data: ByteArray, table: BatchTable, path: str) -> None:
             found="another one",
             advice="copy the segment from another replica; the log is not cleaned before",
         )
-
-
-def _record_count_max(table: BatchTable) -> int:
-    """Count the records of v2 batches; a message of magic 0 or 1 may wrap as many as it has bytes."""
-    counts = np.where(table.magic >= MAGIC_V2, table.record_count, table.size)
-    return int(np.clip(counts, 0, None).sum())
 
 
 class AbortedEntry(NamedTuple):

@@ -39,6 +39,7 @@ from .split import split_overflowed_segment
 T = TypeVar("T")
 
 KEPT_PRODUCER_COUNT_MAX = 1000  # with more producers, a segment's recovery is repeated instead of kept in memory
+_EPOCHS_REASON = "epochs as of the recovered log"
 _INDEX_SUFFIXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
 
@@ -201,10 +202,7 @@ class LogLoader:
 
     def _write_changed_epochs(self) -> None:
         if self.state.epochs.is_changed:
-            self._write_epochs()
-
-    def _write_epochs(self) -> None:
-        self.state.write_epochs("epochs as of the recovered log")
+            self.state.write_epochs(_EPOCHS_REASON)
 
     def _split_overflowed(self, step: Callable[[], T]) -> T:
         """Run `step`, again after each segment that has to be split for it (`retryOnOffsetOverflow`)."""
@@ -322,7 +320,7 @@ class LogLoader:
         reason = f"the log ends at offset {end_offset} and starts at {self._settings.log_start_offset}"
         # the segments last: while one is left, a load after a crash takes this branch again
         self.state.epochs.clear()
-        self._write_epochs()
+        self.state.write_epochs(_EPOCHS_REASON)
         self.state.producers.start_at(self._settings.log_start_offset)
         self._remove(list(self.state.segments), reason)
         return None

@@ -69,7 +69,7 @@ class PartitionProducers:
                 self.take_snapshot()
             return
         # as in Kafka, an empty state that has reached its end is not filled, even if snapshots say more
-        is_at_end = self.state.is_empty and self.state.map_end_offset >= end_offset
+        is_at_end = not len(self.state) and self.state.map_end_offset >= end_offset
         self._truncate_and_reload(log_start_offset, end_offset)
         if end_offset > self.state.map_end_offset and not is_at_end:
             for segment in segments.between(self.state.map_end_offset, end_offset):

@@ -48,11 +48,10 @@ class Cleaning:
             asked = rows[~table.is_control[rows] & ~np.isin(table.base_offset[rows], self._aborted_batches)]
         try:
             for window in whole_batch_windows(data, table, asked):
-                records = window
-                is_lost = ~np.isin(records.offset, self._kept_offsets)
+                is_lost = ~np.isin(window.offset, self._kept_offsets)
                 if self._newest is not None:
-                    is_newest = (records.key_size >= 0) & (records.offset >= self._newest.find(records))
-                    is_lost &= is_newest & (records.value_size >= 0)
+                    is_newest = (window.key_size >= 0) & (window.offset >= self._newest.find(window))
+                    is_lost &= is_newest & (window.value_size >= 0)
                 lacking[window.rows[is_lost]] = True
         except LogstoreError:
             lacking[asked] = True  # nobody can say what is in it

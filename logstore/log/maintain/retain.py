@@ -50,7 +50,10 @@ def delete_old_segments(state: LogState, now_ms: int) -> list[DeletedSegment]:
     the snapshots at the segments' base offsets are renamed to `.deleted`.
     """
     with state.failure.poisoned_by("Error while deleting segments for"):
-        deleted = _delete(state, _is_below_start(state), f"log start offset {state.log_start_offset} breach", now_ms)
+        start = state.log_start_offset
+        deleted = _delete(
+            state, lambda _, end: end is not None and end <= start, f"log start offset {start} breach", now_ms
+        )
         if DELETE in state.config[CLEANUP_POLICY] and not is_tiered(state.config):
             deleted += _delete_by_size(state, now_ms)
             deleted += _delete_by_time(state, now_ms)
@@ -101,10 +104,6 @@ def move_log_start(state: LogState, offset: int) -> None:
         state.write_epochs()
     state.producers.raise_log_start_offset(offset)
     state.refresh_first_unstable_offset()
-
-
-def _is_below_start(state: LogState) -> Condition:
-    return lambda segment, next_base_offset: next_base_offset is not None and next_base_offset <= state.log_start_offset
 
 
 def _delete_by_size(state: LogState, now_ms: int) -> list[DeletedSegment]:

@@ -43,7 +43,7 @@ _KEPT_IN_STRUCT = ("segment_size", "first_timestamp", "is_timestamp_known")
 class ActiveSegment(LogSegment):
     """The segment that is written; not usable after `close`.
 
-    Its size and times are in a struct that the kernel moves too: its own, or its log's between `enter` and `leave`.
+    Its size and times are in a struct that the kernel moves too: its log's once it has entered it.
 
     Attributes:
         indexes: the entries so far, and the state that decides on the next ones.
@@ -105,14 +105,10 @@ class ActiveSegment(LogSegment):
         return active
 
     def enter(self, struct: LogStruct) -> None:
-        """Keep size and times in the struct of a log from now on, as its active segment."""
+        """Keep size and times in another struct from now on: that of the log whose active segment this is."""
         for name in _KEPT_IN_STRUCT:
             setattr(struct, name, getattr(self._struct, name))
         self._struct = struct
-
-    def leave(self) -> None:
-        """Keep size and times in a struct of its own again: another segment is about to enter."""
-        self.enter(LogStruct())
 
     def preallocate(self) -> None:
         """Extend the `.log` of a new segment with zeros to its full size, if `preallocate` is set."""
@@ -138,7 +134,7 @@ class ActiveSegment(LogSegment):
         if self.descriptor != _CLOSED:
             if not self._is_preallocated:
                 self.space.give_back(self.size)
-            self._end_writing()
+            self.descriptor = _CLOSED
             self._files.finish()
 
     @property
@@ -242,7 +238,7 @@ class ActiveSegment(LogSegment):
             self.directory.seam.truncate(self.descriptor, self.size)
         elif self.descriptor != _CLOSED:
             self.space.give_back(self.size)
-        self._end_writing()
+        self.descriptor = _CLOSED
         closed = LogSegment(self.directory, self.base_offset, "", self.size, known=self)
         closed.is_timestamp_known = True  # as in Kafka when a segment becomes inactive
         closed.unsynced = self.unsynced
@@ -250,12 +246,8 @@ class ActiveSegment(LogSegment):
 
     def release(self) -> None:
         """Close the files without writing anything; waits for a running sync."""
-        self._end_writing()
+        self.descriptor = _CLOSED  # the caller invalidates the fast path, which has it too
         super().release()
-
-    def _end_writing(self) -> None:
-        """Forget the descriptor; the caller invalidates the fast path, which has it too."""
-        self.descriptor = _CLOSED
 
     def _write_indexes(self) -> None:
         offset_entries = self.indexes.offset_index_bytes(self._offset_entry_count_on_disk)

@@ -19,7 +19,7 @@ def step(state: SegmentIndexes, count: int) -> None:
     ]
     _, table = scanned(batches)
     segment_indexes.step(state, table, 1, len(table))
-    state.begin_interval(0)
+    state.struct.indexed_position = 0
 
 
 def test_a_view_of_the_entries_copies_nothing_and_stays_as_it_was() -> None:

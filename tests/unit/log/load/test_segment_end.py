@@ -30,7 +30,7 @@ def end_of(path: Path, *, is_quick: bool, monkeypatch: pytest.MonkeyPatch) -> st
             patch.setattr(view_segment, "quick_end", lambda data, offset: None)
         directory = WritableFolder(str(path.parent), UnsyncedSeam())
         try:
-            return str(LogSegment.open(directory, base_offset_of(path.name)).end())
+            return str(LogSegment.open(directory, base_offset_of(path.name)).highest_end()[:2])
         except LogstoreError as error:
             return f"{type(error).__name__}: {error}"
 
