@@ -146,7 +146,10 @@ def list_data_directory(path: str, listed: Mapping[str, PartitionFiles] | None =
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
     path = java_file(path)
-    entries_of = _scanner(path)
+    try:
+        entries_of = tree_scan(path)
+    except OSError as error:
+        raise nio_error(error, path) from error
     listing = _list(path, root=path, entries_of=entries_of)
     partitions = []
     errors = listing.errors
@@ -335,13 +338,6 @@ class _Sorter:
         indexes = (offset_indexes, time_indexes, transaction_indexes)
         orphans = [path for paths in indexes for base, path in paths.items() if base not in logs]
         return tuple(segments), orphans
-
-
-def _scanner(path: str) -> Scan:
-    try:
-        return tree_scan(path)
-    except OSError as error:
-        raise nio_error(error, path) from error
 
 
 def _list(path: str, *, root: str, entries_of: Scan = scan) -> _Listing:

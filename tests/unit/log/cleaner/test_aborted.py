@@ -36,11 +36,11 @@ def at_file(log: PartitionLog, name: str, change: Callable[[], object]) -> None:
     """Have `change` called once, when the file is about to be made."""
     create, is_done = log.state.directory.create, []
 
-    def change_then_create(created: str, reason: str) -> int:
+    def change_then_create(created: str) -> int:
         if created == name and not is_done:
             is_done.append(True)
             elsewhere(change)
-        return create(created, reason)
+        return create(created)
 
     log.state.directory.create = change_then_create  # type: ignore[method-assign]
 
@@ -169,7 +169,7 @@ def test_of_two_rounds_one_waits_for_the_other(tmp_path: Path) -> None:
     log.state.cleaning_lock = ToldLock(comes)  # type: ignore[assignment]
     create = log.state.directory.create
 
-    def told_create(name: str, reason: str) -> int:
+    def told_create(name: str) -> int:
         who = threading.current_thread().name[:5]
         order.append(who)
         if who != "other" and len(order) == 1:
@@ -178,7 +178,7 @@ def test_of_two_rounds_one_waits_for_the_other(tmp_path: Path) -> None:
             comes.set()
         elif not comes.wait(30):
             order.append("nobody came")
-        return create(name, reason)
+        return create(name)
 
     log.state.directory.create = told_create  # type: ignore[method-assign]
     others: list[object] = []
