@@ -58,11 +58,7 @@ def compress(codec: Codec, payload: memoryview, level: int | None = None) -> byt
 
 
 def checked_level(codec: Codec, level: int | None) -> int:
-    """Return `level`, or Kafka's default for None; 0 for a codec without levels.
-
-    Raises:
-        UsageError: a level that Kafka refuses, with its message.
-    """
+    """Return `level`, Kafka's default for None, 0 for a codec without levels; raise UsageError if Kafka refuses it."""
     levels = LEVELS.get(codec)
     if levels is None:
         if level is None:

@@ -138,11 +138,7 @@ def _int64s(values: Int64Array, kind: Any, validity: Any) -> Array:
 
 
 def binary_array(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> Array:
-    """Copy the fields at some positions into a `binary` array; size -1 is null.
-
-    Raises:
-        UsageError: a field outside of the data; more than 2 GiB.
-    """
+    """Copy fields into a `binary` array, size -1 as null; raise UsageError for one outside, or more than 2 GiB."""
     import pyarrow as pa
 
     positions, sizes = np.ascontiguousarray(positions), np.ascontiguousarray(sizes)

@@ -55,11 +55,7 @@ def bytes_column(values: Array) -> BytesColumn:
 
 
 def timestamps_array(values: Array) -> npt.NDArray[Any]:
-    """Return integers or timestamps as numpy has them; of timestamps with a zone UTC.
-
-    Raises:
-        UsageError: another type, or a null.
-    """
+    """Return integers or timestamps (with a zone: UTC) as numpy has them; UsageError for another type, or a null."""
     import pyarrow as pa
 
     array = _one_chunk(values)

@@ -88,11 +88,7 @@ class HeaderColumns:
         return self.starts.size
 
     def encoded(self) -> BytesColumn:
-        """Encode the headers of each record, their count first, as `RecordColumns` needs them.
-
-        Raises:
-            UsageError: a null key, in Kafka's words; a range outside of its column.
-        """
+        """Encode each record's headers, their count first, as `RecordColumns` needs them; UsageError for a null key."""
         room = self._room()
         offsets = np.zeros(len(self) + 1, np.int64)
         out = np.empty(room + SLACK_SIZE, np.uint8)

@@ -138,22 +138,14 @@ class BytesColumn:
 
     @property
     def sizes(self) -> Int64Array:
-        """int64[n], bytes; -1 for null.
-
-        Raises:
-            UsageError: a range outside of the data.
-        """
+        """int64[n], bytes, -1 for null; raises UsageError for a range outside of the data."""
         is_null = self.is_null
         if not ((self.starts >= 0) & (self.ends <= self.data.size) | is_null).all():
             raise UsageError("A range of a column is not within its bytes", found=f"{self.data.size} bytes")
         return np.where(is_null, -1, self.ends - self.starts)
 
     def murmur2_hashes(self) -> Int64Array:
-        """Hash each string as the Java producer hashes a key (`Utils.murmur2`): int64[n], Java ints; 0 for null.
-
-        Raises:
-            UsageError: a range outside of the data.
-        """
+        """Hash each string as Java's producer (`Utils.murmur2`): int64[n], Java ints, 0 for null; raises as `sizes`."""
         self.sizes  # noqa: B018 - checks all ranges: the kernel does not
         hashes = np.empty(len(self), np.int64)
         murmur2_keys(self.data, self.starts, self.ends, len(self), hashes)

@@ -63,8 +63,7 @@ def record_windows(
 def whole_batch_windows(data: ByteArray, batches: BatchTable, rows: Int64Array) -> Iterator[Records]:
     """Yield `record_windows` with each batch as a whole in one window; batches without records may be left out.
 
-    Raises:
-        InvalidRecordError, DecompressionError, …: a batch that cannot be read, with its position and offset.
+    Raises the error of a batch that cannot be read, with its position and offset.
     """
     parts: list[Records] = []
     for window in record_windows(data, batches, rows, WHOLE_RECORD_COUNT_MAX):

@@ -63,11 +63,7 @@ def write_output(seam: Seam, path: str, data: Writable) -> None:
 
 
 def write_file(seam: Seam, path: str, pieces: Iterable[Writable]) -> None:
-    """Create or overwrite a file with these bytes; its content is durable on return, its name is not.
-
-    Raises:
-        DataDirectoryError: a call failed.
-    """
+    """Create or overwrite a file; its content is durable on return, its name is not. Raises DataDirectoryError."""
     descriptor = seam.create(path)
     try:
         for piece in pieces:
@@ -78,11 +74,7 @@ def write_file(seam: Seam, path: str, pieces: Iterable[Writable]) -> None:
 
 
 def truncate_file(seam: Seam, path: str, size: int) -> None:
-    """Truncate the file at `path` to `size` bytes; durable on return.
-
-    Raises:
-        DataDirectoryError: a call failed.
-    """
+    """Truncate a file to `size` bytes; durable on return. Raises DataDirectoryError."""
     descriptor = seam.open(path)
     try:
         seam.truncate(descriptor, size)

@@ -213,11 +213,7 @@ def _ascending(files: dict[K, str]) -> dict[K, str]:
 
 
 def partition_name(path: str) -> PartitionDirectory:
-    """Parse the name of a partition's directory (`LocalLog.parseTopicPartitionName`).
-
-    Raises:
-        InvalidNameError: the name is no partition's; in Kafka's words (a `KafkaException` there).
-    """
+    """Parse the name of a partition's directory (`LocalLog.parseTopicPartitionName`); raises InvalidNameError."""
     name = parse_partition_directory(file_name(normal_path(path)))
     if name is None:
         text = foreign_directory_text(file_name(path), real_path(path))
@@ -226,11 +222,7 @@ def partition_name(path: str) -> PartitionDirectory:
 
 
 def offset_in_name(path: str) -> int:
-    """Return the offset in the name of a partition's file at `path` (`LogFileUtils.offsetFromFile`).
-
-    Raises:
-        InvalidNameError: the name holds none; in Java's words, with the path.
-    """
+    """Return the offset in a file's name (`LogFileUtils.offsetFromFile`); raises InvalidNameError, with the path."""
     try:
         return base_offset_of(file_name(path))
     except InvalidNameError as error:

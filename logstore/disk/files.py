@@ -19,11 +19,7 @@ _READ_SIZE = 1 << 24
 
 
 def read_file(path: str) -> bytes:
-    """Return the content of the file, as `java.nio.file.Files.readAllBytes` reads it.
-
-    Raises:
-        DataDirectoryError: missing, unreadable, a directory, or larger than `SIZE_LIMIT`; in Java's words.
-    """
+    """Return a file of at most `SIZE_LIMIT` bytes; raises DataDirectoryError in the words of `Files.readAllBytes`."""
     return _read(path, nio_error)
 
 

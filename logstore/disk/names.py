@@ -20,11 +20,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def path_text(path: str | os.PathLike[str]) -> str:
-    """Return the path that a caller names.
-
-    Raises:
-        UsageError: it is empty, which would be the working directory, or no text that the system takes as a path.
-    """
+    """Return the path that a caller names; raise UsageError for an empty one, or no text that can be a path."""
     try:
         text = os.fspath(path)
         if isinstance(text, str) and text and "\0" not in text and os.fsencode(text):

@@ -22,12 +22,7 @@ THREAD_COUNT = 8  # requests of a process at once
 
 
 def _fetch(url: str, etag: str, start: int, end: int, size: int) -> memoryview:
-    """Return bytes of an object of `size` bytes, by one request; try again if its body ends early.
-
-    Raises:
-        DataDirectoryError: the object has another ETag.
-        OSError: the store's reason.
-    """
+    """Return bytes of an object by one request; raise OSError, or DataDirectoryError if its ETag is another."""
     options: dict[str, Any] = {"if_match": etag} if etag else {}
     if (start, end) != (0, size):  # a whole object is had from servers without ranges too
         options["range"] = start, end

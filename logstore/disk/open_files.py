@@ -82,11 +82,7 @@ class OpenFiles:
         self._sweep_count = max(2 * len(self._owners), _SWEEP_COUNT_MIN)
 
     def require_spare(self) -> None:
-        """Keep spare descriptors for changes that must not fail half-way.
-
-        Raises:
-            TooManyOpenFilesError: the process has none left, and no file here can be closed.
-        """
+        """Keep spare descriptors for changes that must not fail half-way; raise TooManyOpenFilesError without any."""
         for _ in range(2 * len(self._owners)):
             if _SPARE.fill():
                 return

@@ -73,11 +73,9 @@ def refused_partition(path: str) -> UsageError:
 
 
 def names_partition(path: str) -> bool:
-    """Return whether the directory at `path` is a partition's or, if not, a data directory.
+    """Return whether the directory at `path` is a partition's; UsageError if it is no data directory either.
 
-    Raises:
-        UsageError: it is neither.
-        DataDirectoryError: it cannot be read, or is a partition by a link that leads out of its data directory.
+    Raises DataDirectoryError if it cannot be read, or is a partition by a link that leads out of its data directory.
     """
     if not paths.is_directory(path):
         raise _no_directory(path)

@@ -72,11 +72,7 @@ class LeaderEpochs:
         return next((start for later, start in self.entries if later > epoch), log_end_offset)
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note that a leader of `epoch` wrote at `start_offset`; return False if that was known.
-
-        Raises:
-            UsageError: one of the two is negative (an IllegalArgumentException in Kafka).
-        """
+        """Note that a leader of `epoch` wrote at an offset; False if that was known. UsageError if one is negative."""
         if epoch < 0 or start_offset < 0:
             raise UsageError(
                 f"Received invalid partition leader epoch entry EpochEntry[epoch={epoch}, startOffset={start_offset}]",

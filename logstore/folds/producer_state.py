@@ -144,8 +144,7 @@ class ProducerState:
     ) -> VerificationGuard | None:
         """Return a guard for a transactional batch, None if one is open (`maybeStartTransactionVerification`).
 
-        Raises:
-            InvalidProducerEpochError: a newer epoch is known.
+        Raises InvalidProducerEpochError if a newer epoch is known.
         """
         entry = self.get(producer_id)
         if entry is not None and producer_epoch < entry.producer_epoch:

@@ -123,11 +123,7 @@ class SegmentIndexes:
         )
 
     def finish(self) -> None:
-        """Add the last time entry, for which one slot was left free (`onBecomeInactiveSegment`).
-
-        Raises:
-            InvalidOffsetError: offsets in the segment go back.
-        """
+        """Add the last time entry (`onBecomeInactiveSegment`); raise InvalidOffsetError if offsets go back."""
         timestamp, offset = self.largest_timestamp, self.largest_timestamp_offset
         last_timestamp, last_offset = self._last_time_entry()
         if self.struct.time_entry_count and offset < last_offset:

@@ -52,11 +52,7 @@ def read_marker(data: ByteArray, table: BatchTable, row: int) -> TransactionMark
 
 
 def control_record_type(key: bytes | None) -> ControlRecordType:
-    """Return the type in the key of a control record (`ControlRecordType.parse`).
-
-    Raises:
-        InvalidRecordError: the key has no type; `java_class` names Kafka's exception.
-    """
+    """Return the type in a control record's key (`ControlRecordType.parse`); raise InvalidRecordError without one."""
     if key is None:
         raise InvalidRecordError(None, java_class="java.lang.NullPointerException")
     type_id = control_record_type_id(key)

@@ -103,11 +103,7 @@ def split_fields(line: str) -> list[str]:
 
 
 def int_field(text: str) -> int:
-    """Return the 32-bit value of a field.
-
-    Raises:
-        CheckpointFormatError: with java_class NumberFormatException, as Kafka does not catch that one.
-    """
+    """Return the 32-bit value of a field; raise CheckpointFormatError for a NumberFormatException."""
     return _checked(parse_int(text), text)
 
 

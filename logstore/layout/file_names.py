@@ -93,11 +93,7 @@ class KraftSnapshotName(NamedTuple):
 
 @lru_cache(maxsize=1024)  # many directories have files of the same names
 def base_offset_of(file_name: str) -> int:
-    """Return the number before the first dot.
-
-    Raises:
-        InvalidNameError: it is not a 64-bit number; Java's message.
-    """
+    """Return the number before the first dot; raise InvalidNameError, with Java's message, if it has not 64 bits."""
     return _long(file_name.split(".", 1)[0])
 
 

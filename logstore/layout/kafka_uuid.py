@@ -23,11 +23,7 @@ _PADDING = ord("=")
 
 
 def parse_uuid(text: str) -> bytes:
-    """Return the 16 bytes of a UUID's text, which may have padding.
-
-    Raises:
-        CheckpointFormatError: with java_class IllegalArgumentException; Kafka's message for a wrong length.
-    """
+    """Return the 16 bytes of a UUID's text, perhaps with padding; raise CheckpointFormatError with Kafka's message."""
     if len(text) > _LONGEST_TEXT:
         raise _error(f"Input string with prefix `{text[:_LONGEST_TEXT]}` is too long to be decoded as a base64 UUID")
     data = _decoded(text)

@@ -16,11 +16,7 @@ FILE_NAME = "leader-epoch-checkpoint"
 
 
 def parse_leader_epoch_checkpoint(data: bytes, *, path: str) -> list[tuple[int, int]]:
-    """Return (epoch, start offset) of each entry, in file order.
-
-    Raises:
-        CheckpointFormatError: with Kafka's message.
-    """
+    """Return (epoch, start offset) of each entry, in file order; raise CheckpointFormatError with Kafka's message."""
     return parse_checkpoint(data, version=VERSION, path=path, parse_entry=_parse_entry)
 
 

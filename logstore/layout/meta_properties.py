@@ -39,11 +39,7 @@ class MetaProperties(NamedTuple):
 
 
 def parse_meta_properties(data: bytes) -> MetaProperties:
-    """Parse the whole file.
-
-    Raises:
-        CheckpointFormatError: with Kafka's message (a `RuntimeException` there).
-    """
+    """Parse the whole file; raise CheckpointFormatError with Kafka's message (a `RuntimeException` there)."""
     properties = parse_properties(data)
     version = _version(properties.get(VERSION_KEY, "0"))
     node_id = None

@@ -29,11 +29,7 @@ FILE_NAMES = (
 
 
 def parse_offset_checkpoint(data: bytes, *, path: str) -> dict[tuple[str, int], int]:
-    """Return the offset of each (topic, partition); if there are two entries of a partition, the last counts.
-
-    Raises:
-        CheckpointFormatError: with Kafka's message.
-    """
+    """Return the offset of each (topic, partition), of two entries the last; raises as `parse_checkpoint`."""
     return dict(parse_checkpoint(data, version=VERSION, path=path, parse_entry=_parse_entry))
 
 

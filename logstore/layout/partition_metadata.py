@@ -37,11 +37,7 @@ class PartitionMetadata(NamedTuple):
 
 
 def parse_partition_metadata(data: bytes, *, path: str) -> PartitionMetadata:
-    """Parse the whole file.
-
-    Raises:
-        CheckpointFormatError: with Kafka's message.
-    """
+    """Parse the whole file; raise CheckpointFormatError with Kafka's message."""
     lines = text_lines(data, path=path)
     version_line = _line(lines, 0, path)
     version = parse_int(_value(version_line, path))

@@ -45,11 +45,7 @@ class QuorumState(NamedTuple):
 
 
 def parse_quorum_state(data: bytes, *, path: str) -> QuorumState:
-    """Parse the whole file.
-
-    Raises:
-        CheckpointFormatError: no JSON object, another version, or a field missing or of the wrong type.
-    """
+    """Parse the whole file; raise CheckpointFormatError for no JSON object, another version, or a wrong field."""
     node = _json_object(data, path)
     if "data_version" not in node:
         raise _read_error(json.dumps(node), path)

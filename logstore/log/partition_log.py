@@ -208,8 +208,7 @@ class PartitionLog(LogAppends, ReadableLog):
     def increment_log_start_offset(self, offset: int) -> bool:
         """Move the log start up to `offset`, without removing files; return False if it is there or above already.
 
-        Raises:
-            OffsetOutOfRangeError: an offset above the high watermark.
+        Raises OffsetOutOfRangeError above the high watermark.
         """
         return self._use(raise_log_start, whole_number("offset", offset))
 

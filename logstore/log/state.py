@@ -162,9 +162,7 @@ class LogState:
     def open_active(self) -> ActiveSegment:
         """Return the active segment with its file open for an append. The caller holds the lock.
 
-        Raises:
-            TooManyOpenFilesError: the process may open no more files; nothing has changed.
-            DataDirectoryError: the file cannot be opened.
+        Raises TooManyOpenFilesError, and nothing has changed; or DataDirectoryError.
         """
         if self.active.descriptor < 0:
             self.directory.open_files.require_spare()

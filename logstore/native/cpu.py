@@ -67,11 +67,7 @@ def level() -> Level:
 
 
 def levels() -> list[Level]:
-    """Return the levels of this processor's architecture, the best first.
-
-    Raises:
-        RuntimeError: kernels are not built for the architecture.
-    """
+    """Return the levels of this processor's architecture, the best first; raise RuntimeError if there are none."""
     architecture = _architecture()
     if architecture not in LEVELS:
         raise RuntimeError(f"kernels run on x86-64 and ARM64, not on {architecture}; try NUMBA_DISABLE_JIT=1")

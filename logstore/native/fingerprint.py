@@ -18,11 +18,7 @@ COMPILERS = ("llvmlite", "numba", "numpy")
 
 
 def sources_hash() -> str:
-    """Return a hash of all sources of the kernels, in hexadecimal.
-
-    Raises:
-        RuntimeError: there are none, so that a library of other sources could not be told apart.
-    """
+    """Return a hash of all sources of the kernels, in hexadecimal; raise RuntimeError if there are none."""
     digest, count = xxhash.xxh3_64(), 0
     for name, content in _sources():
         digest.update(name.encode())

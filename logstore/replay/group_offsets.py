@@ -46,12 +46,7 @@ class ReplayedOffsets:
         self.undecided: dict[int, Commits] = {}
 
     def replay_item(self, item: ReplayedRecord | ControlBatch) -> None:
-        """Apply a record or a transaction marker; records of other kinds change nothing.
-
-        Raises:
-            SchemaError: the record does not parse, or has no key.
-            LogstoreError: the marker does not parse.
-        """
+        """Apply a record or a marker; other kinds change nothing. Raises SchemaError, or the marker's LogstoreError."""
         if isinstance(item, ControlBatch):
             self.replay_marker(item.producer_id, is_commit=item.is_commit())
             return

@@ -60,8 +60,7 @@ class ControlBatch(NamedTuple):
 def replayed(log: ReadableLog, first_offset: int = 0) -> Iterator[ReplayedRecord | ControlBatch]:
     """Yield everything from `first_offset`, or the log start if that is higher, to the log's present end.
 
-    Raises:
-        LogstoreError: a batch that cannot be read, with its path, position and offset.
+    Raises LogstoreError at a batch that cannot be read, with its path, position and offset.
     """
     view = log.view()
     position = max(first_offset, view.bounds.log_start_offset)
@@ -101,11 +100,7 @@ def replayed_rows(
 
 
 def replayed_file(data: ByteArray, path: str) -> Iterator[ReplayedRecord | ControlBatch]:
-    """Yield the content of a whole file of batches, up to a batch that is cut off.
-
-    Raises:
-        LogstoreError: a batch that cannot be read, with its path, position and offset.
-    """
+    """Yield the content of a whole file of batches, up to a batch that is cut off; raises as `replayed`."""
     table = scan(data)
     for item in replayed_rows(data, table, 0, len(table)):
         if isinstance(item, LogstoreError):

@@ -144,11 +144,7 @@ class MetadataImage:
     _pending: list[tuple[DecodedValue, int, int]] = field(default_factory=list)
 
     def replay(self, value: bytes | None, offset: int, timestamp_ms: int = 0) -> None:
-        """Apply a record; records of a metadata transaction wait for its end.
-
-        Raises:
-            SchemaError: the value is no metadata record, or contradicts earlier ones.
-        """
+        """Apply a record; those of a metadata transaction wait for its end. Raises SchemaError for nonsense."""
         if value == _NO_OP:
             return
         if value is None:

@@ -121,8 +121,7 @@ class MetadataState:
 def read_metadata(directory: str) -> MetadataState:
     """Read the metadata log in a directory, maybe beside its writer, up to damage in its last segment.
 
-    Raises:
-        LogstoreError: it cannot be read, or is damaged before its last segment.
+    Raises LogstoreError if it cannot be read, or is damaged before its last segment.
     """
     state = MetadataState()
     state.read_snapshots(list_partition_directory(directory))

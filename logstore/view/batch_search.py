@@ -46,11 +46,7 @@ class BatchPlace(NamedTuple):
 def batch_tables(
     data: ByteArray, position: int, path: str, *, first_capacity: int = CHUNK_ROW_COUNT
 ) -> Iterator[BatchTable]:
-    """Yield the batches from `position` to the end, without checksums; see `headers`.
-
-    Raises:
-        CorruptRecordError: batches end before the data does; in Kafka's words.
-    """
+    """Yield `headers` from `position` to the end; raise CorruptRecordError if batches end before the data does."""
     for table in headers(data, position, first_capacity=first_capacity):
         yield table
         if (error := table.error(path, data.size)) is not None:

@@ -49,11 +49,7 @@ class PartitionFolder:
             raise nio_error(error, self.file(name)) from error
 
     def modified_ms(self, name: str) -> int:
-        """Return the modification time of the file, ms since 1970; 0 without the file (`File.lastModified`).
-
-        Raises:
-            DataDirectoryError: the file is there and cannot be looked at.
-        """
+        """Return the modification time in ms, 0 without the file (`File.lastModified`); raises DataDirectoryError."""
         try:
             return paths.stat(self.file(name)).st_mtime_ns // 1_000_000
         except FileNotFoundError:

@@ -209,11 +209,9 @@ def _unreadable(segment: LiveSegment, what: str) -> CorruptRecordError:
 
 
 def settled_names(directory: PartitionFolder) -> list[str]:
-    """List all file names, sorted, until two listings agree: one listing may miss a file that is renamed meanwhile.
+    """List all file names, sorted, until two listings agree: one may miss a file that is renamed meanwhile.
 
-    Raises:
-        DirectoryChangedError: no two listings agree.
-        DataDirectoryError: the directory cannot be listed.
+    Raises DirectoryChangedError if no two listings agree.
     """
     names = directory.names()
     for _ in range(_LISTING_COUNT_MAX):

@@ -118,8 +118,7 @@ class LiveSegment(Segment):
     def follow(self, offset: int) -> None:
         """Start to read the segment's batches; the `.txnindex` is trusted for what was aborted below `offset`.
 
-        Raises:
-            CorruptIndexError: the file is of an unknown version.
+        Raises CorruptIndexError if the file is of an unknown version.
         """
         self.aborted = AbortedTransactions.resume(self.transaction_index)
         self.aborted.truncate_to(offset)

@@ -202,8 +202,7 @@ class Segment:
     def place_of(self, offset: int) -> BatchPlace | None:
         """Return the batch that a read of `offset` starts with, None behind the last one (`translateOffset`).
 
-        Raises:
-            CorruptRecordError, DataDirectoryError: there is no batch where the index leads.
+        Raises CorruptRecordError or DataDirectoryError if there is no batch where the index leads.
         """
         _, position = self.offset_index.lookup(offset)
         position = max(position, 0)

@@ -109,11 +109,7 @@ class Segments(Generic[SegmentT]):
         self._segments = segments
 
     def place_of(self, offset: int) -> tuple[SegmentT, BatchPlace] | None:
-        """Return the place of the batch that holds `offset`, or of the next one, and its segment; None behind the last.
-
-        Raises:
-            CorruptRecordError, DataDirectoryError: see `Segment.place_of`.
-        """
+        """Return segment and place of the batch that holds `offset`, or of the next; None behind all. See `Segment`."""
         segment = self.floor(offset) or self.first
         while segment is not None:
             place = segment.place_of(offset)

@@ -49,7 +49,6 @@ class BuiltRequest(NamedTuple):
     transaction_version: int = UNKNOWN_TRANSACTION_VERSION
 
     def write_to(self, request: KernelRequest, now_ms: int) -> bytes | None:
-        """See `AppendRequest`."""
         request.hold("built", self.data)
         request.struct.size, request.row[:, 0] = self.data.size, self.row
         verification = request.verification_of(self.row[fields.PRODUCER_ID], self.guard)

@@ -48,7 +48,6 @@ class RecordsRequest(NamedTuple):
     transaction_version: int = UNKNOWN_TRANSACTION_VERSION
 
     def write_to(self, request: KernelRequest, now_ms: int) -> bytes | None:
-        """See `AppendRequest`."""
         kind = RECORDS
         if self.codec and request.rules.limits_records(self.codec):
             return None
@@ -87,7 +86,6 @@ class RecordsRequest(NamedTuple):
         return True
 
     def numbered(self, state: LogState, now_ms: int) -> Batches | None:
-        """See `AppendRequest`."""
         if self.is_transactional and self.producer_id <= NO_PRODUCER_ID:
             raise UsageError("Cannot write transactional messages without a valid producer ID")
         if not self.values:

@@ -76,11 +76,7 @@ class AppendRequest(Protocol):
         """
 
     def numbered(self, state: LogState, now_ms: int) -> Batches | None:
-        """Build the batches as they are to be written at the log's end; None if there is none.
-
-        Raises:
-            LogstoreError: the request is refused.
-        """
+        """Build the batches as they are to be written, None if there is none; raise LogstoreError if refused."""
 
 
 class BatchRequest(NamedTuple):
@@ -97,7 +93,6 @@ class BatchRequest(NamedTuple):
     transaction_version: int = UNKNOWN_TRANSACTION_VERSION
 
     def write_to(self, request: KernelRequest, now_ms: int) -> bytes | None:
-        """See `AppendRequest`."""
         size = self.data.size
         if size > request.out_size or size < HEADER_SIZE or self.origin not in NUMBERING:
             return None
@@ -123,7 +118,6 @@ class BatchRequest(NamedTuple):
         return b""
 
     def numbered(self, state: LogState, now_ms: int) -> Batches | None:
-        """See `AppendRequest`."""
         batches = analyze(self.data, origin=self.origin, leader_epoch=self.leader_epoch, rules=state.rules)
         if not len(batches.table):
             return None
@@ -163,7 +157,6 @@ class MarkerRequest(NamedTuple):
         return ControlRecordType.COMMIT if self.is_commit else ControlRecordType.ABORT
 
     def write_to(self, request: KernelRequest, now_ms: int) -> bytes | None:
-        """See `AppendRequest`."""
         if not 0 <= self.coordinator_epoch <= _COORDINATOR_EPOCH_MAX:
             return None
         if not 0 <= self.transaction_version <= _VERSION_MAX:
@@ -182,7 +175,6 @@ class MarkerRequest(NamedTuple):
         return record
 
     def numbered(self, state: LogState, now_ms: int) -> Batches | None:
-        """See `AppendRequest`."""
         marker = build_marker(
             self._type,
             producer_id=self.producer_id,

@@ -24,12 +24,7 @@ from .rules import ValidationRules
 
 
 def append_slowly(state: LogState, request: AppendRequest) -> AppendInfo:
-    """Append a request; the caller holds the log's lock.
-
-    Raises:
-        KafkaStorageError: the log cannot be written.
-        LogstoreError: the request is refused.
-    """
+    """Append a request under the log's lock; raise KafkaStorageError, or a LogstoreError if it is refused."""
     now_ms = state.host.now_ms()  # before the log's end is read: a clock that the caller passed may append
     batch = request.numbered(state, now_ms)
     if batch is None:

@@ -130,11 +130,7 @@ def require_going_on(state: LogState) -> None:
 
 
 def require_unchanged(state: LogState, segments: Sequence[LogSegment]) -> None:
-    """Check that the log still has these segments; the caller holds the log's lock.
-
-    Raises:
-        LogCleaningAbortedError: it has not.
-    """
+    """Raise LogCleaningAbortedError unless the log still has these segments; the caller holds the log's lock."""
     require_going_on(state)
     if any(state.segments.floor(segment.base_offset) is not segment for segment in segments):
         raise LogCleaningAbortedError(
@@ -148,10 +144,9 @@ def require_unchanged(state: LogState, segments: Sequence[LogSegment]) -> None:
 
 @contextmanager
 def reading(state: LogState, segments: Sequence[LogSegment]) -> Iterator[None]:
-    """`with` block without the lock that reads these segments, or syncs; its error becomes an abort if they are gone.
+    """`with` block without the lock that reads these segments, or syncs.
 
-    Raises:
-        LogCleaningAbortedError: instead of the error, if the log has lost segments, or is closed or opened again.
+    Its error becomes a LogCleaningAbortedError if the log has lost segments meanwhile, or is closed or opened again.
     """
     try:
         yield

@@ -131,8 +131,7 @@ class CleanedTransactions:
     def discardable(self, data: ByteArray, table: BatchTable) -> BoolArray:
         """Return bool[len(table)]: data batches of aborted transactions, and control batches that are not needed.
 
-        Raises:
-            InvalidRecordError: a control record without a type.
+        Raises InvalidRecordError for a control record without a type.
         """
         found = np.zeros(len(table), np.bool_)
         flags = np.where(table.magic >= MAGIC_V2, table.attributes, 0)

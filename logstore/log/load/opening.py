@@ -81,11 +81,7 @@ class PlannedLog:
         self._loader.require_accepted()
 
     def open(self, host: LogHost) -> PartitionLog:
-        """Recover the partition as planned, and open it for appends; the caller holds the data directory's lock.
-
-        Raises:
-            LogstoreError: as `recover.recover_partition`.
-        """
+        """Recover as planned, and open for appends, under the data directory's lock; raises as `recover_partition`."""
         self.require_accepted()
         self._loader.apply()
         return PartitionLog(_running(self._loader, host, self._topic_id), _opened_again)

@@ -32,11 +32,7 @@ class PartitionProducers:
     """
 
     def __init__(self, directory: WritableFolder, topic_partition: str, *, now_ms: int, expiration_ms: int) -> None:
-        """List the snapshots; `rebuild` fills the state.
-
-        Raises:
-            InvalidNameError: a `.snapshot` without an offset in its name.
-        """
+        """List the snapshots; `rebuild` fills the state. Raises InvalidNameError for one without an offset."""
         self.state = ProducerState(topic_partition, expiration_ms=expiration_ms)
         self.snapshots: dict[int, str] = {}
         self._directory = directory

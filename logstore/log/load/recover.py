@@ -69,12 +69,7 @@ def _loader(path: str, settings: LoadSettings, seam: Seam) -> LogLoader:
 
 
 def partition_of(path: str) -> PartitionDirectory:
-    """Parse the name of a partition's directory.
-
-    Raises:
-        InvalidNameError: the name is no partition's.
-        UsageError: the directory is being deleted.
-    """
+    """Parse the name of a partition's directory; raise InvalidNameError, or UsageError if it is being deleted."""
     name = partition_name(path)
     if name.kind is DirectoryKind.DELETE:
         raise UsageError(

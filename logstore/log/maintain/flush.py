@@ -19,8 +19,7 @@ FAILURE_TEXT = "Error while flushing log for"
 def flush(state: LogState, end_offset: int | None = None) -> None:
     """Sync everything below `end_offset`, by default the log's end. The caller holds the log's lock.
 
-    Raises:
-        DataDirectoryError: a sync failed; its data may be lost, so it must not be tried again.
+    A DataDirectoryError means that a sync failed: data may be lost, so it must not be tried again.
     """
     end_offset = state.log_end_offset if end_offset is None else end_offset
     if end_offset <= state.recovery_point:
@@ -34,11 +33,7 @@ def flush(state: LogState, end_offset: int | None = None) -> None:
 
 
 def flush_beside(state: LogState) -> None:
-    """Sync everything appended so far without holding the lock: others read and append meanwhile.
-
-    Raises:
-        KafkaStorageError: the log is closed or poisoned, or a sync failed.
-    """
+    """Sync everything appended so far, without the lock: others read and append meanwhile. Raises KafkaStorageError."""
     with state.failure.poisoned_by(FAILURE_TEXT):
         with state.lock:
             end_offset, active = state.log_end_offset, state.active
@@ -59,10 +54,7 @@ def flush_beside(state: LogState) -> None:
 def flush_closed(state: LogState, end_offset: int) -> None:
     """Sync the closed segments below `end_offset` while appends go on; for another thread.
 
-    Does nothing if the log is closed or poisoned.
-
-    Raises:
-        KafkaStorageError: a sync failed; the log is poisoned.
+    Does nothing if the log is closed or poisoned; poisons it and raises KafkaStorageError if a sync fails.
     """
     with alone(LOG):
         with state.lock:
@@ -86,12 +78,9 @@ def flush_closed(state: LogState, end_offset: int) -> None:
 
 
 def raise_recovery_point(state: LogState, offset: int) -> None:
-    """Move the recovery point up to `offset`, as nothing below is read any more.
+    """Move the recovery point up to `offset`, as nothing below is read any more; raise DataDirectoryError.
 
     A load may still see an older log start, so the closed segments there are synced.
-
-    Raises:
-        DataDirectoryError: a sync failed.
     """
     if offset > state.recovery_point:
         for segment in _unsynced(state, offset):

@@ -57,8 +57,7 @@ class DeletedFiles:
     def remove_due(self, directory: WritableFolder, now_ms: int) -> list[str]:
         """Remove the files that are due by `now_ms`; return their names.
 
-        Raises:
-            DataDirectoryError: of the first file that cannot be removed; it stays due, and all were tried.
+        All are tried; the DataDirectoryError of the first that cannot be removed is raised, and that file stays due.
         """
         removed, failure = [], None
         for name in self._delays.over(now_ms):

@@ -84,7 +84,6 @@ class LogSegment(Segment):
         return bool(self._mapped.size) and not self._is_kept
 
     def was_used(self) -> bool:
-        """See `Reopenable`."""
         was_used, self._is_used = self._is_used, False
         return was_used
 

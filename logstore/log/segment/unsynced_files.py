@@ -63,7 +63,6 @@ class UnsyncedFiles:
         return bool(self._descriptors)
 
     def was_used(self) -> bool:
-        """See `Reopenable`."""
         return False
 
     def close_idle(self) -> bool:

@@ -62,10 +62,9 @@ class WritableFolder(PartitionFolder):
         return self.planned
 
     def apply(self) -> None:
-        """Make the planned changes, in order, and compare the result with the plan.
+        """Make the planned changes in order, and compare the files with the plan.
 
-        Raises:
-            DataDirectoryError: a call failed: the rest is not done. Or the files are not those of the plan.
+        A DataDirectoryError means that a call failed, and the rest was not done, or that the files are others.
         """
         assert self.planned is not None
         planned, self.planned = self.planned, None
