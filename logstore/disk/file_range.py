@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import weakref
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -121,9 +120,7 @@ class FileRange:
     def __enter__(self) -> FileRange:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -12,7 +12,6 @@ import mmap
 import os
 import stat
 from functools import cache
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -85,9 +84,7 @@ class MappedFile:
     def __enter__(self) -> MappedFile:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         # the mapping ends with the last array over it
         self.data = np.empty(0, np.uint8)
         self._map = None

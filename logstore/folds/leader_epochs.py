@@ -88,15 +88,12 @@ class LeaderEpochs:
         self.is_changed = True
         return True
 
-    def truncate_from_end(self, end_offset: int) -> bool:
-        """Drop the entries that start at or above `end_offset`; return whether there were any."""
-        count = len(self.entries)
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Drop the entries that start at or above `end_offset`."""
         # a negative offset drops nothing, as in `LeaderEpochFileCache.truncateFromEnd`
         while end_offset >= 0 and self.entries and self.entries[-1][1] >= end_offset:
             self.entries.pop()
-        is_cut = len(self.entries) < count
-        self.is_changed |= is_cut
-        return is_cut
+            self.is_changed = True
 
     def truncate_from_start(self, start_offset: int) -> bool:
         """Start the epoch of `start_offset` there and drop those before; return whether one began at or below it."""

@@ -104,11 +104,6 @@ class ProducerBuffers:
         self.struct.applied_count = 0
         return self.struct.completed[:count].copy()
 
-    def completed(self, number: int) -> Int64Array:
-        """Return int64[COMPLETED_WIDTH]: transaction `number` of those decided since `take_completed`."""
-        transaction: Int64Array = self.struct.completed[number]
-        return transaction
-
     def _enlarge(self) -> None:
         struct = self.struct
         if struct.entry_count + struct.update_count >= struct.entry_capacity:

@@ -90,7 +90,7 @@ def refusal(state: ProducerState, status: int, table: BatchTable | None) -> Logs
 
 
 def _not_started(state: ProducerState, number: int) -> InvalidTxnStateError:
-    producer_id, first_offset, last_offset, is_aborted, _ = state.buffers.completed(number).tolist()
+    producer_id, first_offset, last_offset, is_aborted, _ = state.buffers.struct.completed[number].tolist()
     return InvalidTxnStateError(
         f"Attempted to complete transaction CompletedTxn[producerId={producer_id}, firstOffset={first_offset}, "
         f"lastOffset={last_offset}, isAborted={str(bool(is_aborted)).lower()}] on partition {state.topic_partition} "

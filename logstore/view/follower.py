@@ -232,7 +232,7 @@ def segment_names(names: list[str]) -> dict[int, dict[str, str]]:
     found: dict[int, dict[str, str]] = {}
     for name in sorted(names, key=lambda name: name.endswith(SWAP_SUFFIX)):
         kind = next((kind for kind in SEGMENT_SUFFIXES if name.removesuffix(SWAP_SUFFIX).endswith(kind)), None)
-        offset = _offset_of(name)
+        offset = offset_of(name)
         if kind is not None and offset is not None:
             found.setdefault(offset, {})[kind] = name
     return {offset: found[offset] for offset in sorted(found) if LOG_SUFFIX in found[offset]}
@@ -255,12 +255,13 @@ def with_swaps(files: PartitionFiles) -> PartitionFiles:
 
 def snapshot_names(names: list[str]) -> dict[int, str]:
     """Return the names of the producer snapshots by offset."""
-    found = {_offset_of(name): name for name in names if name.endswith(PRODUCER_SNAPSHOT_SUFFIX)}
+    found = {offset_of(name): name for name in names if name.endswith(PRODUCER_SNAPSHOT_SUFFIX)}
     return {offset: name for offset, name in found.items() if offset is not None}
 
 
-def _offset_of(name: str) -> int | None:
+def offset_of(name: str) -> int | None:
+    """Return the offset in a file's name; None for a file that no broker makes."""
     try:
         return base_offset_of(name)
     except InvalidNameError:
-        return None  # not a file that a broker makes
+        return None

@@ -85,11 +85,6 @@ class Segments(Generic[SegmentT]):
         index = bisect_right(self._segments, offset, key=_base_offset)
         return self._at(index - 1) if index else None
 
-    def lower(self, offset: int) -> SegmentT | None:
-        """Return the segment with the highest base offset below `offset`."""
-        index = bisect_left(self._segments, offset, key=_base_offset)
-        return self._at(index - 1) if index else None
-
     def higher(self, offset: int) -> SegmentT | None:
         """Return the segment with the lowest base offset above `offset`."""
         index = bisect_right(self._segments, offset, key=_base_offset)

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...disk.directory import offset_in_name
-from ...errors import InvalidNameError
 from ...layout.file_names import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     KRAFT_DELETED_SUFFIX,
     LOG_SUFFIX,
     SWAP_SUFFIX,
-    base_offset_of,
 )
+from ...view.follower import offset_of
 from ..segment.log_segment import LogSegment
 from ..segment.writable_folder import WritableFolder
 
@@ -79,16 +78,8 @@ def _remove_replaced(directory: WritableFolder, swaps: Iterable[str]) -> None:
     start = min(segment.base_offset for segment in segments)
     end = max(segment.next_offset() for segment in segments)
     for name in directory.names():
-        if not name.endswith(SWAP_SUFFIX) and _is_between(name, start, end):
+        offset = offset_of(name) if "." in name and not name.endswith(SWAP_SUFFIX) else None
+        if offset is not None and start <= offset < end:
             directory.note_replaced(name)
             directory.delete(name, f"was replaced by cleaned segments of offsets {start} to {end}")
     directory.sync()
-
-
-def _is_between(name: str, start: int, end: int) -> bool:
-    if "." not in name:
-        return False
-    try:
-        return start <= base_offset_of(name) < end
-    except InvalidNameError:
-        return False

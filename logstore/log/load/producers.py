@@ -57,7 +57,7 @@ class PartitionProducers:
         self, segments: Segments[LogSegment], *, log_start_offset: int, end_offset: int, is_after_clean_shutdown: bool
     ) -> None:
         """Bring the state to `end_offset`, and take the snapshots that a load takes."""
-        kept_offsets = _offsets_to_keep(segments, end_offset)
+        kept_offsets = [*segments.base_offsets[-2:], end_offset]
         # as in Kafka: without any snapshot it is a log from before producers had a state, and no batch is read
         if is_after_clean_shutdown and not self.snapshots:
             for offset in kept_offsets:
@@ -175,13 +175,3 @@ class PartitionProducers:
             for data, table in segment.mapped_batches(start.position, size):
                 update.step(data, table, 0, len(table))
             update.commit()
-
-
-def _offsets_to_keep(segments: Segments[LogSegment], end_offset: int) -> list[int]:
-    """Return the offsets whose snapshots a load takes: of the last two segments, and of the end."""
-    last = segments.last
-    if last is None:
-        return [end_offset]
-    before = segments.lower(last.base_offset)
-    bases = [last.base_offset] if before is None else [before.base_offset, last.base_offset]
-    return [*bases, end_offset]

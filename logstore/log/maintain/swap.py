@@ -28,7 +28,7 @@ def delete_snapshots(state: LogState, segments: Iterable[LogSegment], now_ms: in
         name = state.producers.snapshots.pop(segment.base_offset, None)
         if name is not None:
             state.directory.rename(name, name + DELETED_SUFFIX, "belongs to a segment that was removed")
-            state.deleted_files.add([name + DELETED_SUFFIX], now_ms, state.config[FILE_DELETE_DELAY_MS])
+            state.deleted_files.add(name + DELETED_SUFFIX, now_ms, state.config[FILE_DELETE_DELAY_MS])
 
 
 def replace_segments(
@@ -56,6 +56,7 @@ def replace_segments(
 
 def _delete_files(state: LogState, segment: LogSegment, reason: str, now_ms: int) -> None:
     segment.rename_files(DELETED_SUFFIX, reason)
-    names = [segment.file_name(kind) for kind in SEGMENT_SUFFIXES if segment.has(kind)]
-    state.deleted_files.add(names, now_ms, state.config[FILE_DELETE_DELAY_MS])
+    for kind in SEGMENT_SUFFIXES:
+        if segment.has(kind):
+            state.deleted_files.add(segment.file_name(kind), now_ms, state.config[FILE_DELETE_DELAY_MS])
     segment.release()

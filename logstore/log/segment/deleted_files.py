@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ...errors import DataDirectoryError
 from .writable_folder import WritableFolder
 
@@ -36,23 +34,12 @@ class Delays:
         self._waits.pop(name, None)
 
 
-class DeletedFiles:
+class DeletedFiles(Delays):
     """`.deleted` files in the order of their renaming; they are removed some time later.
 
     A reader that opened one goes on for `file.delete.delay.ms`. Files that remain when the log is closed are removed
     when it is opened again.
     """
-
-    def __init__(self) -> None:
-        self._delays = Delays()
-
-    def __len__(self) -> int:
-        return len(self._delays)
-
-    def add(self, names: Iterable[str], now_ms: int, delay_ms: int) -> None:
-        """Add files that are to be removed in `delay_ms`."""
-        for name in names:
-            self._delays.add(name, now_ms, delay_ms)
 
     def remove_due(self, directory: WritableFolder, now_ms: int) -> list[str]:
         """Remove the files that are due by `now_ms`; return their names.
@@ -60,13 +47,13 @@ class DeletedFiles:
         All are tried; the DataDirectoryError of the first that cannot be removed is raised, and that file stays due.
         """
         removed, failure = [], None
-        for name in self._delays.over(now_ms):
+        for name in self.over(now_ms):
             try:
                 directory.delete(name, "was to be deleted")
             except DataDirectoryError as error:
                 failure = failure or error
                 continue
-            self._delays.discard(name)
+            self.discard(name)
             removed.append(name)
         if failure is not None:
             raise failure
