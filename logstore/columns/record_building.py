@@ -34,14 +34,12 @@ def build_batch(
     columns: RecordColumns,
     *,
     offset_deltas: Int64Array | None = None,
-    last_offset_delta: int | None = None,
     **fields: Unpack[BatchFieldArguments],
 ) -> ByteArray:
     """Build one batch of all rows; without rows no bytes, as in Kafka.
 
     Args:
         offset_deltas: int64[n], relative to the base offset, ascending; None for 0, 1, 2, …
-        last_offset_delta: None for the last record's (`overrideLastOffset`).
         fields: the attributes of `BatchFields`.
 
     Returns:
@@ -53,22 +51,13 @@ def build_batch(
         InvalidTimestampError: a negative timestamp other than -1.
         RecordTooLargeError: more than 2147483647 bytes in all or in one record.
     """
-    return build(columns, BatchFields(**fields), offset_deltas, last_offset_delta).data
+    return build(columns, BatchFields(**fields), offset_deltas).data
 
 
-def build(
-    columns: RecordColumns,
-    header: BatchFields,
-    offset_deltas: Int64Array | None = None,
-    last_offset_delta: int | None = None,
-) -> Batches:
+def build(columns: RecordColumns, header: BatchFields, offset_deltas: Int64Array | None = None) -> Batches:
     """Build one batch of all rows, or none without rows; see `build_batch`."""
     if not columns.count:
         return Batches(np.zeros(0, np.uint8), BatchTable(_matrix(0, header), 0, scan.END, 0))
-    if last_offset_delta is not None and not 0 <= last_offset_delta < 1 << 31:
-        raise UsageError(
-            "last_offset_delta has no room in a batch", expected="0 to 2147483647", found=last_offset_delta
-        )
     if offset_deltas is not None and (offset_deltas.dtype != np.int64 or offset_deltas.shape != (columns.count,)):
         raise UsageError(
             "Offset deltas do not fit the records",
@@ -79,8 +68,6 @@ def build(
     matrix, encoder = _matrix(1, header), RecordEncoder(columns, offset_deltas)
     row_ends = np.array([columns.count], np.int64)
     encoder.measure(matrix, row_ends, 0)
-    if last_offset_delta is not None:
-        matrix[scan.LAST_OFFSET_DELTA, 0] = last_offset_delta
     _set_header(matrix, header)
     return encode_measured(encoder, matrix, row_ends, header.level)
 
