@@ -1,8 +1,8 @@
 """Compression and decompression of record streams.
 
-Each codec has a fast path (`decode_one`) for streams as Kafka writes them, and a slow one (`pieces`) for all others:
-several members or frames, options, damage. The slow path takes what Kafka's Java libraries take, and delivers what
-stands before the damage. A codec's library is imported on first use.
+`pieces` of each codec takes what Kafka's Java libraries take, and delivers what stands before the damage. gzip and zstd
+have a fast path (`decode_one`) beside it, for one member or frame as Kafka writes it; of LZ4 and snappy the pieces are
+whole blocks already. A codec's library is imported on first use.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from logstore.model import LEVELS, Codec, whole_number
 
 __all__ = ["Decompressed", "checked_level", "compress", "decompress"]
 
+_OF_ONE_PIECE = (Codec.GZIP, Codec.ZSTD)  # with a `decode_one`
+
 
 def decompress(codec: Codec, payload: memoryview, magic: int, size_max: int) -> Decompressed:
     """Decompress the record stream of one batch (`Compression.wrapForInput`).
@@ -34,8 +36,7 @@ def decompress(codec: Codec, payload: memoryview, magic: int, size_max: int) -> 
     if codec is Codec.NONE:
         return Decompressed(np.frombuffer(payload, np.uint8))
     library = library_of(codec)
-    data = library.decode_one(payload, size_max, magic)
-    if data is not None:
+    if codec in _OF_ONE_PIECE and (data := library.decode_one(payload, size_max)) is not None:
         return Decompressed(np.frombuffer(data, np.uint8))
     return collect(library.pieces(payload, size_max, magic), size_max)
 
@@ -82,5 +83,5 @@ def checked_level(codec: Codec, level: int | None) -> int:
 
 @cache
 def library_of(codec: Codec) -> Any:
-    """Import and return the module of a codec, with `decode_one`, `pieces` and `compress`."""
+    """Import and return the module of a codec, with `pieces`, `compress` and perhaps `decode_one`."""
     return import_module(f"logstore.codec.{codec.kafka_name}")

@@ -29,7 +29,7 @@ _STEP_SIZE = 256  # bytes
 JAVA_HEADER = PLAIN_HEADER + b"\x00\x00\x00\x00\x00\xff"
 
 
-def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> bytes | None:
+def decode_one(payload: memoryview, size_max: int) -> bytes | None:
     """Decompress a payload that is one plain member, as Kafka writes it.
 
     Returns None for any other payload: more members, damage, more than `size_max` (>= 0) bytes.

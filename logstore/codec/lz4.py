@@ -20,16 +20,15 @@ from cramjam import DecompressionError as CramjamError
 from cramjam import lz4
 from xxhash import xxh32_intdigest
 
-from logstore.codec.outcome import ByteArray, damaged
+from logstore.codec.outcome import damaged
 from logstore.errors import DecompressionError
 from logstore.model import LEVELS, Codec
 
 MAGIC = b"\x04\x22\x4d\x18"
-FLG_PLAIN = 0x60
 FLG_INDEPENDENT, FLG_BLOCK_CHECKSUM, FLG_CONTENT_SIZE, FLG_CONTENT_CHECKSUM = 0x20, 0x10, 0x08, 0x04
 HEADER_SIZE = 7
 STORED = 0x80000000
-# a byte of a block lengthens a match by at most 255; `_decode_block` needs capacities that are multiples of 256
+# a byte of a block lengthens a match by at most 255; `_decode` needs capacities that are multiples of 256
 EXPANSION_MAX = 256
 
 WRITTEN_HEADER = MAGIC + b"\x60\x40\x82"
@@ -37,60 +36,6 @@ WRITTEN_BLOCK_SIZE = 64 * 1024
 END_MARK = bytes(4)
 CHECKSUM_SIZE = 4
 HC_LEVEL_MIN = 3  # below, cramjam makes frames with the fast compressor
-
-
-def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> ByteArray | None:
-    """Decompress a frame without options, as Kafka writes it; return None for any other, and above `size_max`."""
-    if len(payload) < HEADER_SIZE or payload[:4] != MAGIC or payload[4] != FLG_PLAIN:
-        return None
-    if payload[5] not in (0x40, 0x50, 0x60, 0x70):
-        return None
-    if magic > 0 and payload[6] != (xxh32_intdigest(payload[4:6]) >> 8) & 0xFF:
-        return None
-    block_size_max = 1 << (2 * (payload[5] >> 4) + 8)
-    blocks = []
-    size_bound = 0
-    position = HEADER_SIZE
-    while True:
-        start = position + 4
-        if start > len(payload):
-            return None
-        word = int.from_bytes(payload[position:start], "little")
-        if word & ~STORED == 0:
-            break
-        position = start + (word & ~STORED)
-        if position > len(payload) or position - start > block_size_max:
-            return None
-        is_stored = word >= STORED
-        capacity = position - start if is_stored else min(block_size_max, EXPANSION_MAX * (position - start))
-        blocks.append((payload[start:position], is_stored, capacity))
-        size_bound += capacity
-    data = np.empty(min(size_bound, size_max), np.uint8)
-    view = data.data
-    size = 0
-    try:
-        for block, is_stored, capacity in blocks:
-            if is_stored:
-                view[size : size + capacity] = block
-                size += capacity
-            else:
-                block_size = _decode_block(block, view[size : size + capacity], capacity)
-                if block_size == 0:
-                    return None
-                size += block_size
-    except (CramjamError, ValueError):
-        return None
-    return data[:size]
-
-
-def _decode_block(block: memoryview, place: memoryview, capacity: int) -> int:
-    """Decode a raw block into `place`; return how many bytes it has.
-
-    cramjam takes a block with or without its size before it, and if one reading fails it tries the other. The capacity
-    is put before the block as its size: read as part of a block, these four bytes begin with a match before the start,
-    so the second reading always fails.
-    """
-    return lz4.decompress_block_into(capacity.to_bytes(4, "little") + block, place)
 
 
 def pieces(payload: memoryview, size_max: int, magic: int) -> Iterator[bytes]:
@@ -141,10 +86,17 @@ def _read_header(payload: memoryview, magic: int) -> tuple[int, int, int]:
 
 
 def _decode(block: memoryview, start: int, block_size_max: int) -> bytes:
+    """Decode a raw block.
+
+    cramjam takes a block with or without its size before it, and if one reading fails it tries the other. The capacity
+    is put before the block as its size: read as part of a block, these four bytes begin with a match before the start,
+    so the second reading always fails.
+    """
     capacity = min(block_size_max, EXPANSION_MAX * len(block))
     data = np.empty(capacity, np.uint8)
     try:
-        return data[: _decode_block(block, data.data, capacity)].tobytes()
+        size = lz4.decompress_block_into(capacity.to_bytes(4, "little") + block, data.data)
+        return data[:size].tobytes()
     except CramjamError as error:
         raise _damaged(start, f"this is no block of lz4 ({error})") from None
 

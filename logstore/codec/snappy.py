@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 from cramjam import DecompressionError as CramjamError
 from cramjam import snappy
 
-from logstore.codec.outcome import ByteArray, damaged, over_cap
+from logstore.codec.outcome import damaged, over_cap
 from logstore.model import Codec
 
 MAGIC = b"\x82SNAPPY\x00"
@@ -22,39 +21,6 @@ HEADER_SIZE = 16
 EXPANSION_MAX = 22
 HEADER = MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 WRITTEN_BLOCK_SIZE = 32 * 1024  # uncompressed
-
-
-def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> ByteArray | None:
-    """Decompress one framed stream; return None if it has a second header, a broken block, or more than `size_max`."""
-    if len(payload) < HEADER_SIZE or payload[:8] != MAGIC:
-        return None
-    blocks = []
-    size = 0
-    position = HEADER_SIZE
-    while position < len(payload):
-        start = position + 4
-        position = start + int.from_bytes(payload[start - 4 : start], "big")
-        if position > len(payload) or start >= position:
-            return None
-        block = payload[start:position]
-        try:
-            block_size = snappy.decompress_raw_len(block)
-        except CramjamError:
-            return None
-        if block_size > EXPANSION_MAX * len(block):
-            return None
-        blocks.append((block, size, size + block_size))
-        size += block_size
-    if size > size_max:
-        return None
-    data = np.empty(size, np.uint8)
-    view = data.data
-    try:
-        for block, start, end in blocks:
-            snappy.decompress_raw_into(block, view[start:end])
-    except CramjamError:
-        return None
-    return data
 
 
 def compress(payload: memoryview, level: int = 0) -> bytes:

@@ -36,7 +36,7 @@ class _OfThread(threading.local):
 _of_thread = _OfThread()
 
 
-def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> bytes | None:
+def decode_one(payload: memoryview, size_max: int) -> bytes | None:
     """Decompress a payload that is one frame, as all clients write it.
 
     Returns None for any other payload: several frames, damage, more than `size_max` (>= 0) bytes.
