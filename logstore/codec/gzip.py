@@ -53,10 +53,7 @@ def decode_one(payload: memoryview, size_max: int) -> bytes | None:
 
 
 def pieces(payload: memoryview, size_max: int, magic: int) -> Iterator[bytes]:
-    """Yield the content of all members, piece by piece, as `GZIPInputStream` takes them.
-
-    Raises DecompressionError at damage.
-    """
+    """Yield the content of all members, as `GZIPInputStream` takes them; raises DecompressionError at damage."""
     position = _header_end(payload, 0)
     while True:
         position = yield from _member(payload, position)

@@ -39,10 +39,7 @@ HC_LEVEL_MIN = 3  # below, cramjam makes frames with the fast compressor
 
 
 def pieces(payload: memoryview, size_max: int, magic: int) -> Iterator[bytes]:
-    """Yield the content block by block, as `Lz4BlockInputStream` takes them.
-
-    Raises DecompressionError at damage.
-    """
+    """Yield the content block by block, as `Lz4BlockInputStream` takes them; raises DecompressionError at damage."""
     flags, block_size_max, position = _read_header(payload, magic)
     while True:
         start = position + 4

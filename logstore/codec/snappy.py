@@ -33,10 +33,7 @@ def compress(payload: memoryview, level: int = 0) -> bytes:
 
 
 def pieces(payload: memoryview, size_max: int, magic: int) -> Iterator[bytes]:
-    """Yield the content block by block, as `SnappyInputStream` takes them.
-
-    Raises DecompressionError at damage.
-    """
+    """Yield the content block by block, as `SnappyInputStream` takes them; raises DecompressionError at damage."""
     if len(payload) < HEADER_SIZE or payload[:8] != MAGIC:
         yield _block(payload, 0, len(payload), size_max)
         return

@@ -56,10 +56,7 @@ def decode_one(payload: memoryview, size_max: int) -> bytes | None:
 
 
 def pieces(payload: memoryview, size_max: int, magic: int) -> Iterator[bytes]:
-    """Yield the content of all frames, piece by piece.
-
-    Raises DecompressionError at damage.
-    """
+    """Yield the content of all frames, piece by piece; raises DecompressionError at damage."""
     position = 0
     while position < len(payload):
         position = yield from feed(Codec.ZSTD, _of_thread.context.decompressobj, zstandard.ZstdError, payload, position)

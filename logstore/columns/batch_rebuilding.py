@@ -69,12 +69,9 @@ def rebuild_batches(
 
 
 def empty_batch(table: BatchTable, row: int) -> ByteArray:
-    """Return the header of a v2 batch that lost all its records (`DefaultRecordBatch.writeEmptyHeader`).
+    """Return uint8[61], the header of a v2 batch that lost all its records (`DefaultRecordBatch.writeEmptyHeader`).
 
     It tells the producer's last sequence and the last offset; codec and delete horizon are dropped.
-
-    Returns:
-        uint8[61], writable.
     """
     matrix = table.matrix[:, row : row + 1].copy()
     matrix[scan.ATTRIBUTES] &= LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG

@@ -35,11 +35,7 @@ class BytesColumn:
     __slots__ = ("_count", "_ranges", "data", "width")
 
     def __init__(self, data: ByteArray, starts: Int64Array, ends: Int64Array) -> None:
-        """Make string i of data[starts[i]:ends[i]]; null if the end is before the start.
-
-        Args:
-            starts, ends: int64[n], contiguous.
-        """
+        """Make string i of data[starts[i]:ends[i]], contiguous int64[n]; null if the end is before the start."""
         self._set_data(data)
         for ranges in (starts, ends):
             if ranges.dtype != np.int64 or ranges.ndim != 1 or not ranges.flags.c_contiguous:

@@ -51,11 +51,7 @@ class CommittedFilter:
 
 
 def step(state: CommittedFilter, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> BoolArray:
-    """Return which of the rows `first_row` … `row_end` - 1 must be skipped: bool[row_end - first_row].
-
-    Args:
-        data: uint8, what `table` was scanned from.
-    """
+    """Return which of the rows `first_row` … `row_end` - 1 of `data` must be skipped: bool[row_end - first_row]."""
     rows = slice(first_row, row_end)
     producer_ids, attributes = table.producer_id[rows], table.attributes[rows]
     is_aborted = np.zeros(producer_ids.size, np.bool_)

@@ -31,7 +31,6 @@ class OpenTransactions:
     __slots__ = ("struct",)
 
     def __init__(self, struct: ProducerStruct) -> None:
-        """Begin with no transactions."""
         self.struct = struct
         struct.ongoing, struct.ongoing_capacity = np.zeros((_ROOM_MIN, 2), np.int64), _ROOM_MIN
 

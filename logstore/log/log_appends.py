@@ -44,11 +44,7 @@ class LogAppends:
     """
 
     def __init__(self, state: LogState, reopen: Callable[[LogState], LogState]) -> None:
-        """Take over a loaded log.
-
-        Args:
-            reopen: loads a log again whose state was put aside.
-        """
+        """Take over a loaded log; `reopen` loads one again whose state was put aside."""
         self.state = state
         self.lock, self.leader_epoch = state.lock, 0
         self.watchers: tuple[ref[Callable[[], object]], ...] = ()

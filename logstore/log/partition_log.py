@@ -44,7 +44,6 @@ class PartitionLog(LogAppends, ReadableLog):
     """The running log; opened by `load.opening.PlannedLog`."""
 
     def __init__(self, state: LogState, reopen: Callable[[LogState], LogState]) -> None:
-        """Take over a loaded log, see `LogAppends`."""
         super().__init__(state, reopen)
         invalidate_when_forked(self)
 

@@ -79,11 +79,7 @@ class FoundDirectory(NamedTuple):
 def directory_fates(
     directories: Iterable[tuple[PartitionDirectory, str]], image: MetadataImage
 ) -> Iterator[FoundDirectory]:
-    """Yield what becomes of each partition's directory but the metadata log's.
-
-    Args:
-        directories: as `partition_directories` returns them.
-    """
+    """Yield what becomes of each of the `partition_directories` but the metadata log's."""
     taken: set[tuple[str, int, DirectoryKind]] = set()
     found = sorted(directories, key=lambda entry: (entry[0].kind is not DirectoryKind.LIVE, _is_odd(*entry), entry[1]))
     for name, path in found:

@@ -159,7 +159,6 @@ def _resume(data: ByteArray, start: int, base_offset: int, offset: int | None, e
 
 
 def _starts_batch(data: ByteArray, position: int) -> bool:
-    """Return whether a good batch is at `position`."""
     if position >= data.size:
         return False
     table = scan_chunk(data, position, data.size, check_crc=True, capacity=1)

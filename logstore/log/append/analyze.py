@@ -163,7 +163,6 @@ def _require_magic(magic: int, position: int) -> None:
 
 
 def _require_origin(batch: dict[str, int], origin: AppendOrigin, leader_epoch: int, rules: ValidationRules) -> None:
-    """Check that the batch is one that its origin may send."""
     epoch, base_offset = batch["partition_leader_epoch"], batch["base_offset"]
     if origin is AppendOrigin.RAFT_LEADER and epoch != leader_epoch:
         raise InvalidRecordError(
@@ -193,7 +192,6 @@ def _last_offset(batch: dict[str, int]) -> int:
 
 
 def _require_sound(data: ByteArray, batch: dict[str, int], origin: AppendOrigin, rules: ValidationRules) -> None:
-    """Check the size of the batch and its checksum."""
     position, size = batch["position"], batch["size"]
     if origin is not AppendOrigin.REPLICATION and size > rules.max_message_bytes:
         raise RecordTooLargeError(

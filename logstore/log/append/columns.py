@@ -123,7 +123,6 @@ def _header_fields(state: LogState, now_ms: int, leader_epoch: int, sent: SentFi
 
 
 def _as_sent(arguments: BatchFieldArguments, sent: SentFieldArguments) -> BatchFieldArguments:
-    """Return the header fields as a client would send them."""
     return {
         **arguments,
         "codec": sent.get("codec", Codec.NONE),

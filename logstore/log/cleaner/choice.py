@@ -51,11 +51,7 @@ class Cleanable:
 
 
 def cleanable(state: LogState, checkpoint: int | None, now_ms: int) -> Cleanable:
-    """Return what of the log may be cleaned. The caller holds the lock.
-
-    Args:
-        checkpoint: first dirty offset of `cleaner-offset-checkpoint`; None without an entry.
-    """
+    """Return what of the log may be cleaned; `checkpoint`: its first dirty offset there. The caller holds the lock."""
     is_wrong = checkpoint is not None and not state.log_start_offset <= checkpoint <= state.log_end_offset
     first_dirty = state.log_start_offset if checkpoint is None or is_wrong else checkpoint
     dirty = closed_segments_from(state, first_dirty)

@@ -239,11 +239,7 @@ def _identities(table: BatchTable, rows: Int64Array) -> UInt64Array:
 
 
 def require_accepted(removals: Mapping[str, Sequence[Removal]]) -> None:
-    """Raise RecoveryLossError if readable batches would go.
-
-    Args:
-        removals: by the directory of the partition.
-    """
+    """Raise RecoveryLossError if readable batches would go; `removals` are by the directory of the partition."""
     lost = {
         path: readable
         for path, planned in removals.items()
