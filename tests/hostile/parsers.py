@@ -116,7 +116,7 @@ def _producers(data: ByteArray, table: BatchTable) -> None:
     try:
         completed = producer_update.step(state, data, table, 0, len(table))
     except LogstoreError:
-        completed = producer_update.take_completed(state)
+        completed = state.buffers.take_completed()
     aborted_transactions.step(aborted, completed)
 
 
