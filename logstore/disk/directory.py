@@ -18,7 +18,6 @@ from ..layout.file_names import (
     BOOTSTRAP_SNAPSHOT_NAME,
     KRAFT_SNAPSHOT_SUFFIX,
     LOCK_FILE_NAME,
-    LOG_SUFFIX,
     METADATA_TOPIC,
     OFFSET_DIGIT_COUNT,
     PRODUCER_SNAPSHOT_SUFFIX,
@@ -28,6 +27,7 @@ from ..layout.file_names import (
     PartitionDirectory,
     base_offset_of,
     foreign_directory_text,
+    is_segment_name,
     parse_kraft_snapshot_name,
     parse_partition_directory,
 )
@@ -119,7 +119,7 @@ class DataDirectoryFiles:
     def require_no_partition(self) -> None:
         """Raise DataDirectoryError if this is the directory of one partition."""
         names = [file_name(left_over) for left_over in self.left_overs]
-        if any(name == partition_metadata.FILE_NAME or name.endswith(LOG_SUFFIX) for name in names):
+        if any(name == partition_metadata.FILE_NAME or is_segment_name(name) for name in names):
             raise DataDirectoryError(
                 f"This is a partition of the data directory around it, {file_name(self.path)}",
                 path=self.path,

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from ..errors import DataDirectoryError, UsageError
 from ..layout import meta_properties
-from ..layout.file_names import LOG_SUFFIX, PartitionDirectory, parse_partition_directory
+from ..layout.file_names import PartitionDirectory, is_segment_name, parse_partition_directory
 from . import paths
 from .directory import ROOT_FILE_NAMES, DataDirectoryFiles, list_data_directory
 from .names import child, file_name, is_url, normal_path, parent
@@ -27,7 +27,7 @@ def is_partition(directory: DataDirectoryFiles) -> bool:
     Raises:
         DataDirectoryError: it is a partition by a link that leads out of its data directory.
     """
-    if not any(left_over.endswith(LOG_SUFFIX) for left_over in directory.left_overs):
+    if not any(is_segment_name(file_name(left_over)) for left_over in directory.left_overs):
         is_root = not directory.is_foreign and (directory.files or directory.partitions)
         if is_root or name_of_partition(directory.path) is None:
             return False
@@ -97,7 +97,7 @@ def _has_files_of_a_broker(path: str) -> bool:
         entries = paths.scan(path)
     except OSError:
         return False
-    if any(entry.name.endswith(LOG_SUFFIX) for entry in entries):
+    if any(is_segment_name(entry.name) for entry in entries):
         return False
     return any(entry.name in ROOT_FILE_NAMES and entry.is_file(follow_symlinks=False) for entry in entries)
 

@@ -103,6 +103,15 @@ def segment_file_name(base_offset: int, suffix: str) -> str:
     return f"{base_offset:0{OFFSET_DIGIT_COUNT}d}{suffix}"
 
 
+def is_segment_name(file_name: str) -> bool:
+    """Return whether a name is that of a segment's log; a broker's own log, `server.log`, has no offset.
+
+    >>> is_segment_name("00000000000000000320.log"), is_segment_name("server.log")
+    (True, False)
+    """
+    return file_name.endswith(LOG_SUFFIX) and parse_long(file_name.split(".", 1)[0]) is not None
+
+
 def parse_kraft_snapshot_name(file_name: str) -> KraftSnapshotName | None:
     """Parse the name of a KRaft snapshot; None if it has no suffix of one (`Snapshots.parse`).
 

@@ -25,10 +25,18 @@ DATA_DIRECTORIES = {
     "a partition's name": ["kafka-1/meta.properties", "kafka-1/orders-0/" + LOG],
     "a partition's name and no file": ["kafka-1/orders-0/" + LOG],
     "beside something else": ["data/orders-0/" + LOG, "data/lost+found/"],
+    "beside a broker's own logs": [
+        "logs/meta.properties",
+        "logs/orders-0/" + LOG,
+        "logs/server.log",
+        "logs/kafka-gc.log",
+    ],
+    "beside a broker's own logs, without its files": ["logs/orders-0/" + LOG, "logs/server.log"],
 }
 NEITHER = {
     "empty": ["data/"],
     "a file": ["data/notes.txt"],
+    "a program's log": ["data/server.log"],
     "of the system": ["data/dbus-1/system.conf", "data/hosts", "data/apt/sources.list"],
     "one directory that ends in -1": ["data/dbus-1/system.conf", "data/fstab"],
 }
