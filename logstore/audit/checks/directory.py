@@ -110,7 +110,7 @@ def files_of_directory(directory: DataDirectoryFiles, passes: Passes, cluster: C
     """Yield what is wrong around the partitions of a data directory, which was listed before they were read."""
     yield from _topic_ids(directory, passes, cluster)
     yield from _partitions(directory, passes, cluster)
-    yield from _identity(child(directory.path, meta_properties_file.FILE_NAME), cluster)
+    yield from _identity(directory, cluster)
     image = cluster.image
     has_records = bool(image.topics or image.brokers or image.configs)
     if has_records and not image.is_partial and METADATA_VERSION not in image.features:
@@ -157,13 +157,17 @@ def _twice(partitions: Iterable[PartitionFiles], image: MetadataImage) -> Iterat
             yield partition_twice.at(Where(one.path, *one.key), "one directory of the partition", found)
 
 
-def _identity(path: str, cluster: Cluster) -> Iterator[Broken]:
+def _identity(directory: DataDirectoryFiles, cluster: Cluster) -> Iterator[Broken]:
     """Compare the directory's identity with the broker's registration in the metadata log."""
-    image, identity, where = cluster.image, cluster.identity, Where(path)
+    image, identity = cluster.image, cluster.identity
+    where = Where(child(directory.path, meta_properties_file.FILE_NAME))
     if image.is_partial:
         return
     if not isinstance(identity, MetaProperties):
         yield meta_properties.by(identity, where, "ids of cluster, node and directory")
+        return
+    # a controller that is no broker, and a metadata.log.dir beside log.dirs, are in no broker's registration
+    if all(partition.topic == METADATA_TOPIC for partition in directory.partitions):
         return
     broker = image.brokers.get(identity.node_id) if identity.node_id is not None else None
     if broker is None and image.brokers and image.topics:

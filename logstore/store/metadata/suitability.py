@@ -134,6 +134,8 @@ def _require_one_directory(state: MetadataState, path: str, node: NodeDirectory)
                     "first let its brokers move every partition here: `kafka-reassign-partitions.sh --execute` with "
                     f"[{node.node_id}] as replicas and this directory in log_dirs; or open the directory read_only"
                 )
+                if partition.directories and node.directory_id not in registered:
+                    advice = f"a controller's directory, or a metadata.log.dir, is in no broker's log.dirs; {advice}"
                 raise DataDirectoryError(
                     "A partition has replicas in other directories or on other nodes",
                     path=path,

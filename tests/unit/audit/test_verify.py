@@ -52,6 +52,19 @@ def test_brokers_with_zookeeper_know_topics_without_ids(copied: Callable[[str], 
     assert findings_of(root) == []
 
 
+@pytest.mark.parametrize("node", [1, 3000])
+def test_a_metadata_log_alone_is_in_no_brokers_registration(copied: Callable[[str], Path], node: int) -> None:
+    """It is that of a controller that is no broker, or `metadata.log.dir` is none of `log.dirs`."""
+    root = copied("demo")
+    for path in set(root.glob("*-[0-9]")) - {root / "__cluster_metadata-0"}:
+        shutil.rmtree(path)
+    for path in (*root.glob("*-offset-checkpoint"), root / ".kafka_cleanshutdown"):
+        path.unlink()
+    identity = f"version=1\ncluster.id=c\nnode.id={node}\ndirectory.id=dqEnd-x7SkKckvU0_kJgLQ\n"
+    (root / "meta.properties").write_text(identity)
+    assert findings_of(root) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN)
 def test_nothing_is_found_in_a_partition_on_its_own(golden: Golden, name: str, tmp_path: Path) -> None:

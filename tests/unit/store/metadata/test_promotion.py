@@ -199,6 +199,16 @@ PARTITION = {"topicId": "dqEnd-x7SkKckvU0_kJgLQ", "partitionId": 0, "leader": 1,
             ],
             r"has replicas in other directories or on other nodes.*kafka-reassign-partitions\.sh --execute.* log_dirs",
         ),
+        (
+            [
+                encode_value("TopicRecord", {"name": "t", "topicId": "dqEnd-x7SkKckvU0_kJgLQ"}),
+                encode_value("UnregisterBrokerRecord", {"brokerId": 1, "brokerEpoch": 0}),
+                encode_value(
+                    "PartitionRecord", {**PARTITION, "replicas": [3], "directories": ["wpbL9QuzSw6JQCrXAbQsfg"]}
+                ),
+            ],
+            r"has replicas in other directories or on other nodes.*a metadata\.log\.dir, is in no broker's log\.dirs",
+        ),
     ],
 )
 def test_directories_for_more_than_one_node_are_refused(values: list[bytes], text: str, tmp_path: Path) -> None:
