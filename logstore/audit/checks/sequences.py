@@ -79,7 +79,9 @@ class Sequences(Follower):
         self._last: dict[int, list[int]] = {}
 
     def skip(self, piece: Damage) -> None:
-        """Expect any sequence next: each producer may have written there."""
+        """Expect any sequence next: each producer may have written there. Behind a torn end there is nothing."""
+        if not self._evidence.may_hide_batches(piece):
+            return
         for one in (sequence_gap, sequence_duplicate) if self._last else ():
             self._evidence.note(one, Silence.DAMAGED)
         for last in self._last.values():
