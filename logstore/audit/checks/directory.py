@@ -185,7 +185,9 @@ def _topic_ids(directory: DataDirectoryFiles, passes: Passes, cluster: Cluster) 
     empty = {one.partition.files.path for one in passes if one.log_end_offset == one.partition.base_offset}
     # a topic that was made again a moment ago may still have the directories of the one before
     recent = {name for name, topic in topics.items() if topic.created_ms > cluster.settled_ms}
-    is_with_zookeeper = isinstance(cluster.identity, MetaProperties) and cluster.identity.version == 0
+    # a broker that was migrated to KRaft keeps its file of version 0
+    is_old = isinstance(cluster.identity, MetaProperties) and cluster.identity.version == 0
+    is_with_zookeeper = is_old and not topics
     for files in directory.partitions:
         if is_with_zookeeper and metadata_file.FILE_NAME not in files.files:
             continue  # topics have ids from Kafka 2.8 on, and it makes the file on its start

@@ -120,8 +120,8 @@ def owner(path: str) -> MetaProperties | None:
         error.path = file
         error.advice = _NEW_PROPERTIES
         raise
-    is_cut = properties.version == 0 and properties.node_id is None
-    if is_cut and os.path.isdir(child(parent(file), DIRECTORY_NAME)):
+    has_metadata = os.path.isdir(child(parent(file), DIRECTORY_NAME))
+    if has_metadata and properties.version == 0 and properties.node_id is None:
         raise CheckpointFormatError(
             f"{meta_properties.FILE_NAME} has no ids beside a metadata log of KRaft: it was emptied or cut",
             path=file,
@@ -129,7 +129,9 @@ def owner(path: str) -> MetaProperties | None:
             found=f"version={properties.version}, node.id={properties.node_id}",
             advice=_NEW_PROPERTIES,
         )
-    if properties.version == 0 or properties.directory_id is None:
+    # a broker that was migrated from ZooKeeper keeps its file of version 0, and starts on it
+    is_migrated = has_metadata and properties.cluster_id is not None
+    if properties.directory_id is None or (properties.version == 0 and not is_migrated):
         raise DataDirectoryError(
             "The data directory is of a broker before KRaft, or before KIP-858",
             path=file,

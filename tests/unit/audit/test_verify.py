@@ -52,6 +52,16 @@ def test_brokers_with_zookeeper_know_topics_without_ids(copied: Callable[[str], 
     assert findings_of(root) == []
 
 
+def test_a_broker_that_was_migrated_from_zookeeper_sets_what_has_no_id_aside(copied: Callable[[str], Path]) -> None:
+    """It keeps its `meta.properties` of version 0."""
+    root = copied("demo")
+    properties = root / "meta.properties"
+    properties.write_text(properties.read_text().replace("version=1", "version=0").replace("node.id", "broker.id"))
+    assert findings_of(root) == []
+    (root / "orders-0" / "partition.metadata").unlink()
+    assert [(finding.rule, finding.where.topic) for finding in findings_of(root)] == [("partition-metadata", "orders")]
+
+
 @pytest.mark.parametrize("node", [1, 3000])
 def test_a_metadata_log_alone_is_in_no_brokers_registration(copied: Callable[[str], Path], node: int) -> None:
     """It is that of a controller that is no broker, or `metadata.log.dir` is none of `log.dirs`."""

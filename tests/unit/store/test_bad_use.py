@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -201,13 +202,26 @@ def test_a_directory_of_a_broker_before_kraft_is_left_as_it_is(tmp_path: Path) -
     filled(tmp_path)
     properties = tmp_path / "meta.properties"
     right = properties.read_bytes()
-    properties.write_bytes(right.replace(b"version=1", b"version=0\nbroker.id=1"))
+    properties.write_bytes(right.replace(b"directory.id", b"directory.ids"))
     before = files(tmp_path)
     with pytest.raises(DataDirectoryError, match=r"broker before KRaft.*let a Kafka 3\.9 broker migrate it first"):
         logstore.open(tmp_path)
     assert files(tmp_path) == before
     properties.write_bytes(right)
     assert committed(tmp_path) == [b"paid"]
+
+
+def test_a_broker_that_was_migrated_from_zookeeper_keeps_its_file_of_version_0(tmp_path: Path) -> None:
+    """Brokers of 3.9 leave it so beside the metadata log, and those of 4.3 start on it."""
+    filled(tmp_path)
+    properties = tmp_path / "meta.properties"
+    old = properties.read_bytes().replace(b"version=1", b"version=0").replace(b"node.id", b"broker.id")
+    properties.write_bytes(old)
+    assert committed(tmp_path) == [b"paid"]
+    assert properties.read_bytes() == old
+    shutil.rmtree(tmp_path / "__cluster_metadata-0")
+    with pytest.raises(DataDirectoryError, match=r"of a broker before KRaft.*let a Kafka 3\.9 broker migrate it first"):
+        logstore.open(tmp_path)
 
 
 def test_a_directory_of_another_cluster_is_left_as_it_is(tmp_path: Path) -> None:
