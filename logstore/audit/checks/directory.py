@@ -59,8 +59,9 @@ partition_metadata = Rule(
     "partition-metadata",
     ERROR,
     "`partition.metadata` is missing, does not parse, or names another topic id.",
-    "a broker sets the directory aside as -stray, and does not start if the file does not parse: `logstore promote` "
-    "writes an id that is known",
+    "a broker sets the directory aside as -stray and begins the partition anew, or does not start if the file does "
+    "not parse: `logstore promote` writes an id that is known; to undo it, stop the broker, copy the file of "
+    "the new directory into the stray one, delete the indexes there, and put it in the place of the new one",
     (UNSETTLED,),
 )
 partition_unknown = Rule(
@@ -208,6 +209,9 @@ def _topic_id(files: PartitionFiles, ids: dict[str, tuple[str, str]], empty: Col
         yield partition_metadata.by(error, where, "a version and a topic id")
         return
     if files.kind in SET_ASIDE:
+        if path is None and files.kind is DirectoryKind.STRAY and files.topic in ids and files.path not in empty:
+            found = "none: a broker set the directory aside, and began the partition anew"
+            yield partition_metadata.at(where, metadata_file.FILE_NAME, found)
         return
     if metadata is None or path is None:
         # a broker that starts writes that of the metadata log anew

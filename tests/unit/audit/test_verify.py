@@ -62,6 +62,19 @@ def test_a_broker_that_was_migrated_from_zookeeper_sets_what_has_no_id_aside(cop
     assert [(finding.rule, finding.where.topic) for finding in findings_of(root)] == [("partition-metadata", "orders")]
 
 
+def test_data_that_a_broker_set_aside_for_want_of_an_id_is_told(copied: Callable[[str], Path]) -> None:
+    """The partition is empty since, and nothing else may tell."""
+    root = copied("demo")
+    stray = (root / "orders-0").rename(root / f"orders-0.{'0f2a' * 8}-stray")
+    assert findings_of(root) == []  # it is of an earlier topic of its name
+    (stray / "partition.metadata").unlink()
+    (finding,) = findings_of(root)
+    assert (finding.rule, finding.where.path) == ("partition-metadata", str(stray))
+    for path in stray.iterdir():
+        path.unlink()
+    assert findings_of(root) == []
+
+
 @pytest.mark.parametrize("node", [1, 3000])
 def test_a_metadata_log_alone_is_in_no_brokers_registration(copied: Callable[[str], Path], node: int) -> None:
     """It is that of a controller that is no broker, or `metadata.log.dir` is none of `log.dirs`."""
