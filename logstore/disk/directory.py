@@ -27,6 +27,7 @@ from ..layout.file_names import (
     PartitionDirectory,
     base_offset_of,
     foreign_directory_text,
+    has_offset,
     is_segment_name,
     parse_kraft_snapshot_name,
     parse_partition_directory,
@@ -110,11 +111,20 @@ class DataDirectoryFiles:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether there is something in it, and nothing of Kafka: a few directories of the system end in -1 too."""
+        """Whether there is something in it, and nothing of Kafka.
+
+        Directories of the system end in -1, and so do data directories: `/data/kafka-1` is no partition of `/data`.
+        """
         has_content = any(
             part.segments or part.files or part.producer_snapshots or part.kraft_snapshots for part in self.partitions
         )
-        return not self.files and not has_content and bool(self.errors or self.left_overs)
+        return not self.files and not has_content and bool(self.errors or self.strangers)
+
+    @property
+    def strangers(self) -> list[str]:
+        """What is of no broker: other files, and what no log has in its directory."""
+        inside = (path for part in self.partitions for path in part.left_overs if not has_offset(file_name(path)))
+        return [*self.left_overs, *inside]
 
     def require_no_partition(self) -> None:
         """Raise DataDirectoryError if this is the directory of one partition."""

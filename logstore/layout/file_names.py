@@ -103,13 +103,18 @@ def segment_file_name(base_offset: int, suffix: str) -> str:
     return f"{base_offset:0{OFFSET_DIGIT_COUNT}d}{suffix}"
 
 
-def is_segment_name(file_name: str) -> bool:
-    """Return whether a name is that of a segment's log; a broker's own log, `server.log`, has no offset.
+def has_offset(file_name: str) -> bool:
+    """Return whether a name begins with an offset, as those of a log's files do.
 
-    >>> is_segment_name("00000000000000000320.log"), is_segment_name("server.log")
+    >>> has_offset("00000000000000000320.index.swap"), has_offset("server.log")
     (True, False)
     """
-    return file_name.endswith(LOG_SUFFIX) and parse_long(file_name.split(".", 1)[0]) is not None
+    return parse_long(file_name.split(".", 1)[0]) is not None
+
+
+def is_segment_name(file_name: str) -> bool:
+    """Return whether a name is that of a segment's log."""
+    return file_name.endswith(LOG_SUFFIX) and has_offset(file_name)
 
 
 def parse_kraft_snapshot_name(file_name: str) -> KraftSnapshotName | None:

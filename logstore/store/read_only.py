@@ -42,7 +42,7 @@ def _require_data_directory(path: str) -> None:
         if found.errors:
             raise found.errors[0]
         raise DataDirectoryError(
-            "This is not a Kafka data directory: no meta.properties, no partition", path=path, found=found.left_overs[0]
+            "This is not a Kafka data directory: no meta.properties, no partition", path=path, found=found.strangers[0]
         )
 
 

@@ -52,7 +52,7 @@ def require_formattable(path: str) -> None:
     partitions = [
         partition.path for partition in found.partitions if partition.path != metadata_path or partition.segments
     ]
-    foreign = [name for name in found.left_overs if not name.endswith(CHECKPOINT_TEMPORARY_SUFFIX)]
+    foreign = [name for name in found.strangers if not name.endswith(CHECKPOINT_TEMPORARY_SUFFIX)]
     if os.path.exists(properties_path):  # another process has just made it, and has its lock
         return
     if partitions and not (found.is_foreign and foreign):

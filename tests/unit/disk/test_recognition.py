@@ -25,6 +25,7 @@ DATA_DIRECTORIES = {
     "a partition's name": ["kafka-1/meta.properties", "kafka-1/orders-0/" + LOG],
     "a partition's name and no file": ["kafka-1/orders-0/" + LOG],
     "beside something else": ["data/orders-0/" + LOG, "data/lost+found/"],
+    "left-overs of a log": [f"data/orders-0/{LOG}.swap"],
     "beside a broker's own logs": [
         "logs/meta.properties",
         "logs/orders-0/" + LOG,
@@ -37,6 +38,8 @@ NEITHER = {
     "empty": ["data/"],
     "a file": ["data/notes.txt"],
     "a program's log": ["data/server.log"],
+    "data directories of brokers": [f"data/kafka-1/{name}" for name in ("meta.properties", "orders-0/" + LOG)],
+    "directories with those of brokers": ["data/broker-1/logs/meta.properties", "data/broker-1/logs/orders-0/" + LOG],
     "of the system": ["data/dbus-1/system.conf", "data/hosts", "data/apt/sources.list"],
     "one directory that ends in -1": ["data/dbus-1/system.conf", "data/fstab"],
 }
