@@ -69,12 +69,16 @@ def _require_only_voter(state: MetadataState, path: str, node: NodeDirectory) ->
     configured = quorum_of(path, kraft_version=0).voter_ids
     if voters - {node} or set(configured) - {node.node_id}:
         names = [f"{node_id} in directory {directory_id}" for node_id, directory_id in sorted(voters)]
+        advice = "open the directory read_only; or put back the meta.properties that it had"
+        if node in voters:
+            remove = "first remove the other voters while they run, `kafka-metadata-quorum.sh … remove-controller`"
+            advice = f"{remove}; or open the directory read_only"
         raise DataDirectoryError(
             "The metadata log belongs to a quorum of other nodes or directories",
             path=path,
             expected=f"node {node.node_id} in directory {node.directory_id} as its only voter",
             found=f"voters {', '.join([*map(str, configured), *names])}",
-            advice="open the directory read_only; or put back the meta.properties that it had",
+            advice=advice,
         )
 
 

@@ -221,14 +221,17 @@ def test_directories_for_more_than_one_node_are_refused(values: list[bytes], tex
     assert logstore.open(tmp_path, read_only=True).feature("metadata.version") >= 30
 
 
-def test_a_quorum_of_other_nodes_is_refused(tmp_path: Path) -> None:
-    logstore.open(tmp_path).close()
+@pytest.mark.parametrize(("is_voter", "advice"), [(False, "put back the meta"), (True, "remove-controller")])
+def test_a_quorum_of_other_nodes_is_refused(is_voter: bool, advice: str, tmp_path: Path) -> None:
+    with logstore.open(tmp_path) as store:
+        own = [voter_fields(store.node_id, store.directory_id)] if is_voter else []
     for file in (tmp_path / "__cluster_metadata-0").iterdir():
         file.unlink()
-    quorum = dynamic_quorum(voter_fields(7, "wpbL9QuzSw6JQCrXAbQsfg"))
+    version, (kind, fields) = dynamic_quorum(voter_fields(7, "wpbL9QuzSw6JQCrXAbQsfg"))
+    quorum = [version, (kind, {**fields, "voters": [*own, *fields["voters"]]})]
     snapshot = tmp_path / "__cluster_metadata-0" / "00000000000000000000-0000000000.checkpoint"
     snapshot.write_bytes(snapshot_bytes(quorum, [], 0, 0))
-    with pytest.raises(DataDirectoryError, match=r"a quorum of other nodes.*found voters 7"):
+    with pytest.raises(DataDirectoryError, match=rf"a quorum of other nodes.*found voters .*7 in .*{advice}"):
         logstore.open(tmp_path)
 
 
