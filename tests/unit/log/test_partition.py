@@ -482,3 +482,9 @@ def test_appends_that_name_no_leader_epoch_have_that_of_the_log(open_log: Open) 
     log.append_end_transaction(1, 0, is_commit=True, coordinator_epoch=0, transaction_version=0)
     assert log.state.epochs.entries == [(7, 0)]
     assert [record.leader_epoch for record in records_of(log)] == [7, 7, 7]
+
+
+@pytest.mark.parametrize("offset", [-1, 1 << 63])
+def test_a_log_begins_at_no_offset_that_a_file_cannot_have(open_log: Open, offset: int) -> None:
+    with pytest.raises(UsageError, match=f"cannot begin at offset {offset}"):
+        open_log().truncate_fully_and_start_at(offset)

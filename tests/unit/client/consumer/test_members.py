@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from logstore.client.consumer.membership import RebalanceListener
 from logstore.client.store import Store
-from logstore.errors import CommitFailedError, FencedInstanceIdError, IllegalStateError
+from logstore.errors import CommitFailedError, FencedInstanceIdError, IllegalStateError, RebalanceInProgressError
 from logstore.model import TopicPartition
+from logstore.store.groups.coordinator import GroupCoordinator
 from tests.support.clock import Clock
 from tests.support.group_members import member, settle
 
@@ -248,3 +250,19 @@ def test_a_new_consumer_whose_join_was_interrupted_still_takes_the_instance_id(
     assert settle(newer) == [[0, 1, 2, 3]]
     with pytest.raises(FencedInstanceIdError):
         older.poll()
+
+
+def test_a_member_whose_group_rebalances_meanwhile_joins_again_at_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors, sync = [RebalanceInProgressError()], GroupCoordinator.sync
+
+    def interrupted(*arguments: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return sync(*arguments)
+
+    monkeypatch.setattr(GroupCoordinator, "sync", interrupted)
+    consumer = store.consumer("t", group_id="g")
+    consumer.poll(0)
+    assert len(consumer.assignment()) == 4
