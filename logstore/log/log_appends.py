@@ -187,8 +187,7 @@ class LogAppends:
             origin: COORDINATOR for records whose sequences are not checked.
 
         Raises:
-            UsageError: columns of different lengths, an item that is not bytes, times that are neither of the above, a
-                transaction without a producer.
+            UsageError: columns of different lengths, items of other types, a transaction without a producer.
             LogstoreError: as `append_as_leader`.
         """
         leader_epoch = self.leader_epoch if leader_epoch is None else leader_epoch

@@ -72,9 +72,7 @@ def open_directory(
             begin(path, metadata, node)
             partitions.directories.finish()
             partitions.was_clean = take_clean_shutdown(seam, path)
-            partitions.start(wanted_partitions(metadata.image, node.node_id, broker_config), progress)
-            if not partitions.was_clean:
-                _begin_epochs(metadata, partitions, node.node_id, broker_config)
+            _start(partitions, metadata, node.node_id, broker_config, progress)
             directory = DataDirectory(path, properties, broker_config, lock, metadata, partitions, seam, now_ms)
         except BaseException:
             partitions.close_all()
@@ -91,10 +89,12 @@ def open_directory(
         raise
 
 
-def _begin_epochs(metadata: MetadataLog, partitions: Partitions, node_id: int, config: BrokerConfig) -> None:
-    """Begin a leader epoch in each partition, as its log may have lost what consumers have read (KIP-320)."""
-    records = next_epoch_records(metadata.image, node_id)
-    if records:
+def _start(
+    partitions: Partitions, metadata: MetadataLog, node_id: int, config: BrokerConfig, progress: Progress | None
+) -> None:
+    """Recover the partitions; after a crash each begins a leader epoch, as it may have lost what was read (KIP-320)."""
+    partitions.start(wanted_partitions(metadata.image, node_id, config), progress)
+    if not partitions.was_clean and (records := next_epoch_records(metadata.image, node_id)):
         metadata.append(records)
         partitions.update(wanted_partitions(metadata.image, node_id, config))
 
