@@ -30,7 +30,8 @@ PRODUCT = str(Path(logstore.__file__).parent) + os.sep
 _EXIT_OPCODES = {opcode.opmap[name] for name in ("LOAD_CONST", "PUSH_EXC_INFO", "SWAP", "COPY", "POP_TOP", "NOP")}
 
 PLACE_DEPTH = 4
-AGAIN_S = 20e-6  # after a signal that came to no code of the product
+AGAIN_S = 20e-6  # after a signal that came to no code of the product; twice as long each time, or a busy machine
+AGAIN_S_MAX = 0.01  # would do nothing but take signals
 
 Call = Callable[[], object]
 
@@ -120,7 +121,7 @@ class Alarm(Interrupt):
 
     def __init__(self, delay_s: float) -> None:
         super().__init__()
-        self._delay_s = delay_s
+        self._delay_s, self._again_s = delay_s, AGAIN_S
         self._is_armed = False
 
     @contextmanager
@@ -141,7 +142,7 @@ class Alarm(Interrupt):
         """Python ran a finalizer or a callback of a weak reference, from which no exception comes out; try again."""
         self.place = ""
         self._is_armed = True
-        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+        self._try_again()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         is_raised = self._is_armed and frame is not None and not _is_finalizer(frame)
@@ -152,7 +153,11 @@ class Alarm(Interrupt):
             self.place = place_of(frame)
             raise KeyboardInterrupt
         if self._is_armed:
-            signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+            self._try_again()
+
+    def _try_again(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, self._again_s)
+        self._again_s = min(self._again_s * 2, AGAIN_S_MAX)
 
 
 def interrupted_at(line_count: int, call: Call) -> bool:
