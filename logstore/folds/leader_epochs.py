@@ -62,13 +62,11 @@ class LeaderEpochs:
         """Return the epoch of the leader that wrote at `offset`; None below the first entry."""
         return next((epoch for epoch, start in reversed(self.entries) if start <= offset), None)
 
-    def end_offset(self, epoch: int, log_end_offset: int) -> int | None:
+    def end_offset(self, epoch: int, log_end_offset: int) -> int:
         """Return where what leaders up to `epoch` wrote ends (`LeaderEpochFileCache.endOffsetFor`).
 
-        None for an epoch after the latest, of which the log knows nothing.
+        That of the latest epoch, and of any after it, is the end of the log.
         """
-        if self.latest_epoch is None or epoch > self.latest_epoch:
-            return None
         return next((start for later, start in self.entries if later > epoch), log_end_offset)
 
     def assign(self, epoch: int, start_offset: int) -> bool:

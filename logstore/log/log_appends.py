@@ -203,10 +203,8 @@ class LogAppends:
         except TypeError as error:
             raise UsageError("Keys and values are lists of bytes, headers of pairs", found=repr(error)) from error
         producer = producer_id, producer_epoch, base_sequence, bool(is_transactional)
-        request = new_records_request(
-            (values, keys, timestamps, headers, *producer, leader_epoch, guard, codec, level, origin, _NO_VERSION)
-        )
-        return self.append(request)
+        batch = values, keys, timestamps, headers, *producer, leader_epoch, guard, codec, level, origin, _NO_VERSION
+        return self.append(new_records_request(batch))
 
     def append_columns(
         self,

@@ -97,8 +97,13 @@ class PartitionLog(LogAppends, ReadableLog):
         return self._use(lambda state: state.epochs.epoch_of(offset - 1) if offset <= state.log_end_offset else None)
 
     def end_offset_of_epoch(self, epoch: int) -> int | None:
-        """Return where what leaders up to `epoch` wrote ends; None if the log knows nothing of the epoch (KIP-320)."""
-        return self._use(lambda state: state.epochs.end_offset(epoch, state.log_end_offset))
+        """Return where what leaders up to `epoch` wrote ends; None for an epoch after the log's own (KIP-320)."""
+
+        def end(state: LogState) -> int | None:
+            is_known = epoch <= max(state.epochs.latest_epoch or 0, self.leader_epoch)
+            return state.epochs.end_offset(epoch, state.log_end_offset) if is_known else None
+
+        return self._use(end)
 
     @property
     def first_unstable_offset(self) -> int | None:

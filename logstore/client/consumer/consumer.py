@@ -261,10 +261,14 @@ class Consumer(PartitionQueries, ClosedInWith):
             return self._polling.answer(find, f"position for partition {wanted} could be determined")
 
     def seek(self, partition: Partition, offset: int | OffsetAndMetadata) -> None:
-        """Read on from `offset`; raises UsageError if negative, IllegalStateError if the partition is not read."""
+        """Read on from `offset`; from where a crash cut the log below it, if it has the epoch of the record before it.
+
+        Raises UsageError if negative, IllegalStateError if the partition is not read; and as `poll` for a cut.
+        """
         with self._use:
-            where = offset.offset if isinstance(offset, OffsetAndMetadata) else offset
-            self._positions.seek(topic_partition(partition), whole_number("offset", where))
+            given = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
+            epoch = None if given.leader_epoch is None else whole_number("leader epoch", given.leader_epoch)
+            self._positions.seek(topic_partition(partition), whole_number("offset", given.offset), epoch)
 
     def seek_to_beginning(self, *partitions: Partition) -> None:
         """Read on from the earliest offset; without arguments in all assigned partitions."""
@@ -295,7 +299,7 @@ class Consumer(PartitionQueries, ClosedInWith):
                 if committed is None:
                     self._positions.begin_again(partition)
                 else:
-                    self._positions.seek(partition, committed.offset)
+                    self._positions.seek(partition, committed.offset, committed.leader_epoch)
 
     def pause(self, *partitions: Partition) -> None:
         """Let `poll` skip partitions; raises IllegalStateError for one that is not read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...errors import (
@@ -69,11 +70,15 @@ class Positions:
         """Return the next offset to read; None if it is not known yet, or the partition is not read."""
         return self._positions.get(partition)
 
-    def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Read on at an offset; raises UsageError if it is negative, IllegalStateError if the partition is not read."""
+    def seek(self, partition: TopicPartition, offset: int, leader_epoch: int | None = None) -> None:
+        """Read on at an offset, in front of which is a record of the epoch; see `_in_log`.
+
+        Raises UsageError if the offset is negative, IllegalStateError if the partition is not read.
+        """
         if offset < 0:
             raise UsageError("seek offset must not be a negative number", java_class=ILLEGAL_ARGUMENT)
         self.require(partition)
+        offset = self._in_log(partition, offset, leader_epoch)
         self._changed()
         self._note_topic_id(partition)
         self.sought.add(partition)
@@ -130,7 +135,7 @@ class Positions:
             if commit is None:
                 uncommitted.append(partition)
             else:
-                offset = self._in_log(partition, commit)
+                offset = self._in_log(partition, commit.offset, commit.leader_epoch)
                 self.look_count += 1
                 self._advance(partition, offset)
         self.reset(uncommitted)
@@ -242,29 +247,29 @@ class Positions:
         if partition in self._positions:  # a rebalance may have taken it meanwhile
             self._positions[partition] = offset
 
-    def _in_log(self, partition: TopicPartition, commit: OffsetAndMetadata) -> int:
-        """Return the committed offset, or where a crash cut the log below it, as other records have it then (KIP-320).
+    def _in_log(self, partition: TopicPartition, offset: int, leader_epoch: int | None) -> int:
+        """Return an offset, or where a crash cut the log below it, as other records have it then (KIP-320).
 
+        Nothing is known of it without the epoch of the record before it, and of a log that is open for reading only.
         Raises OffsetOutOfRangeError for a cut if `auto.offset.reset` is none (`LogTruncationException`).
         """
-        try:
-            end = None
-            if commit.leader_epoch is not None:
-                end = self._store.log(*partition).end_offset_of_epoch(commit.leader_epoch)
-        except UnknownTopicOrPartitionError:  # the read raises it, in the turn of the partition
-            end = None
-        if end is None or end >= commit.offset:
-            return commit.offset
+        end = None
+        if leader_epoch is not None:
+            with suppress(UnknownTopicOrPartitionError):  # the read raises it, in the turn of the partition
+                log = self._store.log(*partition)
+                end = log.end_offset_of_epoch(leader_epoch) if isinstance(log, PartitionLog) else None
+        if end is None or end >= offset:
+            return offset
         if self._reset_policy == "none":
             raise OffsetOutOfRangeError(
-                f"Truncation detected for partition {partition} at offset {commit.offset}",
-                offset=commit.offset,
-                expected=f"an offset up to {end}, where what was written in leader epoch {commit.leader_epoch} ends",
-                found=commit.offset,
+                f"Truncation detected for partition {partition} at offset {offset}",
+                offset=offset,
+                expected=f"an offset up to {end}, where what was written in leader epoch {leader_epoch} ends",
+                found=offset,
                 advice="seek, or set auto.offset.reset",
             )
         text = "Truncation detected for partition %s at offset %d: reading on at %d, where the log was cut"
-        _LOGGER.warning(text, partition, commit.offset, end)
+        _LOGGER.warning(text, partition, offset, end)
         return end
 
     def _note_topic_id(self, partition: TopicPartition) -> None:

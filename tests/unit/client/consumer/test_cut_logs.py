@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from logstore.client.consumer import Consumer
 from logstore.client.store import Store
 from logstore.errors import OffsetOutOfRangeError
 from logstore.model import TopicPartition
@@ -15,21 +17,25 @@ from tests.support.stores import open_store
 T0 = TopicPartition("t", 0)
 
 
-@pytest.fixture
-def cut(tmp_path: Path) -> Path:
+@pytest.fixture(params=["one crash", "two crashes"])
+def cut(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """The directory of a store whose group `g` has committed offset 5, and of whose log 3 records are left."""
-    with open_store(tmp_path / "store") as store:
+    root = tmp_path / "store"
+    with open_store(root) as store:
         store.create_topic("t")
         log = store.log("t", 0)
         for number in range(3):
             log.append_records([b"%d" % number])
         size = log.size
-        log.append_records([b"3", b"4"])
+        if request.param == "two crashes":
+            root = Path(shutil.copytree(root, tmp_path / "crashed"))
+    with open_store(root) as store:
+        store.log("t", 0).append_records([b"3", b"4"])
         consumer = store.consumer("t", group_id="g", auto_offset_reset="earliest")
         consumer.poll()
         consumer.commit()
         consumer.close()
-        root = Path(shutil.copytree(tmp_path / "store", tmp_path / "cut"))
+        root = Path(shutil.copytree(root, tmp_path / "cut"))
     with (root / "t-0" / f"{0:020d}.log").open("r+b") as file:
         file.truncate(size)
     return root
@@ -46,6 +52,27 @@ def test_a_group_reads_what_came_where_its_log_was_cut(cut: Path, count: int) ->
     with open_store(cut) as store:
         store.log("t", 0).append_records(written)
         assert read(store) == written
+
+
+def test_a_group_goes_on_at_the_end_of_a_cut_log(cut: Path) -> None:
+    with open_store(cut) as store, store.consumer("t", group_id="g", auto_offset_reset="earliest") as consumer:
+        assert consumer.poll() == {}
+        assert consumer.position(T0) == 3
+
+
+@pytest.mark.parametrize(
+    "seek",
+    [
+        lambda consumer: consumer.seek_to_committed(),
+        lambda consumer: consumer.seek(T0, consumer.committed(T0)[T0]),
+    ],
+)
+def test_seeking_goes_back_to_where_a_log_was_cut(cut: Path, seek: Callable[[Consumer], None]) -> None:
+    with open_store(cut) as store, store.consumer(group_id="g") as consumer:
+        store.log("t", 0).append_records([b"new"] * 3)
+        consumer.assign([T0])
+        seek(consumer)
+        assert consumer.position(T0) == 3
 
 
 def test_without_a_reset_policy_a_cut_log_is_told(cut: Path) -> None:
