@@ -93,8 +93,16 @@ class PartitionLog(LogAppends, ReadableLog):
         return self.state.recovery_point
 
     def leader_epoch_before(self, offset: int) -> int | None:
-        """Return the epoch of the leader that wrote the record before `offset`; None if the log does not have it."""
-        return self._use(lambda state: state.epochs.epoch_of(offset - 1) if offset <= state.log_end_offset else None)
+        """Return the epoch of the leader that wrote the record before `offset`; None if the log does not know it.
+
+        If that was deleted, it is the epoch of the first record that was left, which is not below.
+        """
+
+        def epoch(state: LogState) -> int | None:
+            is_in_log = 0 < offset <= state.log_end_offset
+            return state.epochs.epoch_of(max(offset - 1, state.log_start_offset)) if is_in_log else None
+
+        return self._use(epoch)
 
     def end_offset_of_epoch(self, epoch: int) -> int | None:
         """Return where what leaders up to `epoch` wrote ends; None for an epoch after the log's own (KIP-320)."""

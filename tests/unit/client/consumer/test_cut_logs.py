@@ -17,7 +17,7 @@ from tests.support.stores import open_store
 T0 = TopicPartition("t", 0)
 
 
-@pytest.fixture(params=["one crash", "two crashes"])
+@pytest.fixture(params=["one crash", "two crashes", "deleted records"])
 def cut(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """The directory of a store whose group `g` has committed offset 5, and of whose log 3 records are left."""
     root = tmp_path / "store"
@@ -34,6 +34,9 @@ def cut(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
         consumer = store.consumer("t", group_id="g", auto_offset_reset="earliest")
         consumer.poll()
         consumer.commit()
+        if request.param == "deleted records":  # which come back, as the checkpoint of their end is lost
+            store.log("t", 0).delete_records(5)
+            consumer.commit()
         consumer.close()
         root = Path(shutil.copytree(root, tmp_path / "cut"))
     with (root / "t-0" / f"{0:020d}.log").open("r+b") as file:
