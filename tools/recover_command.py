@@ -125,14 +125,17 @@ def command(
     """Repair a partition in place, as a broker does that starts, and print what it holds.
 
     The directory must not be in use. What is not told by options is taken from the data directory around it: the
-    topic's configuration in its metadata, its marker of a clean shutdown and its checkpoints, which stay as they are.
+    topic's configuration in its metadata, its marker of a clean shutdown and its checkpoints. These stay as they are,
+    but the marker goes with bytes of the log: groups may have read them, and go back after a start without it.
     A broker removes batches that can be read too, those behind damage for one: that needs --yes, and `logstore
     salvage` keeps them. The dry run is the recovery itself, up to the first change.
     """
     from logstore.audit.partition import open_partition
     from logstore.disk.lock import data_directory_lock, require_not_held
+    from logstore.disk.seam import SEAM
     from logstore.log.load.loader import LoadSettings
     from logstore.log.load.recover import plan_recovery, recover_partition
+    from logstore.store.checkpoints import take_clean_shutdown
 
     from .topic_config import topic_config
 
@@ -155,8 +158,10 @@ def command(
         code = max(code_of_problems(problems), FINDINGS if plan.readable else 0)
         return VerbAnswer([row], code, notes=problems)
     with data_directory_lock(parent(path)), Progress("recover"):
-        recovered = _recovered(*recover_partition(path, settings))
-    return VerbAnswer([one_row(RECOVERED, recovered)], code_of_problems(problems), notes=problems)
+        state, done = recover_partition(path, settings)
+        if done.removals:  # the next opening begins a leader epoch, by which groups know what is gone
+            take_clean_shutdown(SEAM, parent(path))
+    return VerbAnswer([one_row(RECOVERED, _recovered(state, done))], code_of_problems(problems), notes=problems)
 
 
 def _planned(plan: RecoveryPlan, *, was_clean: bool) -> Row:

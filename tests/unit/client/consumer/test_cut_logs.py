@@ -7,17 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
 from logstore.errors import OffsetOutOfRangeError
 from logstore.model import TopicPartition
+from logstore_tools.commands import logstore
 from tests.support.stores import open_store
 
 T0 = TopicPartition("t", 0)
 
 
-@pytest.fixture(params=["one crash", "two crashes", "deleted records"])
+@pytest.fixture(params=["one crash", "two crashes", "deleted records", "recover"])
 def cut(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """The directory of a store whose group `g` has committed offset 5, and of whose log 3 records are left."""
     root = tmp_path / "store"
@@ -38,10 +40,14 @@ def cut(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
             store.log("t", 0).delete_records(5)
             consumer.commit()
         consumer.close()
-        root = Path(shutil.copytree(root, tmp_path / "cut"))
-    with (root / "t-0" / f"{0:020d}.log").open("r+b") as file:
-        file.truncate(size)
-    return root
+        cut = Path(shutil.copytree(root, tmp_path / "cut"))
+    if request.param == "recover":  # of a directory that was closed
+        cut = root
+    with (cut / "t-0" / f"{0:020d}.log").open("r+b") as file:
+        file.truncate(size + 1 if request.param == "recover" else size)
+    if request.param == "recover":
+        assert CliRunner().invoke(logstore, ["recover", str(cut / "t-0"), "--unclean"]).exit_code == 0
+    return cut
 
 
 def read(store: Store, **config: str) -> list[bytes]:
