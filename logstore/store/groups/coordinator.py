@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from ...calls import GROUPS, alone
@@ -274,7 +274,7 @@ class GroupCoordinator:
                 raise NonEmptyGroupError
             partition.remove(table.offsets.tombstones(group_id), [group_id], others)
 
-    def delete_offsets(self, group_id: str, partitions: Collection[TopicPartition]) -> None:
+    def delete_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         """Forget a group's committed offsets of partitions (`deleteOffsets`); those without one are passed over.
 
         Raises:
@@ -283,7 +283,7 @@ class GroupCoordinator:
             NonEmptyGroupError: it is of another protocol, and has members.
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
-        self._known(group_id).delete_offsets(group_id, partitions)
+        self._known(group_id).delete_offsets(group_id, {TopicPartition(*partition) for partition in partitions})
 
     def _partition_of(self, group_id: str) -> OffsetsPartition:
         return self._partition(self.partition_of(group_id))
