@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from .. import clock
 from ..calls import TOPICS, alone
 from ..config.broker import BrokerConfig
-from ..errors import DataDirectoryError, UsageError
+from ..errors import DataDirectoryError, LogstoreError, UsageError
 from ..layout.meta_properties import MetaProperties
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
@@ -64,8 +65,10 @@ class Host:
 
     def leader_epoch_before(self, partition: TopicPartition, offset: int) -> int | None:
         """Return the epoch of the leader that wrote the record before `offset`; None if there is none at hand."""
-        log = self._partitions.get(partition)
-        return None if log is None else log.leader_epoch_before(offset)
+        with suppress(LogstoreError):  # the commit of the offset raises it
+            log = self._partitions.get(partition)
+            return None if log is None else log.leader_epoch_before(offset)
+        return None
 
     def feature(self, name: str) -> int:
         """Return the finalized level of a feature, such as `transaction.version`; 0 if it is off."""

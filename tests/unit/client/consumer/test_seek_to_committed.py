@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +10,15 @@ import pytest
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
-from logstore.errors import IllegalStateError, InvalidGroupIdError, LogstoreError, UnknownTopicOrPartitionError
+from logstore.errors import (
+    CheckpointFormatError,
+    IllegalStateError,
+    InvalidGroupIdError,
+    LogstoreError,
+    UnknownTopicOrPartitionError,
+)
 from logstore.model import TopicPartition
+from tests.support.stores import open_store
 
 TOPICS = {"in": 2, "out": 1}
 T0 = TopicPartition("in", 0)
@@ -68,6 +76,17 @@ def test_a_commit_without_waiting_tells_its_callback(store: Store, caplog: pytes
     assert "Offsets were not committed" in caplog.text
     consumer.commit_async()
     assert consumer.committed(T0) == {T0: OffsetAndMetadata(0)}
+
+
+def test_a_partition_that_does_not_open_is_told_by_the_commit(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        store.create_topic("in", partitions=2)
+    (tmp_path / "in-1" / "leader-epoch-checkpoint").write_text("junk")
+    with open_store(tmp_path) as store, store.consumer(group_id="g", enable_auto_commit=False) as consumer:
+        consumer.assign([T0])
+        told: list[LogstoreError | None] = []
+        consumer.commit_async({("in", 1): 0}, lambda offsets, error: told.append(error))
+        assert [type(error) for error in told] == [CheckpointFormatError]
 
 
 def test_topics_and_partitions_are_looked_up(store: Store) -> None:
