@@ -241,7 +241,7 @@ class Consumer(PartitionQueries, ClosedInWith):
 
         Raises:
             IllegalStateError: the partition is not read.
-            NoOffsetForPartitionError: nothing is committed, and `auto.offset.reset` is none.
+            NoOffsetForPartitionError, OffsetOutOfRangeError: `auto.offset.reset` is none.
             RequestTimedOutError: for `default.api.timeout.ms` an open transaction held the group's offset.
             WakeupError: `wakeup` was called, and the offset is not known yet.
         """
@@ -250,13 +250,14 @@ class Consumer(PartitionQueries, ClosedInWith):
             if wanted not in self._positions:
                 raise IllegalStateError("You can only check the position for partitions assigned to this consumer.")
             self._positions.reset_recreated_topics()
-            position = self._positions.get(wanted)
-            if position is not None:
+            if (position := self._positions.get(wanted)) is not None:
                 return position
 
             def find() -> int | None:
                 self._polling.find_positions([wanted])
-                return self._positions.get(wanted)
+                if (found := self._positions.get(wanted)) is None:
+                    self._positions.log(wanted)  # raises that it was cut
+                return found
 
             return self._polling.answer(find, f"position for partition {wanted} could be determined")
 
@@ -396,5 +397,4 @@ class Consumer(PartitionQueries, ClosedInWith):
             return Lag.of(log, position, self._positions.isolation)
 
     def _commits(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
-        given = self._positions.known() if offsets is None else offsets
-        return offset_commits(given, self._store.leader_epoch_before)
+        return offset_commits(self._positions.known() if offsets is None else offsets, self._store.leader_epoch_before)

@@ -226,7 +226,10 @@ class Fetcher:
                     size += log.read(position, self._partition_size_max, isolation).data.size
                 if size >= self._size_min:
                     break
-        except UnknownTopicOrPartitionError:  # the read raises it, in the turn of the partition
+        except (
+            UnknownTopicOrPartitionError,
+            OffsetOutOfRangeError,
+        ):  # the read raises it, in the turn of the partition
             return True
         if is_idle:
             return True

@@ -50,6 +50,7 @@ class Positions:
         self._positions: dict[TopicPartition, int | None] = {}
         self._topics: Mapping[str, TopicDescription] = {}  # the store's, when `reset_recreated_topics` last looked
         self._topic_ids: dict[TopicPartition, str | None] = {}  # topic to which each position belongs
+        self._cut: dict[TopicPartition, OffsetOutOfRangeError] = {}
         self._begun: dict[TopicPartition, int] = {}  # positions that `auto.offset.reset` has chosen last
 
     def __iter__(self) -> Iterator[TopicPartition]:
@@ -122,20 +123,24 @@ class Positions:
     ) -> None:
         """Begin at the group's offset, else by `auto.offset.reset`; a partition with an unstable offset stays unknown.
 
-        `committed` returns the group's offset or None, or raises UnstableOffsetCommitError. Raises as `reset`, and
-        OffsetOutOfRangeError if a crash cut the log below the group's offset and `auto.offset.reset` is none.
+        So does one whose log a crash cut below it, if `auto.offset.reset` is none; `log` then raises that.
+        `committed` returns the group's offset or None, or raises UnstableOffsetCommitError. Raises as `reset`.
         """
         uncommitted = []
         for partition in partitions:
             self._note_topic_id(partition)
+            self._cut.pop(partition, None)
             try:
                 commit = committed(partition)
+                offset = None if commit is None else self._in_log(partition, commit.offset, commit.leader_epoch)
             except UnstableOffsetCommitError:
                 continue
-            if commit is None:
+            except OffsetOutOfRangeError as error:
+                self._cut[partition] = error
+                continue
+            if offset is None:
                 uncommitted.append(partition)
             else:
-                offset = self._in_log(partition, commit.offset, commit.leader_epoch)
                 self.look_count += 1
                 self._advance(partition, offset)
         self.reset(uncommitted)
@@ -161,10 +166,12 @@ class Positions:
     def log(self, partition: TopicPartition) -> PartitionLog | None:
         """Return the log of a partition; None if it is paused, or gone and assigned by a group.
 
-        Raises UnknownTopicOrPartitionError if it is gone and the program assigned it.
+        Raises UnknownTopicOrPartitionError if it is gone and the program assigned it; and as `find` says.
         """
         if partition in self.paused:
             return None
+        if partition in self._cut and self._positions.get(partition) is None:
+            raise self._cut[partition]
         try:
             return self._store.log(*partition)
         except UnknownTopicOrPartitionError:

@@ -85,5 +85,19 @@ def test_seeking_goes_back_to_where_a_log_was_cut(cut: Path, seek: Callable[[Con
 
 
 def test_without_a_reset_policy_a_cut_log_is_told(cut: Path) -> None:
-    with open_store(cut) as store, pytest.raises(OffsetOutOfRangeError, match=r"Truncation detected .* at offset 5"):
-        read(store, auto_offset_reset="none")
+    told = pytest.raises(OffsetOutOfRangeError, match=r"Truncation detected .* at offset 5")
+    with open_store(cut) as store, store.consumer(group_id="g", auto_offset_reset="none") as consumer:
+        store.create_topic("other")
+        store.log("other", 0).append_records([b"read"])
+        consumer.commit({("other", 0): 0})
+        consumer.assign([T0, ("other", 0)])
+        with told:
+            consumer.poll()
+        assert list(consumer.poll()) == [("other", 0)]
+        for _ in range(2):
+            with told:
+                consumer.poll()
+        with told:
+            consumer.position(T0)
+        consumer.seek(T0, 3)
+        assert consumer.poll() == {}
