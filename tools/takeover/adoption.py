@@ -4,7 +4,8 @@ The partitions were copied, restored or salvaged without the metadata of their c
 `partition.metadata`; their configurations are unknown, except those of Kafka's internal topics, so all others keep
 their records for ever (`AdoptedTopic.config`). Leader epochs and producer ids go on above the highest in the logs
 (`HighestInLogs`). The epochs of the transaction coordinator's partitions also go on above the highest of all markers,
-as a partition refuses markers of an earlier epoch (TRANSACTION_COORDINATOR_FENCED).
+as a partition refuses markers of an earlier epoch (TRANSACTION_COORDINATOR_FENCED), and those of any partition above
+what groups have committed, as the records of that epoch may be lost (KIP-320).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from logstore.store.metadata.topic_configs import config_records
 from logstore.store.metadata.topics import NodeDirectory, partition_records, require_valid_name
 from logstore.store.opening.formatting import NODE_ID, owner, write_bootstrap, write_properties
 from logstore.store.opening.registration import begin, require_known_bootstrap
-from logstore.topics import transaction_state
+from logstore.topics import consumer_offsets, transaction_state
 from logstore.topics.cluster_metadata import encode_value
 
 from .highest_in_logs import HighestInLogs
@@ -210,6 +211,10 @@ def _highest_in_logs(path: str, image: MetadataImage) -> dict[str, HighestInLogs
     }
     if transaction_state.TOPIC in found:
         found[transaction_state.TOPIC].raise_epochs(max(known.coordinator_epoch for known in found.values()))
+    if consumer_offsets.TOPIC in found:  # what groups have read of an epoch may be lost
+        for (topic, number), epoch in found[consumer_offsets.TOPIC].committed_epochs.items():
+            if topic in found and (known := found[topic].leader_epochs.get(number)) is not None:
+                found[topic].leader_epochs[number] = max(epoch, known)
     return found
 
 

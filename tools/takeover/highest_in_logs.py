@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,14 +12,15 @@ from logstore.columns.batch_table import BatchTable, ByteArray
 from logstore.disk.directory import list_partition_directory
 from logstore.disk.mapped import MappedFile
 from logstore.disk.side_files import read_producer_snapshot
-from logstore.errors import CorruptSnapshotError
+from logstore.errors import CorruptSnapshotError, LogstoreError, SchemaError
 from logstore.errors.error import naming_path
 from logstore.folds.transaction_marker import read_marker
 from logstore.kernels.scan import batches as fields
 from logstore.layout.batch import CODEC_MASK, NO_PRODUCER_ID
 from logstore.layout.marker import COORDINATOR_EPOCH, MARKER_SIZE
 from logstore.replay.internal_topic import ReplayedRecord, replayed_file
-from logstore.topics import transaction_state
+from logstore.topics import consumer_offsets, transaction_state
+from logstore.topics.consumer_offsets import CommittedOffset, OffsetKey
 from logstore.view.parallel_scan import scan_windows
 
 NO_COORDINATOR_EPOCH = -1
@@ -33,11 +35,13 @@ class HighestInLogs:
         leader_epochs: by partition.
         coordinator_epoch: of markers; -1 without any.
         producer_id: -1 without any.
+        committed_epochs: leader epochs that groups have committed, by topic and partition.
     """
 
     leader_epochs: dict[int, int]
     coordinator_epoch: int = NO_COORDINATOR_EPOCH
     producer_id: int = NO_PRODUCER_ID
+    committed_epochs: dict[tuple[str, int], int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, topic: str, partition_count: int, paths: Mapping[int, str]) -> HighestInLogs:
@@ -50,6 +54,8 @@ class HighestInLogs:
                     found._take_batches(number, log.data)
                     if topic == transaction_state.TOPIC:
                         found._take_transactional_ids(log.data, segment.log)
+                    if topic == consumer_offsets.TOPIC:
+                        found._take_commits(log.data, segment.log)
             for snapshot in files.producer_snapshots.values():
                 found._take_snapshot(snapshot)
         return found
@@ -75,6 +81,20 @@ class HighestInLogs:
             value = transaction_state.decode_value(record.value, offset=record.offset)
             if value is not None:
                 self.producer_id = max(self.producer_id, value.producer_id, value.next_producer_id)
+
+    def _take_commits(self, data: ByteArray, path: str) -> None:
+        with suppress(LogstoreError):  # which the opening tells
+            for record in replayed_file(data, path):
+                if isinstance(record, ReplayedRecord) and record.key is not None:
+                    with suppress(SchemaError):  # of a newer Kafka
+                        self._take_commit(record.key, record.value)
+
+    def _take_commit(self, record_key: bytes, record_value: bytes | None) -> None:
+        key = consumer_offsets.decode_key(record_key)
+        value = consumer_offsets.decode_value(key, record_value)
+        if isinstance(key, OffsetKey) and isinstance(value, CommittedOffset):
+            place = key.topic, key.partition
+            self.committed_epochs[place] = max(value.leader_epoch, self.committed_epochs.get(place, 0))
 
     def _take_snapshot(self, path: str) -> None:
         """Read a snapshot, which remembers a producer longer than its batches are kept."""

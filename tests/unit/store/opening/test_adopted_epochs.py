@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import logstore
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.transitions import COMPLETE_COMMIT
 from logstore.disk.seam import SEAM
 from logstore.errors import LogstoreError
@@ -83,6 +84,19 @@ def test_a_marker_of_an_odd_form_counts_as_well(tmp_path: Path) -> None:
     (partition / f"{0:020d}.log").write_bytes(batch.tobytes())
     found = HighestInLogs.of("t", 1, {0: str(partition)})
     assert (found.coordinator_epoch, found.producer_id, found.leader_epochs) == (EPOCH, 3, {0: 0})
+
+
+def test_leader_epochs_go_on_behind_those_that_only_a_commit_has(tmp_path: Path) -> None:
+    with logstore.open(tmp_path, config={"offsets.topic.num.partitions": 1}) as store:
+        store.create_topic("t")
+        with store.consumer(group_id="g", enable_auto_commit=False) as consumer:
+            consumer.assign([("t", 0)])
+            consumer.commit({("t", 0): OffsetAndMetadata(5, leader_epoch=EPOCH)})
+    (tmp_path / "meta.properties").unlink()
+    shutil.rmtree(tmp_path / "__cluster_metadata-0")
+    adopt(str(tmp_path), seam=SEAM, now_ms=lambda: START_MS)
+    with logstore.open(tmp_path) as store:
+        assert (store.log("t", 0).leader_epoch, store.log("__consumer_offsets", 0).leader_epoch) == (EPOCH + 1, 1)
 
 
 CUT_MARKER = {"producer_id": 3, "producer_epoch": 0, "is_transactional": True, "is_control": True}
