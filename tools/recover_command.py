@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -158,10 +159,10 @@ def command(
         code = max(code_of_problems(problems), FINDINGS if plan.readable else 0)
         return VerbAnswer([row], code, notes=problems)
     with data_directory_lock(parent(path)), Progress("recover"):
-        state, done = recover_partition(path, settings)
-        if done.removals:  # the next opening begins a leader epoch, by which groups know what is gone
-            take_clean_shutdown(SEAM, parent(path))
-    return VerbAnswer([one_row(RECOVERED, _recovered(state, done))], code_of_problems(problems), notes=problems)
+        # the next opening then begins a leader epoch, by which groups know what is gone
+        unmark = partial(take_clean_shutdown, SEAM, parent(path))
+        recovered = _recovered(*recover_partition(path, settings, before_cut=unmark))
+    return VerbAnswer([one_row(RECOVERED, recovered)], code_of_problems(problems), notes=problems)
 
 
 def _planned(plan: RecoveryPlan, *, was_clean: bool) -> Row:

@@ -13,6 +13,7 @@ evidence. The caller must own the directory, see `disk.lock`.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from ...config.topic import KAFKA_VERSION
 from ...disk.directory import partition_name
@@ -27,8 +28,10 @@ from .loader import LoadSettings, LogLoader
 from .removals import RecoveryPlan
 
 
-def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> tuple[LogState, RecoveryPlan]:
-    """Recover the partition directory at `path`, in place and durably.
+def recover_partition(
+    path: str, settings: LoadSettings, seam: Seam = SEAM, *, before_cut: Callable[[], object] = lambda: None
+) -> tuple[LogState, RecoveryPlan]:
+    """Recover the partition directory at `path`, in place and durably; call `before_cut` before bytes of logs go.
 
     Returns:
         The state in which a broker with one replica would continue, not open for appends; and what was done.
@@ -43,7 +46,11 @@ def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> t
         OffsetOverflowError, InvalidOffsetError: damage that keeps a broker from starting too.
     """
     loader = _loader(path, settings, seam)
-    loader.load()
+    loader.plan()
+    loader.require_accepted()
+    if loader.removals:
+        before_cut()
+    loader.apply()
     return loader.state, loader.summary
 
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
 from logstore.errors import OffsetOutOfRangeError
+from logstore.log.load.loader import LogLoader
 from logstore.model import TopicPartition
 from logstore_tools.commands import logstore
 from tests.support.stores import open_store
@@ -82,6 +83,23 @@ def test_seeking_goes_back_to_where_a_log_was_cut(cut: Path, seek: Callable[[Con
         consumer.assign([T0])
         seek(consumer)
         assert consumer.position(T0) == 3
+
+
+def test_a_recovery_that_is_interrupted_is_not_taken_for_a_close(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(tmp_path) as store:
+        store.create_topic("t")
+        store.log("t", 0).append_records([b"whole"])
+    with (tmp_path / "t-0" / f"{0:020d}.log").open("ab") as file:
+        file.write(b"torn")
+
+    def interrupted(_: LogLoader) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LogLoader, "apply", interrupted)
+    CliRunner().invoke(logstore, ["recover", str(tmp_path / "t-0"), "--unclean"])
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
 
 
 def test_without_a_reset_policy_a_cut_log_is_told(cut: Path) -> None:
