@@ -19,7 +19,7 @@ from ...topics.control_records import write_kraft_record
 
 _CONTROL_KEY = struct.Struct(">hh")
 _CONTROL_KEY_VERSION = 0
-_BATCH_COUNT_MAX = 10_000  # records of a snapshot; KRaft's batches have 8 MiB at most
+BATCH_COUNT_MAX = 10_000  # records of a batch where there are many; KRaft's batches have 8 MiB at most
 
 
 def voter_fields(node_id: int, directory_id: str) -> Value:
@@ -78,8 +78,8 @@ def snapshot_bytes(
     header = ControlRecordType.SNAPSHOT_HEADER, {"version": 0, "lastContainedLogTimestamp": log_time_ms}
     batches = [control_batch([header, *control], 0, epoch, now_ms)]
     offset = 1 + len(control)
-    for start in range(0, len(values), _BATCH_COUNT_MAX):
-        part = values[start : start + _BATCH_COUNT_MAX]
+    for start in range(0, len(values), BATCH_COUNT_MAX):
+        part = values[start : start + BATCH_COUNT_MAX]
         batches.append(data_batch(part, offset, epoch, now_ms))
         offset += len(part)
     footer = ControlRecordType.SNAPSHOT_FOOTER, {"version": 0}

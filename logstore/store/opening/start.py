@@ -17,6 +17,7 @@ from ...disk.seam import Seam
 from ...layout.file_names import METADATA_TOPIC, DirectoryKind
 from ..checkpoints import Checkpoints, take_clean_shutdown
 from ..data_directory import DataDirectory
+from ..metadata.batches import BATCH_COUNT_MAX
 from ..metadata.log import MetadataLog
 from ..metadata.topic_changes import wanted_partitions
 from ..metadata.topics import next_epoch_records
@@ -95,7 +96,8 @@ def _start(
     """Recover the partitions; after a crash each begins a leader epoch, as it may have lost what was read (KIP-320)."""
     partitions.start(wanted_partitions(metadata.image, node_id, config), progress)
     if not partitions.was_clean and (records := next_epoch_records(metadata.image, node_id)):
-        metadata.append(records)
+        for first in range(0, len(records), BATCH_COUNT_MAX):
+            metadata.append(records[first : first + BATCH_COUNT_MAX])
         partitions.update(wanted_partitions(metadata.image, node_id, config))
 
 
