@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from logstore.disk.directory import list_partition_directory
+from logstore.disk.recognition import require_outside
 from logstore.disk.seam import SEAM
 from logstore.layout.file_names import directory_name
 
@@ -158,10 +159,13 @@ def _new_directory(source: str, destination: str) -> Iterator[str]:
 
 
 def _makes(source: str, destination: str) -> bool:
-    """Return whether a copy makes `destination`, to be in it."""
+    """Return whether a copy makes `destination`, to be in it; raises UsageError if that is in a data directory."""
     place = os.path.abspath(destination)
     is_copy = _place_of_copy(source, destination) == destination
-    return not is_copy and not os.path.lexists(place) and os.path.isdir(os.path.dirname(place))
+    if is_copy or os.path.lexists(place) or not os.path.isdir(os.path.dirname(place)):
+        return False
+    require_outside(place)
+    return True
 
 
 def _place_of_copy(source: str, destination: str) -> str:

@@ -12,6 +12,8 @@ from . import paths
 from .directory import ROOT_FILE_NAMES, DataDirectoryFiles, list_data_directory
 from .names import child, file_name, is_url, normal_path, parent
 
+_NOT_KAFKA = f"This is not a Kafka data directory: no {meta_properties.FILE_NAME}, no partition"
+
 
 def name_of_partition(path: str) -> PartitionDirectory | None:
     """Return the topic and number in the name of the directory at `path`; None if it is no partition's name."""
@@ -51,13 +53,32 @@ def require_kafka(directory: DataDirectoryFiles) -> None:
     """Raise UsageError for a directory with nothing of a broker in it: it is empty, or of something else."""
     if not directory.is_foreign and (directory.files or directory.partitions):
         return
-    near = [entry.path for entry in paths.scan(directory.path)]
+    raise UsageError(_NOT_KAFKA, path=directory.path, advice=_advice_below(directory.path))
+
+
+def require_no_parent(path: str) -> None:
+    """Raise DataDirectoryError for the directory around data directories, with their names."""
+    if advice := _advice_below(path):
+        raise DataDirectoryError(_NOT_KAFKA, path=path, advice=advice)
+
+
+def require_outside(path: str) -> None:
+    """Raise UsageError for a directory to be made in a data directory or in a partition, which a broker stops at."""
+    path = normal_path(path)
+    for around in (parent(path), parent(parent(path))):
+        if paths.exists(child(around, meta_properties.FILE_NAME)):
+            raise UsageError(
+                "This would be in a data directory: no broker starts beside what is no partition of it",
+                path=path,
+                found=child(around, meta_properties.FILE_NAME),
+                advice="name one that is not in a data directory",
+            )
+
+
+def _advice_below(path: str) -> str | None:
+    near = [entry.path for entry in paths.scan(path)]
     meant = [path for path in near if paths.is_file(child(path, meta_properties.FILE_NAME))]
-    raise UsageError(
-        f"This is not a Kafka data directory: no {meta_properties.FILE_NAME}, no partition",
-        path=directory.path,
-        advice=f"did you mean {' or '.join(meant)}?" if meant else None,
-    )
+    return f"did you mean {' or '.join(meant)}?" if meant else None
 
 
 def require_data_directory(path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,8 +13,11 @@ from ...config.kafka_version import OF_NEW_STORES, kafka_version
 from ...config.topic import KAFKA_VERSION
 from ...disk.directory import partition_directories
 from ...disk.lock import DataDirectoryLock
-from ...disk.names import absolute_path
+from ...disk.names import absolute_path, child
+from ...disk.recognition import require_outside
 from ...disk.seam import Seam
+from ...errors import UsageError
+from ...layout import meta_properties
 from ...layout.file_names import METADATA_TOPIC, DirectoryKind
 from ..checkpoints import Checkpoints, take_clean_shutdown
 from ..data_directory import DataDirectory
@@ -38,6 +42,15 @@ from .retention import retention_warnings
 _LOGGER = logging.getLogger("logstore")
 
 
+def _checked_place(path: str) -> str:
+    """Return the absolute path; raise UsageError for a directory that is not there yet, and has the wrong place."""
+    if not os.path.exists(child(path, meta_properties.FILE_NAME)):
+        require_outside(path)
+        if os.path.expanduser(path) != path and not os.path.exists(path):  # it would be made here, with the name "~"
+            raise UsageError("~ stands for no home in a path", path=path, advice="os.path.expanduser expands it")
+    return absolute_path(path)
+
+
 def open_directory(
     path: str,
     *,
@@ -51,7 +64,7 @@ def open_directory(
     """Open a data directory, see `logstore.open`; `accept_loss` is as in a broker."""
     broker_config = parse_broker_config(config)
     require_cluster_id(cluster_id)
-    path = absolute_path(path)
+    path = _checked_place(path)
     make_root(seam, path)
     require_formattable(path)  # before anything is made in it
     require_known_bootstrap(path)

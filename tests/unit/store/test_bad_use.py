@@ -224,6 +224,27 @@ def test_a_broker_that_was_migrated_from_zookeeper_keeps_its_file_of_version_0(t
         logstore.open(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["orders", "orders-7", "orders-0/orders", "../~/data"])
+def test_no_store_is_made_in_a_data_directory_or_in_a_directory_named_tilde(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = filled(tmp_path / "data")
+    monkeypatch.chdir(tmp_path / "data" if name[0] != "." else tmp_path)
+    with pytest.raises(UsageError, match=r"no broker starts beside|expanduser"):
+        logstore.open(name.removeprefix("../"))
+    assert files(tmp_path / "data") == before
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+    assert committed(tmp_path / "data") == [b"paid"]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_the_directory_around_data_directories_is_refused_with_their_names(read_only: bool, tmp_path: Path) -> None:
+    for name in ("broker", "kafka-1"):
+        filled(tmp_path / name)
+    with pytest.raises(DataDirectoryError, match=r"did you mean .*/broker or .*/kafka-1\?"):
+        logstore.open(tmp_path, read_only=read_only)
+
+
 def test_a_directory_of_another_cluster_is_left_as_it_is(tmp_path: Path) -> None:
     before = filled(tmp_path)
     words = f"Invalid cluster.id in: {tmp_path}/meta.properties. Expected other, but read {CLUSTER_ID}"

@@ -383,6 +383,9 @@ def test_a_destination_is_made_and_may_look_like_a_partition(verb: str, tmp_path
     assert run(verb, source, tmp_path / "no" / "parent").exit_code == 2
     assert run(verb, source, source / "inside").exit_code == 2
     assert not (source / "inside").exists()
+    (source.parent / "meta.properties").touch()
+    assert run(verb, source, source.parent / "inside").exit_code == 2
+    assert not (source.parent / "inside").exists()
 
 
 def test_a_destination_that_was_made_goes_with_a_copy_that_fails(
