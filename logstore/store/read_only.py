@@ -18,6 +18,7 @@ from ..calls import TOPICS, alone
 from ..disk.directory import list_data_directory, list_partition_directory, partition_directories
 from ..disk.names import absolute_path, child
 from ..disk.paths import exists, is_directory
+from ..disk.recognition import require_no_parent
 from ..disk.side_files import read_meta_properties, topic_id_of
 from ..disk.system_errors import is_missing
 from ..errors import DataDirectoryError, OffsetOutOfRangeError
@@ -39,6 +40,7 @@ def _require_data_directory(path: str) -> None:
     found = list_data_directory(path)
     found.require_no_partition()
     if found.is_foreign:
+        require_no_parent(path)
         if found.errors:
             raise found.errors[0]
         raise DataDirectoryError(

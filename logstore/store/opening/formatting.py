@@ -12,6 +12,7 @@ from ...config.kafka_version import KafkaVersion
 from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX, replace_file
 from ...disk.directory import list_data_directory, partition_directories
 from ...disk.names import child, parent
+from ...disk.recognition import require_no_parent
 from ...disk.seam import Seam
 from ...disk.side_files import read_meta_properties
 from ...errors import CheckpointFormatError, DataDirectoryError, UsageError
@@ -43,8 +44,10 @@ def make_root(seam: Seam, path: str) -> None:
 
 def require_formattable(path: str) -> None:
     """Raise unless a directory has an owner, or holds nothing but what an interrupted formatting leaves."""
-    partition_directories(path)
     properties_path = child(path, meta_properties.FILE_NAME)
+    if not os.path.exists(properties_path):
+        require_no_parent(path)
+    partition_directories(path)
     if os.path.exists(properties_path):
         return
     found = list_data_directory(path)
