@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
 
+from logstore.disk.names import child
+from logstore.disk.paths import is_directory
+from logstore.layout.file_names import directory_name
 from logstore.rows import listing
 from logstore.rows.groups import GroupRow
 from logstore.rows.places import ProducerRow, SegmentRow, TopicRow
@@ -111,7 +114,8 @@ def _progress(verb: str, paths: Sequence[tuple[str, bool]]) -> Progress:
 def groups(directory: str) -> VerbAnswer:
     """List the committed offsets of all groups in a data directory, and how far each is behind.
 
-    Lag counts offsets, as other tools do: markers and aborted records let it stay above 0 for ever. Beside it stand the
+    Lag counts offsets, as other tools do: markers and aborted records let it stay above 0 for ever, and it is negative
+    beyond the end of a log that was cut or made anew, where the group starts by auto.offset.reset. Beside it stand the
     records that a read_committed consumer still gets; ≥ where the cleaner has thinned out the batch it stands in.
 
     Read: `__consumer_offsets`, and other logs from the smallest committed offset or the newest snapshot on. Damage
@@ -121,7 +125,19 @@ def groups(directory: str) -> VerbAnswer:
 
     with _progress("groups", [(directory, False)]) as progress:
         listed = listings.groups(directory, advance=progress.advance)
-    return _answer(GROUP, listed)
+    answer = _answer(GROUP, listed)
+    return answer._replace(notes=[*answer.notes, *_elsewhere(directory)])
+
+
+def _elsewhere(directory: str) -> Iterator[str]:
+    """Yield how many partitions have groups that are not listed: those of other brokers, or of other `log.dirs`."""
+    from logstore.audit.cluster import Cluster
+    from logstore.topics.consumer_offsets import TOPIC as OFFSETS
+
+    count = Cluster(directory).partition_count(OFFSETS) or 0
+    absent = sum(not is_directory(child(directory, directory_name(OFFSETS, number))) for number in range(count))
+    if absent:
+        yield f"{absent} of {count} partitions of {OFFSETS} are not in this directory: their groups are not listed"
 
 
 @click.command("topics", cls=Verb, prints=[TOPIC], example="logstore topics /var/lib/kafka/data")

@@ -72,7 +72,8 @@ def not_looked_at(path: str) -> DataDirectoryError:
 def groups(path: Path, *, advance: Advance = lambda size: None) -> Rows[GroupRow]:
     """List the committed offsets of all groups in a data directory, and how far each is behind.
 
-    Reads `__consumer_offsets`, and other logs from the smallest committed offset or the newest snapshot on.
+    Reads `__consumer_offsets`, and other logs from the smallest committed offset or the newest snapshot on. Groups
+    whose partition of `__consumer_offsets` is in another directory are not listed.
 
     Args:
         advance: told of the bytes that are read.

@@ -33,7 +33,7 @@ class GroupRow(NamedTuple):
     topic: Annotated[str, "name of the topic"]
     partition: Annotated[Int32, "number of the partition"]
     offset: Annotated[int, "the committed offset: the next one to read; -1 for none"]
-    lag: Annotated[int | None, "offsets up to the end of the log; null without the partition or the offset"]
+    lag: Annotated[int | None, "offsets up to the log's end, negative beyond it; null without partition or offset"]
     record_lag: Annotated[int | None, "records that are still to be read"]
     record_lag_is_exact: Annotated[bool, "false: the record lag is the least that it can be"]
     producer_id: Annotated[int | None, "of the transaction that committed it"]

@@ -98,6 +98,15 @@ def test_tables_fit_a_terminal(words: tuple[str, ...], data: Path, monkeypatch: 
     assert len(lines[0].split()) > 3  # names of columns, not a line for each cell
 
 
+def test_groups_of_other_directories_are_not_passed_over_in_silence(data: Path) -> None:
+    shutil.rmtree(data / "__consumer_offsets-1")
+    for checkpoint in data.glob("*-offset-checkpoint"):
+        checkpoint.unlink()
+    done = CliRunner().invoke(VERBS["groups",], [str(data), "--format", "jsonl"], catch_exceptions=False)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "1 of 2 partitions of __consumer_offsets are not in this directory" in done.stderr
+
+
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
 def test_rows_are_as_the_schema_says(words: tuple[str, ...], data: Path) -> None:
     verb = VERBS[words]
