@@ -39,6 +39,8 @@ from .system_errors import nio_error
 
 K = TypeVar("K", int, tuple[int, int])
 _OFFSET_NAME_MAX = f"{2**63 - 1:0{OFFSET_DIGIT_COUNT}d}"
+_NAME_A_COPY = "give the directory of a copy the name of its partition, such as orders-0"
+_MOVE_AWAY = "no broker starts beside it: move it out of the data directory"
 ROOT_FILE_NAMES = frozenset(
     {
         BOOTSTRAP_SNAPSHOT_NAME,
@@ -195,7 +197,7 @@ def list_partition_directory(
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
     path = java_file(path)
-    name = name or partition_name(path)
+    name = name or partition_name(path, advice=_NAME_A_COPY if root is None else _MOVE_AWAY)
     listing = _list(path, root=root or parent(normal_path(path)), entries_of=entries_of)
     sorter = _Sorter(listing.errors, has_kraft_snapshots=name.topic in (METADATA_TOPIC, ""))
     files, others = _known(sorter.accept_usual(listing.files), PARTITION_FILE_NAMES)
@@ -222,12 +224,12 @@ def _ascending(files: dict[K, str]) -> dict[K, str]:
     return dict(sorted(files.items())) if len(files) > 1 else files
 
 
-def partition_name(path: str) -> PartitionDirectory:
+def partition_name(path: str, advice: str = _NAME_A_COPY) -> PartitionDirectory:
     """Parse the name of a partition's directory (`LocalLog.parseTopicPartitionName`); raises InvalidNameError."""
     name = parse_partition_directory(file_name(normal_path(path)))
     if name is None:
         text = foreign_directory_text(file_name(path), real_path(path))
-        raise InvalidNameError(text, path=path, java_class="org.apache.kafka.common.KafkaException")
+        raise InvalidNameError(text, path=path, advice=advice, java_class="org.apache.kafka.common.KafkaException")
     return name
 
 
@@ -260,7 +262,7 @@ def partition_directories(path: str) -> list[tuple[PartitionDirectory, str]]:
     for error in listing.errors:
         raise error
     directories = [entry for entry in listing.directories if entry[0] != REMOTE_INDEX_CACHE_NAME]
-    return [(parse_partition_directory(name) or partition_name(path), path) for name, path in directories]
+    return [(parse_partition_directory(name) or partition_name(path, _MOVE_AWAY), path) for name, path in directories]
 
 
 class _Sorter:
