@@ -46,7 +46,7 @@ def _checked_place(path: str) -> str:
     """Return the absolute path; raise UsageError for a directory that is not there yet, and has the wrong place."""
     if not os.path.exists(child(path, meta_properties.FILE_NAME)):
         require_outside(path)
-        if os.path.expanduser(path) != path and not os.path.exists(path):  # it would be made here, with the name "~"
+        if "~" in path.split("/") and not os.path.exists(path):  # a directory of this name would be made
             raise UsageError("~ stands for no home in a path", path=path, advice="os.path.expanduser expands it")
     return absolute_path(path)
 
