@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import struct
 from collections.abc import Callable
@@ -81,6 +82,17 @@ def copy(source: str, destination: str) -> Plant:
         shutil.copytree(root / source, root / destination)
 
     return plant
+
+
+def begun_anew(root: Path) -> None:
+    """The partition was not in the metadata for a while, at a start."""
+    stray = (root / "orders-1").rename(root / f"orders-1.{'0f2a' * 8}-stray")
+    (root / "orders-1").mkdir()
+    shutil.copy(stray / "partition.metadata", root / "orders-1")
+    for name in (".log", ".index", ".timeindex"):
+        (root / "orders-1" / f"{0:020d}{name}").touch()
+    for checkpoint in root.glob("re*-offset-checkpoint"):
+        checkpoint.write_text(re.sub(r"(?m)^orders 1 \d+$", "orders 1 0", checkpoint.read_text()))
 
 
 def resealed(name: str, position: int, data: bytes) -> Plant:
@@ -202,6 +214,7 @@ FAULTS: dict[str, list[Plant]] = {
         write(f"{ROLLED}/partition.metadata", b"version: 0\n"),
         write("orders-1/partition.metadata", b"version: 0\ntopic_id: dqEnd-x7SkKckvU0_kJgLQ"),
     ],
+    "partition-set-aside": [begun_anew],
     "partition-twice": [copy("orders-1", f"orders-1.{'0f2a' * 8}-future")],
     "partition-unknown": [copy("orders-1", "orders-9")],
     "meta-properties": [

@@ -77,6 +77,13 @@ partition_twice = Rule(
     "Two directories are of one partition, one of them left over by a move between directories, or copied.",
     "no broker starts beside both: compare them, `logstore diff`, and move one away",
 )
+partition_set_aside = Rule(
+    "partition-set-aside",
+    WARNING,
+    "A directory that a broker set aside has the topic's id, and more than the partition itself.",
+    "a broker started while the metadata had no such partition, and began it anew later: unless a leader has it all, "
+    "stop the broker, delete the indexes in the stray directory, and put it in the place of the new one",
+)
 meta_properties = Rule(
     "meta-properties",
     ERROR,
@@ -111,6 +118,7 @@ def files_of_directory(directory: DataDirectoryFiles, passes: Passes, cluster: C
     """Yield what is wrong around the partitions of a data directory, which was listed before they were read."""
     yield from _topic_ids(directory, passes, cluster)
     yield from _partitions(directory, passes, cluster)
+    yield from _set_aside(passes, cluster)
     yield from _identity(directory, cluster)
     image = cluster.image
     has_records = bool(image.topics or image.brokers or image.configs)
@@ -146,6 +154,23 @@ def _partitions(directory: DataDirectoryFiles, passes: Passes, cluster: Cluster)
 
 
 _NONE_OF_THIS_NAME = "none of this name and number"
+
+
+def _set_aside(passes: Passes, cluster: Cluster) -> Iterator[Broken]:
+    """Yield stray directories whose log goes on behind that of their live partition, which has the same topic id."""
+    ends = {read.partition.key: read.log_end_offset for read in passes if read.partition.is_live}
+    for read in passes:
+        files, topic = read.partition.files, cluster.topic(read.partition.files.topic)
+        if (
+            files.kind is DirectoryKind.STRAY
+            and topic
+            and read.log_end_offset > ends.get(files.key, read.log_end_offset)
+        ):
+            with suppress(CheckpointFormatError, DataDirectoryError):  # told beside the other ids
+                metadata = unless_gone(read_partition_metadata, files.files.get(metadata_file.FILE_NAME))
+                if metadata is not None and metadata.topic_id == topic.topic_id:
+                    expected = f"an end up to {ends[files.key]}, that of the partition"
+                    yield partition_set_aside.at(Where(files.path, *files.key), expected, read.log_end_offset)
 
 
 def _twice(partitions: Iterable[PartitionFiles], image: MetadataImage) -> Iterator[Broken]:

@@ -75,6 +75,20 @@ def test_data_that_a_broker_set_aside_for_want_of_an_id_is_told(copied: Callable
     assert findings_of(root) == []
 
 
+def test_more_data_than_the_partition_has_in_a_directory_set_aside_is_told(copied: Callable[[str], Path]) -> None:
+    """The metadata did not have the partition at a start, and has it again."""
+    root = copied("demo")
+    stray = root / f"orders-0.{'0f2a' * 8}-stray"
+    shutil.copytree(root / "orders-0", stray)
+    assert findings_of(root) == []  # a broker that is a replica again has copied everything from the leader
+    for path in (root / "orders-0").glob("0*"):
+        path.unlink() if path.suffix == ".snapshot" else path.write_bytes(b"")
+    told = [finding.where.path for finding in findings_of(root) if finding.rule == "partition-set-aside"]
+    assert told == [str(stray)]
+    (stray / "partition.metadata").write_bytes(b"version: 0\ntopic_id: dqEnd-x7SkKckvU0_kJgLQ")  # an earlier topic
+    assert "partition-set-aside" not in {finding.rule for finding in findings_of(root)}
+
+
 @pytest.mark.parametrize("node", [1, 3000])
 def test_a_metadata_log_alone_is_in_no_brokers_registration(copied: Callable[[str], Path], node: int) -> None:
     """It is that of a controller that is no broker, or `metadata.log.dir` is none of `log.dirs`."""
