@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from logstore.disk.directory import list_partition_directory
+from logstore.disk.names import path_text
 from logstore.disk.recognition import require_outside
 from logstore.disk.seam import SEAM
 from logstore.layout.file_names import directory_name
@@ -170,7 +171,7 @@ def _makes(source: str, destination: str) -> bool:
 
 def _place_of_copy(source: str, destination: str) -> str:
     """Return the directory of the copy; a partition that a broker has set aside gets its live name again."""
-    name = directory_name(*list_partition_directory(source).key)
+    name, destination = directory_name(*list_partition_directory(source).key), path_text(destination)
     return destination if os.path.basename(os.path.abspath(destination)) == name else os.path.join(destination, name)
 
 

@@ -383,6 +383,8 @@ def test_a_destination_is_made_and_may_look_like_a_partition(verb: str, tmp_path
     assert run(verb, source, tmp_path / "no" / "parent").exit_code == 2
     assert run(verb, source, source / "inside").exit_code == 2
     assert not (source / "inside").exists()
+    told = CliRunner().invoke(logstore, [verb, str(source), ""])  # a variable of the shell that is not set
+    assert (told.exit_code, "not empty" in told.stderr) == (2, True)
     (source.parent / "meta.properties").touch()
     assert run(verb, source, source.parent / "inside").exit_code == 2
     assert not (source.parent / "inside").exists()
