@@ -43,12 +43,15 @@ _LOGGER = logging.getLogger("logstore")
 
 
 def _checked_place(path: str) -> str:
-    """Return the absolute path; raise UsageError for a directory that is not there yet, and has the wrong place."""
+    """Return the absolute path, of what a store is in or may be made in; UsageError for one in a data directory."""
+    path = absolute_path(path)
+    if os.path.isdir(path):
+        require_formattable(path)
     if not os.path.exists(child(path, meta_properties.FILE_NAME)):
         require_outside(path)
         if "~" in path.split("/") and not os.path.exists(path):  # a directory of this name would be made
             raise UsageError("~ stands for no home in a path", path=path, advice="os.path.expanduser expands it")
-    return absolute_path(path)
+    return path
 
 
 def open_directory(
@@ -66,7 +69,6 @@ def open_directory(
     require_cluster_id(cluster_id)
     path = _checked_place(path)
     make_root(seam, path)
-    require_formattable(path)  # before anything is made in it
     require_known_bootstrap(path)
     lock = DataDirectoryLock(path)
     directory: DataDirectory | None = None
