@@ -16,13 +16,7 @@ from logstore.disk.paths import real_path
 from logstore.disk.seam import Seam
 from logstore.errors import CheckpointFormatError, CorruptRecordError, LogstoreError, UsageError
 from logstore.layout import partition_metadata
-from logstore.layout.file_names import (
-    LOG_SUFFIX,
-    OFFSET_DIGIT_COUNT,
-    DirectoryKind,
-    directory_name,
-    set_aside_name,
-)
+from logstore.layout.file_names import DirectoryKind, directory_name, is_segment_name, set_aside_name
 from logstore.view.walk import Damage, walk
 
 
@@ -68,15 +62,10 @@ def require_new_directory(files: PartitionFiles, destination: str) -> None:
             found="something else" if os.path.lexists(directory) else "nothing",
             advice="make it first, or name another destination",
         )
-    if any(map(_is_segment, os.listdir(directory))):
+    if any(map(is_segment_name, os.listdir(directory))):
         raise UsageError(
             "The copy would be in the directory of a partition", path=directory, advice="name another destination"
         )
-
-
-def _is_segment(name: str) -> bool:
-    stem, suffix = os.path.splitext(name)
-    return suffix == LOG_SUFFIX and len(stem) == OFFSET_DIGIT_COUNT and stem.isdecimal()
 
 
 def _unfinished(files: PartitionFiles, destination: str) -> str:

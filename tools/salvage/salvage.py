@@ -25,15 +25,15 @@ import numpy as np
 
 from logstore.config.topic import LogConfig, parse_config
 from logstore.disk.atomic import write_file
-from logstore.disk.directory import PartitionFiles, list_partition_directory, offset_in_name
+from logstore.disk.directory import PartitionFiles, list_partition_directory
 from logstore.disk.file_range import FileRange
 from logstore.disk.mapped import FileInMemory, MappedFile, copied_file, exceeds_segment
-from logstore.disk.names import absolute_path, child
+from logstore.disk.names import absolute_path, child, file_name
 from logstore.disk.seam import SEAM, Seam
-from logstore.errors import InvalidNameError, LogstoreError, UsageError
+from logstore.errors import LogstoreError, UsageError
 from logstore.folds import producer_update
 from logstore.folds.producer_state import ProducerState
-from logstore.layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, segment_file_name
+from logstore.layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, has_offset, segment_file_name
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
 from logstore.log.state import LogState
@@ -253,20 +253,12 @@ class _Stops:
 
 def _require_no_swap(files: PartitionFiles) -> None:
     for path in files.left_overs:
-        if path.endswith(LOG_SUFFIX + SWAP_SUFFIX) and os.path.isfile(path) and _has_offset(path):
+        if path.endswith(LOG_SUFFIX + SWAP_SUFFIX) and os.path.isfile(path) and has_offset(file_name(path)):
             raise UsageError(
                 "The cleaner's output was being put in the place of segments",
                 path=path,
                 advice="`logstore recover` on a copy goes on with that; without the .swap files the old segments count",
             )
-
-
-def _has_offset(path: str) -> bool:
-    try:
-        offset_in_name(path)
-    except InvalidNameError:
-        return False
-    return True
 
 
 def _piece(run: Run, row: int, row_end: int, base_offset: int, problem: str | None) -> Piece:

@@ -9,7 +9,7 @@ from ...config.kafka_version import METADATA_VERSION
 from ...disk import paths
 from ...disk.directory import DataDirectoryFiles, PartitionFiles
 from ...disk.names import child
-from ...disk.side_files import read_partition_metadata
+from ...disk.side_files import read_partition_metadata, topic_id_of
 from ...errors import CheckpointFormatError, DataDirectoryError, LogstoreError
 from ...layout import meta_properties as meta_properties_file
 from ...layout import partition_metadata as metadata_file
@@ -167,8 +167,7 @@ def _set_aside(passes: Passes, cluster: Cluster) -> Iterator[Broken]:
             and read.log_end_offset > ends.get(files.key, read.log_end_offset)
         ):
             with suppress(CheckpointFormatError, DataDirectoryError):  # told beside the other ids
-                metadata = unless_gone(read_partition_metadata, files.files.get(metadata_file.FILE_NAME))
-                if metadata is not None and metadata.topic_id == topic.topic_id:
+                if topic_id_of(files.path) == topic.topic_id:
                     expected = f"an end up to {ends[files.key]}, that of the partition"
                     yield partition_set_aside.at(Where(files.path, *files.key), expected, read.log_end_offset)
 

@@ -226,11 +226,8 @@ class Fetcher:
                     size += log.read(position, self._partition_size_max, isolation).data.size
                 if size >= self._size_min:
                     break
-        except (
-            UnknownTopicOrPartitionError,
-            OffsetOutOfRangeError,
-        ):  # the read raises it, in the turn of the partition
-            return True
+        except (UnknownTopicOrPartitionError, OffsetOutOfRangeError):
+            return True  # the read raises it, in the turn of the partition
         if is_idle:
             return True
         if size < self._size_min:
