@@ -66,7 +66,10 @@ class LogAppends:
                 self._open_again(state)
 
     def _open_again(self, old: LogState) -> None:
-        """Load a state that was put aside from its files, or poison it and raise KafkaStorageError. Takes the lock."""
+        """Replace a state that was put aside by what the files hold; the caller does not hold the lock.
+
+        Raises KafkaStorageError, and poisons the log, if they cannot be loaded.
+        """
         old.failure.is_cut_off = True  # also if only the kernel was: a pass of the cleaner aborts
         with old.cleaning_lock, self.lock:
             if self.state is not old:

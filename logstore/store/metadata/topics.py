@@ -99,8 +99,8 @@ def create_topic_records(
 def delete_topic_records(image: MetadataImage, name: str) -> list[bytes]:
     """Return the records that remove a topic, and its configurations before it.
 
-    A broker deletes topics of its coordinators too, and then forgets fenced producers and decisions: here that is an
-    InvalidTopicError.
+    Raises UnknownTopicOrPartitionError if there is no such topic, and InvalidTopicError for a coordinator's: a broker
+    deletes it, and forgets fenced producers and decisions.
     """
     if name in COORDINATED_TOPICS and name in image.topics:
         raise InvalidTopicError(
