@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 # Python and pytest keep what they compile and rewrite beside the sources, also where the environment forbids it.
 export PYTHONDONTWRITEBYTECODE :=
-LONG := -o faulthandler_timeout=0  # no trace of what is merely long
+LONG := -o faulthandler_timeout=0  # merely long is no fault
 
 .PHONY: help setup demo test test-slow test-long test-unit test-properties test-kafka test-spark test-spark-versions test-interpreted test-oldest-spark test-shipping test-wheel kafka-diff prove-log prove-silence prove-faults prove-crashes prove-bytes prove-exactly-once soak lint bench bench-compare bench-docs bench-dump golden wheel release docs reference lock clean prove-interrupts
 

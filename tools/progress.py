@@ -14,6 +14,7 @@ from typing import Self, TextIO
 
 from logstore.clock import monotonic_s
 from logstore.errors import DataDirectoryError
+from logstore.threads import start_thread
 
 DELAY_S, INTERVAL_S = 1.0, 0.2  # before the first line, and between two
 ERASE = "\r\033[K"
@@ -48,7 +49,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         if self._thread is not None:
-            self._thread.start()
+            start_thread(self._thread)
         return self
 
     def __exit__(self, *_: object) -> None:

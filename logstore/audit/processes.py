@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from ..disk.files import FILE_COST, file_size
 from ..disk.names import file_name, is_url
 from ..errors import DataDirectoryError
+from ..threads import start_thread
 from ..view.parallel_scan import processor_count, processors
 from ..view.walk import Advance
 from .cluster import Cluster
@@ -260,7 +261,7 @@ class _Process:
     def answer(self, ask: Callable[[_Process], None]) -> None:
         """Call `ask` in a thread of its own."""
         self._thread = threading.Thread(target=ask, args=(self,), daemon=True)
-        self._thread.start()
+        start_thread(self._thread)
 
     def lost(self, group: Group) -> DataDirectoryError:
         """Return the error of a process that ended before it answered."""

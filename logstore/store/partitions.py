@@ -28,9 +28,9 @@ from ..log.partition_log import PartitionLog
 from ..log.state import LogHost
 from ..model import TopicPartition
 from ..replay.metadata_image import MetadataImage
+from ..threads import each_done
 from .checkpoints import Checkpoints
 from .directories import PartitionDirectories
-from .threads import each_done
 from .timers import Timers
 
 Progress = Callable[[int, int], object]

@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 
 from ..calls import SHORT, alone
 from ..errors import UsageError
-from .threads import start_thread
+from ..threads import start_thread
 
 IDLE_WAIT_MS = 60_000
 CLOCK_WAIT_MS = 1000

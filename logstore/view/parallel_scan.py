@@ -12,13 +12,12 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from queue import SimpleQueue
+from typing import TypeVar
 
 from ..columns import batch_table
 from ..columns.batch_table import BatchTable, ByteArray, compute_is_valid, headers
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from ..threads import Waiting, WorkItem, end_threads, start_threads
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -84,16 +83,16 @@ def in_order(make_next: Callable[[], T | None], work: Callable[[T], R]) -> Gener
         while (item := make_next()) is not None:
             yield work(item)
         return
-    from concurrent.futures import ThreadPoolExecutor
-
-    helpers = ThreadPoolExecutor(helper_count)
-    ahead: deque[tuple[T, Future[R]]] = deque()
+    waiting: Waiting[T, R] = SimpleQueue()
+    ahead: deque[WorkItem[T, R]] = deque()
     failure: Exception | None = None
     try:
+        start_threads(work, waiting, helper_count)
         item = make_next()
         while item is not None or ahead:
             while item is not None and len(ahead) < helper_count + AHEAD_COUNT:
-                ahead.append((item, helpers.submit(work, item)))
+                ahead.append(WorkItem(item))
+                waiting.put(ahead[-1])
                 try:
                     item = make_next()
                 except Exception as error:  # raised when its turn has come
@@ -101,7 +100,7 @@ def in_order(make_next: Callable[[], T | None], work: Callable[[T], R]) -> Gener
             yield _result(ahead, work)
     finally:
         # a reader that stops early may cut the file next: no helper may still touch the mapping
-        helpers.shutdown(cancel_futures=True)
+        end_threads(waiting, ahead)
     if failure is not None:
         raise failure
 
@@ -130,18 +129,12 @@ def processors(count: int) -> Iterator[None]:
         _given.reset(token)
 
 
-def _result(ahead: deque[tuple[T, Future[R]]], work: Callable[[T], R]) -> R:
+def _result(ahead: deque[WorkItem[T, R]], work: Callable[[T], R]) -> R:
     """Return the first result; while a helper works on it, work on items that no helper has begun."""
-    _, first = ahead[0]
-    for row, (item, future) in enumerate(ahead):
-        if first.done():
+    first = ahead[0]
+    for task in ahead:
+        if first.is_done:
             break
-        if future.cancel():
-            done: Future[R] = type(future)()
-            ahead[row] = item, done
-            try:
-                done.set_result(work(item))
-            except Exception as error:
-                done.set_exception(error)
-            first = ahead[0][1]
-    return ahead.popleft()[1].result()
+        task.run(work)
+    first.wait()
+    return ahead.popleft().result()

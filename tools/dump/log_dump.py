@@ -7,7 +7,8 @@ them: it needs numpy, whose import takes longer than the dump of a small log.
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -176,11 +177,12 @@ def _dump_opened(
             from .filters import part_with
 
             start, end_wanted = part_with(record_filter.offsets, file, path, end)
-        tables: Iterator[BatchTable] = _mapped_tables(file, start, end_wanted)
-        if record_filter is not None and options.has("follow"):
-            tables = record_filter.decided(tables)
         dump = LogDump(path, file.data, options, record_filter, out, gaps, findings)
-        position = dump.write(tables, start, end_wanted)
+        with closing(_mapped_tables(file, start, end_wanted)) as mapped:
+            tables: Iterator[BatchTable] = mapped
+            if record_filter is not None and options.has("follow"):
+                tables = record_filter.decided(mapped)
+            position = dump.write(tables, start, end_wanted)
         position = end if end_wanted < end and position == end_wanted else position
         return position, end, record_filter is not None and record_filter.holds(position, end), dump.end_offset
 
@@ -215,7 +217,7 @@ def _small_tables(content: bytes, end: int) -> Iterator[SmallTable]:
         yield SmallTable(matrix, ROW_CAPACITY, count, status, position, bad_length)
 
 
-def _mapped_tables(file: MappedFile | LoadedFile, position: int, end: int) -> Iterator[BatchTable]:
+def _mapped_tables(file: MappedFile | LoadedFile, position: int, end: int) -> Generator[BatchTable]:
     from logstore.view.parallel_scan import scan_windows
 
     for table in scan_windows(file.data, position, end, load=file.load):

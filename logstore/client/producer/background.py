@@ -17,7 +17,7 @@ from queue import Empty, SimpleQueue
 
 from ... import clock
 from ...calls import SHORT, alone
-from ...store.threads import start_thread
+from ...threads import start_thread
 
 IDLE_S_MAX = 1.0
 NAP_S_MAX = 0.005

@@ -76,19 +76,6 @@ def test_a_short_range_gives_both_threads_some_windows(monkeypatch: pytest.Monke
     assert len(list(scan_windows(data, 0, data.size))) == parallel_scan.WINDOW_COUNT_MIN
 
 
-def test_threads_end_when_the_reader_leaves_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_table, "WINDOW_SIZE", 100)
-    monkeypatch.setattr(parallel_scan, "PARALLEL_SIZE_MIN", 0)
-    before = set(threading.enumerate())
-    windows = scan_windows(np.frombuffer(FILE, np.uint8), 0, len(FILE))
-    assert next(windows).count > 0
-    helpers = set(threading.enumerate()) - before
-    windows.close()  # type: ignore[attr-defined]
-    for helper in helpers:
-        helper.join(60)
-    assert [helper.is_alive() for helper in helpers] == [False]
-
-
 def test_error_of_a_thread_reaches_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **options: object) -> None:
         raise MemoryError("no room for a table")

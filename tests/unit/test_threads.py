@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.store import threads
-from logstore.store.threads import each_done
+from logstore import threads
+from logstore.threads import each_done
 
 
 @pytest.mark.parametrize("can_start", [True, False])
