@@ -17,6 +17,7 @@ wait is one C call, for work that another thread has begun.
 
 from __future__ import annotations
 
+import os
 from _thread import allocate_lock, get_ident, start_new_thread  # those of `threading` are more than one C call
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import closing, suppress
@@ -43,13 +44,14 @@ class WorkItem(Generic[T, R]):
         self.is_done = False
         self._result: R | None = None
         self._error: BaseException | None = None
-        self._begun_by: list[int] = []  # the first one has; `append` is one C call
+        # process to the thread that began it there, by `setdefault`, one C call: a child of a fork has none of the threads
+        self._begun_by: dict[int, int] = {}
         self._latch = allocate_lock()  # held until it is done
         self._latch.acquire()
 
     def run(self, work: Callable[[T], R]) -> None:
         """Do the work, unless it has been begun; an error is raised where it is waited for, an interrupt here."""
-        if self._begun_by or not self.begin():
+        if self.is_done or not self.begin():
             return
         try:
             self._result = work(self.argument)
@@ -75,8 +77,7 @@ class WorkItem(Generic[T, R]):
 
     def begin(self) -> bool:
         """Return whether this thread is the one that has begun it, now or before; no other will do it then."""
-        self._begun_by.append(get_ident())
-        return self._begun_by[0] == get_ident()
+        return self._begun_by.setdefault(os.getpid(), get_ident()) == get_ident()
 
 
 Waiting = SimpleQueue[WorkItem[T, R] | None]  # None: the threads end
