@@ -44,8 +44,8 @@ class WorkItem(Generic[T, R]):
         self.is_done = False
         self._result: R | None = None
         self._error: BaseException | None = None
-        # process to the thread that began it there, by `setdefault`, one C call: a child of a fork has none of the threads
-        self._begun_by: dict[int, int] = {}
+        # process to the thread that began it there, as a child of a fork has none of its parent's threads
+        self._begun_by: dict[int, int] = {}  # `setdefault` is one C call
         self._latch = allocate_lock()  # held until it is done
         self._latch.acquire()
 

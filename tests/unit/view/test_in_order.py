@@ -210,16 +210,20 @@ def test_a_helper_may_be_the_one_that_ends_the_reader(helpers: list[threading.Ev
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.parametrize("goes_on", [True, False])
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_child_of_a_fork_does_itself_what_threads_of_its_parent_have_begun(goes_on: bool) -> None:
-    reader, is_forked = threading.get_ident(), threading.Event()
+def test_a_child_of_a_fork_does_itself_what_threads_of_its_parent_have_begun(
+    goes_on: bool, processor_count: int
+) -> None:
+    reader, is_forked, has_begun = threading.get_ident(), threading.Event(), threading.Event()
 
     def work(number: int) -> int:
         if number > 0 and threading.get_ident() != reader:
+            has_begun.set()
             assert is_forked.wait(60)
         return number
 
     results = in_order(counter(30), work)
     first = next(results)
+    assert processor_count == 1 or has_begun.wait(60)
     child = os.fork()
     if child == 0:
         if not goes_on:
