@@ -12,16 +12,18 @@
 Not an executor: an interrupt (Ctrl-C) of `submit` or of a wait may leave one of its locks locked, or turn into a
 RuntimeError, and work goes on that nobody waits for. And its end takes locks of `threading`: where the garbage
 collection ends a generator that has one, it may do so in the middle of `Thread.start`, and wait for itself. Here every
-wait is one C call, for work that another thread has begun.
+wait is one C call, for work that another thread has begun. No thread but one goes on in the child of a fork, nor when
+the interpreter has begun to end: there nobody is waited for, and what others had begun is done anew.
 """
 
 from __future__ import annotations
 
-import os
 from _thread import allocate_lock, get_ident, start_new_thread  # those of `threading` are more than one C call
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import closing, suppress
+from os import getpid
 from queue import SimpleQueue
+from sys import is_finalizing
 from threading import Thread
 from typing import Generic, TypeVar
 
@@ -44,8 +46,8 @@ class WorkItem(Generic[T, R]):
         self.is_done = False
         self._result: R | None = None
         self._error: BaseException | None = None
-        # process to the thread that began it there, as a child of a fork has none of its parent's threads
-        self._begun_by: dict[int, int] = {}  # `setdefault` is one C call
+        # process, and whether the interpreter ends, to the thread that began it there; `setdefault` is one C call
+        self._begun_by: dict[tuple[int, bool], int] = {}
         self._latch = allocate_lock()  # held until it is done
         self._latch.acquire()
 
@@ -77,7 +79,7 @@ class WorkItem(Generic[T, R]):
 
     def begin(self) -> bool:
         """Return whether this thread is the one that has begun it, now or before; no other will do it then."""
-        return self._begun_by.setdefault(os.getpid(), get_ident()) == get_ident()
+        return self._begun_by.setdefault((getpid(), is_finalizing()), get_ident()) == get_ident()
 
 
 Waiting = SimpleQueue[WorkItem[T, R] | None]  # None: the threads end

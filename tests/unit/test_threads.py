@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -51,3 +53,39 @@ def test_no_thread_is_started_where_a_signal_interrupts(tmp_path: Path, monkeypa
         store.producer(linger_ms=1).send("orders", value=b"a").result(30)
     assert len(starters) == 2
     assert threading.get_ident() not in starters
+
+
+_A_HELPER_WORKS = """
+import os, sys, threading, time
+from logstore.view import parallel_scan
+
+def work(number):
+    if number > 0 and os.getpid() == process:
+        if threading.get_ident() != reader:
+            is_begun.set()
+            time.sleep(600)
+        is_begun.wait()
+    return number
+
+parallel_scan.processor_count = lambda: 2
+process, reader, is_begun = os.getpid(), threading.get_ident(), threading.Event()
+numbers = iter(range(20))
+results = parallel_scan.in_order(lambda: next(numbers, None), work)
+next(results)
+is_begun.wait()
+sys.excepthook = lambda *_: None
+"""
+_IN_A_FORK = "child = os.fork()\nif child:\n  os._exit(os.waitpid(child, 0)[1])\n"
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        ("def read(results): raise ValueError\nread(globals().pop('results'))", 1),  # kept by `sys.last_value`
+        (f"{_IN_A_FORK}results.close()", 0),
+        (f"{_IN_A_FORK}assert list(results) == list(range(1, 20))", 0),
+    ],
+)
+def test_a_thread_that_runs_no_more_is_not_waited_for(ending: str, code: int) -> None:
+    ended = subprocess.run([sys.executable, "-c", _A_HELPER_WORKS + ending], timeout=60, check=False)
+    assert ended.returncode == code

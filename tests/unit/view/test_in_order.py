@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -205,30 +204,3 @@ def test_a_helper_may_be_the_one_that_ends_the_reader(helpers: list[threading.Ev
     del results, cycle
     is_forgotten.set()
     assert all(end.wait(60) for end in helpers)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.parametrize("goes_on", [True, False])
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_child_of_a_fork_does_itself_what_threads_of_its_parent_have_begun(
-    goes_on: bool, processor_count: int
-) -> None:
-    reader, is_forked, has_begun = threading.get_ident(), threading.Event(), threading.Event()
-
-    def work(number: int) -> int:
-        if number > 0 and threading.get_ident() != reader:
-            has_begun.set()
-            assert is_forked.wait(60)
-        return number
-
-    results = in_order(counter(30), work)
-    first = next(results)
-    assert processor_count == 1 or has_begun.wait(60)
-    child = os.fork()
-    if child == 0:
-        if not goes_on:
-            results.close()
-        os._exit(int([first, *results] != list(range(30 if goes_on else 1))))
-    is_forked.set()
-    assert [first, *results] == list(range(30))
-    assert os.waitpid(child, 0)[1] == 0
