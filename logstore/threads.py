@@ -109,6 +109,17 @@ def end_threads(waiting: Waiting[T, R], tasks: Iterable[WorkItem[T, R]]) -> None
         task.wait()
 
 
+def begun(work: Callable[[T], R], argument: T) -> WorkItem[T, R]:
+    """Begin work on a thread of its own, for `result`; an interrupt of that leaves it to end, or to end the program."""
+    waiting: Waiting[T, R] = SimpleQueue()
+    task: WorkItem[T, R] = WorkItem(argument)
+    waiting.put(task)
+    waiting.put(None)
+    if not start_threads(work, waiting, 1):
+        task.run(work)
+    return task
+
+
 def each_done(
     work: Callable[[T], object], items: Collection[T], thread_count: int
 ) -> Generator[tuple[T, BaseException | None]]:

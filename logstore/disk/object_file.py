@@ -6,11 +6,11 @@ import errno
 import os
 import stat as modes
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataDirectoryError
+from ..threads import WorkItem, begun
 from .objects import CUT, call, forget, obstore, stat
 
 if TYPE_CHECKING:
@@ -18,34 +18,9 @@ if TYPE_CHECKING:
 
 PIECE_SIZE = 4 * 1024 * 1024  # bytes of one request; a larger read is several, side by side
 AHEAD_SIZE_MAX = 16 * 1024 * 1024
-THREAD_COUNT = 8  # requests of a process at once
+PIECE_COUNT_MAX = 8  # requests of one read at once
 
-
-def _fetch(url: str, etag: str, start: int, end: int, size: int) -> memoryview:
-    """Return bytes of an object by one request; raise OSError, or DataDirectoryError if its ETag is another."""
-    options: dict[str, Any] = {"if_match": etag} if etag else {}
-    if (start, end) != (0, size):  # a whole object is had from servers without ranges too
-        options["range"] = start, end
-
-    def get(store: ObjectStore, key: str) -> memoryview:
-        result = obstore().get(store, key, options=options)
-        found, data = result.meta["e_tag"] or "", memoryview(result.bytes())
-        if found != etag:  # a server that does not look at If-Match
-            raise replaced(url, etag, found)
-        if len(data) != end - start:
-            raise ValueError(f"{len(data)} of {end - start} bytes came: {CUT}")
-        return data
-
-    try:
-        return call(get, url)
-    except FileNotFoundError:
-        forget(url)
-        raise
-    except OSError as error:
-        if type(error.__cause__).__name__ == "PreconditionError":
-            forget(url)
-            raise replaced(url, etag, stat(url).st_ino) from error
-        raise
+Piece = WorkItem[tuple[int, int], memoryview]  # of a range: from, to
 
 
 def replaced(url: str, etag: str, found: str) -> DataDirectoryError:
@@ -58,11 +33,6 @@ def replaced(url: str, etag: str, found: str) -> DataDirectoryError:
         found=f"ETag {found}",
         advice="read it again; who writes to a prefix that is read should write under new names",
     )
-
-
-@cache
-def _pool(_process_id: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREAD_COUNT, "objects")
 
 
 class ObjectFile:
@@ -83,15 +53,47 @@ class ObjectFile:
     def read(self, position: int, size: int) -> memoryview:
         """Return bytes from `position`, fewer at the end; several requests side by side if they are many."""
         end = min(position + size, self.size)
-        starts = range(position, end, PIECE_SIZE)
-        if len(starts) < 2:
-            return self.fetch(position, end) if position < end else memoryview(b"")
-        ends = [min(start + PIECE_SIZE, end) for start in starts]
-        return memoryview(b"".join(_pool(os.getpid()).map(self.fetch, starts, ends)))
+        waiting, data = deque[Piece](), list[memoryview]()
+        for piece in self.pieces(position, end):
+            waiting.append(piece)
+            if len(waiting) == PIECE_COUNT_MAX:
+                data.append(waiting.popleft().result())
+        data += [piece.result() for piece in waiting]
+        return data[0] if len(data) == 1 else memoryview(b"".join(data))
 
-    def fetch(self, start: int, end: int) -> memoryview:
-        """Return bytes by one request."""
-        return _fetch(self._url, self.etag, start, end, self.size)
+    def pieces(self, start: int, end: int) -> Iterator[Piece]:
+        """Yield the pieces of a range, each when its request has begun."""
+        while start < end:
+            piece_end = min(start + PIECE_SIZE, end)
+            yield begun(self._fetch, (start, piece_end))
+            start = piece_end
+
+    def _fetch(self, bounds: tuple[int, int]) -> memoryview:
+        """Return bytes by one request; raise OSError, or DataDirectoryError if the object's ETag is another."""
+        (start, end), url, etag, size = bounds, self._url, self.etag, self.size
+        options: dict[str, Any] = {"if_match": etag} if etag else {}
+        if (start, end) != (0, size):  # a whole object is had from servers without ranges too
+            options["range"] = start, end
+
+        def get(store: ObjectStore, key: str) -> memoryview:
+            result = obstore().get(store, key, options=options)
+            found, data = result.meta["e_tag"] or "", memoryview(result.bytes())
+            if found != etag:  # a server that does not look at If-Match
+                raise replaced(url, etag, found)
+            if len(data) != end - start:
+                raise ValueError(f"{len(data)} of {end - start} bytes came: {CUT}")
+            return data
+
+        try:
+            return call(get, url)
+        except FileNotFoundError:
+            forget(url)
+            raise
+        except OSError as error:
+            if type(error.__cause__).__name__ == "PreconditionError":
+                forget(url)
+                raise replaced(url, etag, stat(url).st_ino) from error
+            raise
 
     def read_ahead(self) -> ReadAhead:
         """Return a reader from front to back."""
@@ -108,7 +110,7 @@ class ReadAhead:
         """Keep the object; nothing is fetched yet."""
         self._file = file
         self._start = self._next = 0  # of what was read in one go
-        self._ahead: deque[tuple[int, int, Future[memoryview]]] = deque()
+        self._ahead: deque[Piece] = deque()
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill the buffer from `position`; return how many bytes there were."""
@@ -118,7 +120,8 @@ class ReadAhead:
         end = min(position + len(buffer), self._file.size)
         self._request(end)
         while self._next < end:
-            piece_start, piece_end, piece = self._ahead[0]
+            piece = self._ahead[0]
+            piece_start, piece_end = piece.argument
             data = piece.result()[self._next - piece_start : end - piece_start]
             buffer[self._next - position : self._next - position + len(data)] = data
             self._next += len(data)
@@ -130,14 +133,8 @@ class ReadAhead:
 
     def _request(self, end: int) -> None:
         """Begin to fetch what is behind the pieces under way, up to `end`."""
-        start = self._ahead[-1][1] if self._ahead else self._next
-        while start < end:
-            piece_end = min(start + PIECE_SIZE, end)
-            self._ahead.append((start, piece_end, _pool(os.getpid()).submit(self._file.fetch, start, piece_end)))
-            start = piece_end
+        self._ahead += self._file.pieces(self._ahead[-1].argument[1] if self._ahead else self._next, end)
 
     def close(self) -> None:
         """Drop what was fetched ahead."""
-        for _, _, piece in self._ahead:
-            piece.cancel()
         self._ahead.clear()

@@ -4,8 +4,9 @@
 `disk.paths` reads a bucket too. A listing is remembered: sizes and ETags of what it named cost no further request, and
 a read asks for the ETag it saw, so that an object which was replaced meanwhile is an error and never a mixture.
 
-obstore does the requests and tries again what may pass (503, timeouts, lost connections). Its threads do not survive
-`os.fork`: a store belongs to the process that opened it, and a child of a process that has read objects is refused.
+obstore does the requests and tries again what may pass (503, timeouts, lost connections). It looks at no signal
+meanwhile, so other threads wait for it. Its threads do not survive `os.fork`: a store belongs to the process that
+opened it, and a child of a process that has read objects is refused.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import re
 import stat as modes
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import UsageError
+from ..threads import begun
 from .names import child, file_name, java_file, parent
 
 if TYPE_CHECKING:
@@ -160,6 +162,11 @@ def call(work: Callable[..., T], url: str) -> T:
     raise AssertionError
 
 
+def _interruptible(work: Callable[..., T], url: str) -> T:
+    """Return what `call` returns; an interrupt (Ctrl-C) need not wait for the store."""
+    return begun(partial(call, work), url).result()
+
+
 def _os_error(error: Exception, url: str, tries: str) -> OSError:
     text = str(error).partition("\n\nDebug source:")[0].strip()
     told = [found.strip() for found in re.findall(r"<(?:Code|Message)>([^<]*)</", text)]
@@ -191,7 +198,7 @@ def stat(url: str) -> ObjectStatus:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url)
     if parent(url) != url:
         try:
-            return _status(call(obstore().head, url), url)
+            return _status(_interruptible(obstore().head, url), url)
         except FileNotFoundError:
             pass
     return _directory_status(url, scan(url))
@@ -205,7 +212,7 @@ def _directory_status(url: str, entries: list[ObjectEntry]) -> ObjectStatus:
 def scan(url: str) -> list[ObjectEntry]:
     """List the objects and prefixes right below a URL, by name; raise FileNotFoundError if there are none."""
     url = java_file(url)
-    found = call(lambda store, key: obstore().list_with_delimiter(store, key or None), url)
+    found = _interruptible(lambda store, key: obstore().list_with_delimiter(store, key or None), url)
     base, directories = _root_of(url)[1], found["common_prefixes"]
     markers = {url[len(base) + 1 :], *directories}  # empty objects, by which consoles make a folder
     entries = [_entry(child(base, meta["path"]), meta) for meta in found["objects"] if meta["path"] not in markers]
@@ -230,7 +237,7 @@ def _remember(url: str, entries: list[ObjectEntry]) -> list[ObjectEntry]:
 def scan_tree(url: str) -> Entries:
     """List all objects below a URL at once, and return a function that lists directories of it as `scan` does."""
     url, base = java_file(url), _root_of(url)[1]
-    found = call(lambda store, key: obstore().list(store, key or None, chunk_size=1000).collect(), url)
+    found = _interruptible(lambda store, key: obstore().list(store, key or None, chunk_size=1000).collect(), url)
     directories: dict[str, dict[str, ObjectEntry]] = {url: {}}
     for meta in found:
         path = child(base, meta["path"])

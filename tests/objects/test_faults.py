@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -171,6 +173,21 @@ if not child:
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == 7
+
+
+@pytest.mark.parametrize("unanswered", [b"HEAD", b"GET"])
+def test_an_interrupt_waits_for_no_server(unanswered: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/{LOG}"
+        words = [sys.executable, "-m", "logstore", "dump", url]
+        with subprocess.Popen(words, stderr=subprocess.PIPE) as program:
+            while not (connection := server.accept()[0]).recv(1 << 16).startswith(unanswered):
+                modified = b"Last-Modified: Wed, 21 Oct 2015 07:28:00 GMT"
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n%b\r\n\r\n" % modified)
+                connection.close()
+            program.send_signal(signal.SIGINT)
+            assert program.communicate(timeout=30)[1] == b"logstore: interrupted\n"
+            connection.close()
 
 
 def test_a_web_server_is_read_file_by_file(store: ObjectStore, golden: Golden) -> None:
