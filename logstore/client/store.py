@@ -75,7 +75,7 @@ class Store(ClosedInWith):
         return self.directory.topics
 
     @property
-    def failures(self) -> Mapping[str, Exception]:
+    def failures(self) -> Mapping[str, BaseException]:
         """The background tasks whose last run failed, with the error."""
         return self.directory.failures
 

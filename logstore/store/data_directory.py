@@ -70,7 +70,7 @@ class DataDirectory(Host):
         self.transactions = TransactionCoordinator(self, self.groups)
 
     @property
-    def failures(self) -> Mapping[str, Exception]:
+    def failures(self) -> Mapping[str, BaseException]:
         """The background tasks whose last run failed, with the error."""
         return {**self._timers.failures, **self._housekeeping.failures}
 

@@ -78,7 +78,7 @@ class Timers:
     """
 
     def __init__(self, ticks_ms: Callable[[], int]) -> None:
-        self.failures: dict[str, Exception] = {}
+        self.failures: dict[str, BaseException] = {}
         self.is_stopped = False
         self._ticks_ms = ticks_ms
         self._numbers = itertools.count()
@@ -133,7 +133,7 @@ class Timers:
         called, now_ms = [], self._ticks_ms()
         while (timer := self._next_due(now_ms)) is not None:
             with self._calling:
-                self._call(timer)
+                self._call(timer, Exception)
             called.append(timer.name)
         return called
 
@@ -183,13 +183,16 @@ class Timers:
                 return timer
             return None
 
-    def _call(self, timer: _Timer) -> None:
+    def _call(self, timer: _Timer, caught: type[BaseException] = BaseException) -> None:
+        """Call the function; in a thread of the timers not even SystemExit may end it, and all other timers."""
         try:
             timer.function()
-        except Exception as error:
+        except caught as error:
             self.failures[timer.name] = error
             again = "" if timer.interval_ms is None else " and is tried again later"
-            _LOGGER.warning("%s failed%s: %s", timer.name, again, error)
+            _LOGGER.warning(
+                "%s failed%s: %s", timer.name, again, error if isinstance(error, Exception) else repr(error)
+            )
         else:
             self.failures.pop(timer.name, None)
 

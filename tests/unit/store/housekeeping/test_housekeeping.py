@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -224,12 +225,14 @@ def test_what_is_called_once_is_not_said_to_be_tried_again(caplog: pytest.LogCap
 def test_the_thread_calls_what_is_due_and_stops() -> None:
     called, times = threading.Event(), iter(range(0, 10**9, 50))
     timers = Timers(lambda: next(times))
+    timers.add("ends the thread", 100, sys.exit)
     timers.add("mine", 100, called.set)
     timers.start()
     assert called.wait(30)
     once = threading.Event()
     timers.run_soon(once.set)
     assert once.wait(30)
+    assert isinstance(timers.failures["ends the thread"], SystemExit)
     timers.stop()
     assert timers.run_due() == []
     assert not any(thread.name == "logstore-timers" and thread.is_alive() for thread in threading.enumerate())
