@@ -40,8 +40,10 @@ DISTRIBUTION = "logstore_kafka"  # the name of the wheel, as its files have it
 
 Addresses = Callable[[str], int]  # address of a symbol's function; 0 if there is none
 
-_loading = threading.Lock()
+_loading = [threading.Lock()]
 _loaded: list[tuple[str, Addresses]] = []  # path and addresses once loaded; never unloaded, as threads run its code
+# another thread of the parent may hold the old lock for ever: a first load may build the library
+os.register_at_fork(after_in_child=lambda: _loading.__setitem__(0, threading.Lock()))
 
 
 class Manifest(NamedTuple):
@@ -150,7 +152,7 @@ def directories() -> list[str]:
 
 
 def _library() -> tuple[str, Addresses]:
-    with alone(SHORT), _loading:
+    with alone(SHORT), _loading[0]:
         if not _loaded:
             _loaded.append(_load_from_zip() or _load(library_path()))
         return _loaded[0]

@@ -302,6 +302,23 @@ def test_threads_that_need_the_kernels_first_load_them_once(monkeypatch: pytest.
     assert len(loads) == 1
 
 
+def test_a_child_of_a_fork_loads_the_kernels_though_a_thread_of_its_parent_was_loading_them() -> None:
+    program = """
+import os, threading
+from logstore.native import library
+load, is_loading = library._load, threading.Event()
+library._load = lambda path: (is_loading.set(), threading.Event().wait())
+threading.Thread(target=library.function_address, args=["scan_batches"], daemon=True).start()
+is_loading.wait()
+child = os.fork()
+if child:
+    os._exit(os.waitpid(child, 0)[1])
+library._load = load
+os._exit(0 if library.function_address("scan_batches") else 1)
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
+
+
 def test_nothing_large_is_imported_to_run_a_kernel() -> None:
     library.library_path()
     script = (
