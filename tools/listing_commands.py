@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
-from logstore.disk.names import child
-from logstore.disk.paths import is_directory
-from logstore.layout.file_names import directory_name
 from logstore.rows import listing
 from logstore.rows.groups import GroupRow
 from logstore.rows.places import ProducerRow, SegmentRow, TopicRow
@@ -125,19 +122,7 @@ def groups(directory: str) -> VerbAnswer:
 
     with _progress("groups", [(directory, False)]) as progress:
         listed = listings.groups(directory, advance=progress.advance)
-    answer = _answer(GROUP, listed)
-    return answer._replace(notes=[*answer.notes, *_elsewhere(directory)])
-
-
-def _elsewhere(directory: str) -> Iterator[str]:
-    """Yield how many partitions have groups that are not listed: those of other brokers, or of other `log.dirs`."""
-    from logstore.audit.cluster import Cluster
-    from logstore.topics.consumer_offsets import TOPIC as OFFSETS
-
-    count = Cluster(directory).partition_count(OFFSETS) or 0
-    absent = sum(not is_directory(child(directory, directory_name(OFFSETS, number))) for number in range(count))
-    if absent:
-        yield f"{absent} of {count} partitions of {OFFSETS} are not in this directory: their groups are not listed"
+    return _answer(GROUP, listed)
 
 
 @click.command("topics", cls=Verb, prints=[TOPIC], example="logstore topics /var/lib/kafka/data")

@@ -147,9 +147,10 @@ def note_unreadable(error: LogstoreError) -> None:
     click.get_current_context().meta[_IS_UNREADABLE] = True
 
 
-def code_of_problems(problems: Iterable[LogstoreError | Finding]) -> int:
-    """Return the exit code for findings, and for what could not be read or listed."""
-    return max((UNREADABLE if isinstance(one, LogstoreError) else code_of([one]) for one in problems), default=0)
+def code_of_problems(problems: Iterable[LogstoreError | Finding | str]) -> int:
+    """Return the exit code for findings, and for what could not be read or listed; 0 for what is only a note."""
+    told = (one for one in problems if not isinstance(one, str))
+    return max((UNREADABLE if isinstance(one, LogstoreError) else code_of([one]) for one in told), default=0)
 
 
 def code_of(findings: Iterable[Finding]) -> int:

@@ -203,14 +203,14 @@ def _with_open(cluster: Cluster, read_whole: Collection[str], advance: Advance, 
     return with_open(follow_tail(partition, cluster, advance=advance), cluster, advance)
 
 
-def read_groups(path: str, advance: Advance = lambda size: None) -> tuple[Groups, list[Finding]]:
+def read_groups(path: str, advance: Advance = lambda size: None) -> tuple[Groups, Cluster, list[Finding]]:
     """Read the groups of the data directory at `path`, and find damage and records that do not parse.
 
     Of other logs than the groups' own, what groups have not read yet is read, and the end. Raises as `open_partitions`.
     """
     is_groups = _is_of(consumer_offsets.TOPIC)
 
-    def read() -> tuple[Groups, list[Finding]]:
+    def read() -> tuple[Groups, Cluster, list[Finding]]:
         cluster = Cluster(path)
         whole = partial(verify_partition, cluster=cluster, asked=Asked.NOTHING, advance=advance)
         partitions = _live(path, cluster, whole, is_groups)
@@ -223,10 +223,10 @@ def read_groups(path: str, advance: Advance = lambda size: None) -> tuple[Groups
             return follow_tail(partition, cluster, since[partition.key], advance).facts
 
         partitions += _live(path, cluster, end, lambda one: one.key in since and not is_groups(one))
-        return _groups(partitions, cluster), _told(partitions, cluster, consumer_offsets.TOPIC)
+        return _groups(partitions, cluster), cluster, _told(partitions, cluster, consumer_offsets.TOPIC)
 
-    (groups, _), told = read_until_stable(path, read, lambda found: found[1])
-    return groups, list(told)
+    (groups, cluster, _), told = read_until_stable(path, read, lambda found: found[2])
+    return groups, cluster, list(told)
 
 
 def read_coordinators(path: str, advance: Advance = lambda size: None) -> tuple[CoordinatorLog, Cluster, list[Finding]]:

@@ -9,15 +9,17 @@ from typing import Any
 from ..disk.directory import PartitionFiles, list_data_directory
 from ..disk.mapped import segment_size
 from ..disk.names import child, file_name, normal_path, parent, path_text
+from ..disk.paths import is_directory
 from ..disk.recognition import names_partition, require_data_directory
 from ..disk.side_files import topic_id_of
 from ..errors import DataDirectoryError, LogstoreError
 from ..folds.producer_state import ProducerEntry
-from ..layout.file_names import DirectoryKind, parse_partition_directory
+from ..layout.file_names import DirectoryKind, directory_name, parse_partition_directory
 from ..rows.groups import GroupRow
 from ..rows.listing import Rows
 from ..rows.places import ProducerRow, SegmentRow, TopicRow
 from ..rows.schema import row_of, unless_missing
+from ..topics import consumer_offsets
 from ..view.walk import Advance
 from .checks.internal_records import metadata_problems
 from .cluster import Cluster
@@ -73,7 +75,7 @@ def groups(path: Path, *, advance: Advance = lambda size: None) -> Rows[GroupRow
     """List the committed offsets of all groups in a data directory, and how far each is behind.
 
     Reads `__consumer_offsets`, and other logs from the smallest committed offset or the newest snapshot on. Groups
-    whose partition of `__consumer_offsets` is in another directory are not listed.
+    whose partition of `__consumer_offsets` is in another directory are not listed; a text among `problems` says so.
 
     Args:
         advance: told of the bytes that are read.
@@ -83,8 +85,17 @@ def groups(path: Path, *, advance: Advance = lambda size: None) -> Rows[GroupRow
         DataDirectoryError: it cannot be read.
     """
     root = data_directory_at(path)
-    found, findings = read_groups(root, advance)
-    return Rows(GroupRow, list(map(_group, group_lags(found))), [*findings, *unlisted(root)])
+    found, cluster, findings = read_groups(root, advance)
+    return Rows(GroupRow, list(map(_group, group_lags(found))), [*findings, *unlisted(root), *_elsewhere(cluster)])
+
+
+def _elsewhere(cluster: Cluster) -> Iterator[str]:
+    """Yield how many partitions have groups that are not listed: those of other brokers, or of other `log.dirs`."""
+    topic = consumer_offsets.TOPIC
+    count = cluster.partition_count(topic) or 0
+    absent = sum(not is_directory(child(cluster.root, directory_name(topic, number))) for number in range(count))
+    if absent:
+        yield f"{absent} of {count} partitions of {topic} are not in this directory: their groups are not listed"
 
 
 def _group(lag: GroupLag) -> GroupRow:

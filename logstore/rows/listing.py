@@ -23,7 +23,7 @@ class Rows(Generic[R]):
 
     Attributes:
         row_type: the NamedTuple.
-        problems: what could not be read; the rows say nothing of it.
+        problems: what could not be read, or is elsewhere; the rows say nothing of it.
     """
 
     def __init__(self, row_type: type[R], rows: Iterable[R], problems: Iterable[Any] = ()) -> None:

@@ -40,7 +40,7 @@ GIB = 1 << 30
 
 def answers(root: Path, now_ms: int) -> dict[str, Any]:
     """What the tails say."""
-    groups, _ = read_groups(str(root))
+    groups, _, _ = read_groups(str(root))
     found, _ = read_transactions(str(root), now_ms)
     return {
         "groups": group_lags(groups),

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from docs.generators.rows import verbs
+from logstore.audit import listings
 from logstore_tools import tables
 from logstore_tools.commands import logstore
 from logstore_tools.dump.command import help_page
@@ -105,6 +106,7 @@ def test_groups_of_other_directories_are_not_passed_over_in_silence(data: Path) 
     done = CliRunner().invoke(VERBS["groups",], [str(data), "--format", "jsonl"], catch_exceptions=False)
     assert (done.exit_code, done.stdout) == (0, "")
     assert "1 of 2 partitions of __consumer_offsets are not in this directory" in done.stderr
+    assert [f"logstore: {note}\n" for note in listings.groups(data).problems] == [done.stderr]
 
 
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
