@@ -11,10 +11,10 @@ from logstore.rows import listing
 from logstore.rows.groups import GroupRow
 from logstore.rows.places import ProducerRow, SegmentRow, TopicRow
 
-from .paths import data_directory
+from .paths import place_of, whole_directory
 from .progress import Progress, log_size
 from .rows import DIRECTORY_COLUMN, PARTITION_COLUMN, Column, Row, RowType, TypedRows, VerbAnswer, by_directory
-from .verbs import Verb, code_of_problems, path_argument, paths_argument
+from .verbs import Verb, code_of_problems, paths_argument
 
 
 def _record_lag(row: Row) -> str | None:
@@ -95,7 +95,7 @@ SEGMENT = RowType.of(
 
 def _answer(of: RowType, *listed: listing.Rows[Any]) -> VerbAnswer:
     """Return the rows of several places as one table, with what could not be read."""
-    problems = [problem for rows in listed for problem in rows.problems]
+    problems = list(dict.fromkeys(problem for rows in listed for problem in rows.problems))
     return VerbAnswer(
         [TypedRows(of, [row for rows in listed for row in rows])], code_of_problems(problems), notes=problems
     )
@@ -106,9 +106,12 @@ def _progress(verb: str, paths: Sequence[tuple[str, bool]]) -> Progress:
     return Progress(verb, lambda: sum(log_size(path, is_partition=one) for path, one in paths), has_rate=False)
 
 
+_directories = paths_argument(whole_directory)
+
+
 @click.command("groups", cls=Verb, prints=[GROUP], example="logstore groups /var/lib/kafka/data")
-@path_argument("directory", data_directory)
-def groups(directory: str) -> VerbAnswer:
+@_directories
+def groups(paths: list[str]) -> VerbAnswer:
     """List the committed offsets of all groups in a data directory, and how far each is behind.
 
     Lag counts offsets, as other tools do: markers and aborted records let it stay above 0 for ever, and it is negative
@@ -117,24 +120,28 @@ def groups(directory: str) -> VerbAnswer:
 
     Read: `__consumer_offsets`, and other logs from the smallest committed offset or the newest snapshot on. Damage
     elsewhere is not seen; see `logstore verify`.
+
+    Name all data directories of a broker that has several: a group's log and those that it reads may be in two.
     """
     from logstore.audit import listings
 
-    with _progress("groups", [(directory, False)]) as progress:
-        listed = listings.groups(directory, advance=progress.advance)
+    with _progress("groups", [(path, False) for path in paths]) as progress:
+        listed = listings.groups(paths[0], beside=paths[1:], advance=progress.advance)
     return _answer(GROUP, listed)
 
 
 @click.command("topics", cls=Verb, prints=[TOPIC], example="logstore topics /var/lib/kafka/data")
-@path_argument("directory", data_directory)
-def topics(directory: str) -> VerbAnswer:
+@_directories
+def topics(paths: list[str]) -> VerbAnswer:
     """List the topics of a data directory: ids, partitions, sizes, and what was configured.
 
     Ids and configurations are of `__cluster_metadata`; without it the ids are those of `partition.metadata`.
+
+    Name all data directories of a broker that has several: a topic is in all of them, and the metadata in one.
     """
     from logstore.audit import listings
 
-    return _answer(TOPIC, listings.topics(directory))
+    return _answer(TOPIC, listings.topics(paths[0], beside=paths[1:]))
 
 
 @click.command("producers", cls=Verb, prints=[PRODUCER], example="logstore producers /var/lib/kafka/data/orders-0")
@@ -147,11 +154,15 @@ def producers(paths: list[tuple[str, bool]]) -> VerbAnswer:
 
     Read: `__transaction_state`, and other logs from the newest snapshot on. Damage elsewhere is not seen; see `logstore
     verify`.
+
+    Name all data directories of a broker that has several: its coordinators may be in another one.
     """
     from logstore.audit import listings
 
+    places = [(path, place_of(path, is_one)[0]) for path, is_one in paths]
+    roots = {root for _, root in places}
     with _progress("producers", paths) as progress:
-        listed = [listings.producers(path, advance=progress.advance) for path, _ in paths]
+        listed = [listings.producers(path, beside=roots - {root}, advance=progress.advance) for path, root in places]
     answer = _answer(PRODUCER, *listed)
     return answer._replace(lines=by_directory(*answer.rows))
 

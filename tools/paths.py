@@ -79,7 +79,11 @@ def _only(word: str, note: Note) -> tuple[str, bool]:
 
 def data_directory(word: str, note: Note) -> str:
     """Return the data directory that a word names; raise UsageError for a partition, for several, and for neither."""
-    path, is_one = _only(word, note)
+    return whole_directory(*_only(word, note))
+
+
+def whole_directory(path: str, is_one: bool) -> str:
+    """Return the path of a data directory; raise UsageError for that of a partition."""
     if is_one:
         raise refused_partition(path)
     return path

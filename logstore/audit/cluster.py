@@ -18,7 +18,7 @@ from ..disk import paths
 from ..disk.loaded import LoadedFile
 from ..disk.names import child
 from ..disk.side_files import read_meta_properties
-from ..errors import DataDirectoryError, LogstoreError, SchemaError
+from ..errors import DataDirectoryError, LogstoreError, SchemaError, UsageError
 from ..layout import clean_shutdown, meta_properties
 from ..layout.file_names import METADATA_TOPIC
 from ..layout.meta_properties import MetaProperties
@@ -62,7 +62,7 @@ class Cluster:
 
     @cached_property
     def _partition(self) -> Partition | None:
-        for root in (self.root, *self.other_roots):
+        for root in self.roots:
             try:
                 return open_partition(child(root, f"{METADATA_TOPIC}-0"))
             except LogstoreError:
@@ -80,6 +80,30 @@ class Cluster:
             if isinstance(other, MetaProperties) and other[:3] == own[:3]:
                 named[other.directory_id].append(root)
         return [one for id_, (one, *copies) in named.items() if id_ not in (None, own.directory_id) and not copies]
+
+    @property
+    def roots(self) -> list[str]:
+        """All data directories of the broker that are known here."""
+        return [self.root, *self.other_roots]
+
+    def has_directory(self, name: str) -> bool:
+        """Return whether a directory of this name is in one of the data directories."""
+        return any(paths.is_directory(child(root, name)) for root in self.roots)
+
+    def require_one_broker(self) -> None:
+        """Raise UsageError for a directory `beside` that is not of the same broker, or has copies."""
+        for root in self._beside:
+            if root not in self.other_roots:
+                other = Cluster(root).identity
+                raise UsageError(
+                    "This is not another data directory of the same broker",
+                    path=root,
+                    expected=f"cluster.id and node.id of {self.root} in meta.properties, and a directory.id of its own",
+                    found=", ".join(f"{name} {one}" for name, one in other._asdict().items())
+                    if isinstance(other, MetaProperties)
+                    else other,
+                    advice="ask of each broker, and of each copy, alone",
+                )
 
     @cached_property
     def checkpoints(self) -> Checkpoints:
@@ -221,7 +245,7 @@ class Cluster:
         and looks for late transactions every ten seconds. So the last minute before the newest file is not judged,
         unless the directory was closed in order.
         """
-        if all(paths.exists(child(root, clean_shutdown.FILE_NAME)) for root in (self.root, *self.other_roots)):
+        if all(paths.exists(child(root, clean_shutdown.FILE_NAME)) for root in self.roots):
             return NEVER
         return self._newest_ms - MINUTE_MS
 

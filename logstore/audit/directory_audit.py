@@ -6,7 +6,7 @@ audited.findings
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -159,9 +159,8 @@ def read_transactions(
         while True:
             cluster = Cluster(path, beside)
             follow = partial(_with_open, cluster, read_whole, advance)
-            partitions = _live(path, cluster, follow, lambda one: only in (None, one.name) or is_coordinator(one))
-            for root in cluster.other_roots:
-                partitions += _live(root, cluster, follow, is_coordinator)
+            partitions = _live([path], cluster, follow, lambda one: only in (None, one.name) or is_coordinator(one))
+            partitions += _live(cluster.other_roots, cluster, follow, is_coordinator)
             for error in [one.error for one in partitions if one.error is not None and one.partition.name == only]:
                 raise error
             found = _transactions(partitions, cluster, now_ms, only)
@@ -171,7 +170,7 @@ def read_transactions(
                 return found, told, findings_of(crossing_transactions(found))
             read_whole |= doubted
 
-    (transactions, told, judged), confirmed = read_until_stable(path, read, lambda found: found[1] + found[2])
+    (transactions, told, judged), confirmed = read_until_stable(path, read, lambda found: found[1] + found[2], beside)
     places = {(finding.rule, finding.where) for finding in confirmed}
     unconfirmed = {(finding.rule, finding.where) for finding in judged} - places
     return _with_recent(transactions, unconfirmed), [one for one in told if (one.rule, one.where) in places]
@@ -203,17 +202,23 @@ def _with_open(cluster: Cluster, read_whole: Collection[str], advance: Advance, 
     return with_open(follow_tail(partition, cluster, advance=advance), cluster, advance)
 
 
-def read_groups(path: str, advance: Advance = lambda size: None) -> tuple[Groups, Cluster, list[Finding]]:
+def read_groups(
+    path: str, advance: Advance = lambda size: None, beside: Collection[str] = ()
+) -> tuple[Groups, Cluster, list[Finding]]:
     """Read the groups of the data directory at `path`, and find damage and records that do not parse.
 
     Of other logs than the groups' own, what groups have not read yet is read, and the end. Raises as `open_partitions`.
+
+    Args:
+        beside: other data directories of the same broker, which are read too; UsageError for one that is none.
     """
     is_groups = _is_of(consumer_offsets.TOPIC)
 
     def read() -> tuple[Groups, Cluster, list[Finding]]:
-        cluster = Cluster(path)
+        cluster = Cluster(path, beside)
+        cluster.require_one_broker()
         whole = partial(verify_partition, cluster=cluster, asked=Asked.NOTHING, advance=advance)
-        partitions = _live(path, cluster, whole, is_groups)
+        partitions = _live(cluster.roots, cluster, whole, is_groups)
         since = dict[tuple[str, int], int]()
         for (_, topic, number), commits in (each for one in partitions for each in one.commits.items()):
             key, offset = (topic, number), commits[-1].offset
@@ -222,27 +227,32 @@ def read_groups(path: str, advance: Advance = lambda size: None) -> tuple[Groups
         def end(partition: Partition) -> PartitionFacts:
             return follow_tail(partition, cluster, since[partition.key], advance).facts
 
-        partitions += _live(path, cluster, end, lambda one: one.key in since and not is_groups(one))
+        partitions += _live(cluster.roots, cluster, end, lambda one: one.key in since and not is_groups(one))
         return _groups(partitions, cluster), cluster, _told(partitions, cluster, consumer_offsets.TOPIC)
 
-    (groups, cluster, _), told = read_until_stable(path, read, lambda found: found[2])
+    (groups, cluster, _), told = read_until_stable(path, read, lambda found: found[2], beside)
     return groups, cluster, list(told)
 
 
-def read_coordinators(path: str, advance: Advance = lambda size: None) -> tuple[CoordinatorLog, Cluster, list[Finding]]:
+def read_coordinators(
+    path: str, advance: Advance = lambda size: None, beside: Collection[str] = ()
+) -> tuple[CoordinatorLog, Cluster, list[Finding]]:
     """Read `__transaction_state` of the data directory at `path`, and find damage and records that do not parse.
+
+    Args:
+        beside: as of `read_transactions`.
 
     Raises as `open_partitions`.
     """
 
     def read() -> tuple[CoordinatorLog, Cluster, list[Finding]]:
-        cluster = Cluster(path)
+        cluster = Cluster(path, beside)
         whole = partial(verify_partition, cluster=cluster, asked=Asked.NOTHING, advance=advance)
-        partitions = _live(path, cluster, whole, _is_of(transaction_state.TOPIC))
+        partitions = _live(cluster.roots, cluster, whole, _is_of(transaction_state.TOPIC))
         told = _told(partitions, cluster, transaction_state.TOPIC)
         return CoordinatorLog([one.states for one in partitions]), cluster, told
 
-    (log, cluster, _), told = read_until_stable(path, read, lambda found: found[2])
+    (log, cluster, _), told = read_until_stable(path, read, lambda found: found[2], beside)
     return log, cluster, list(told)
 
 
@@ -252,13 +262,14 @@ def _counts(partition: Partition, cluster: Cluster) -> bool:
 
 
 def _live(
-    path: str,
+    roots: Iterable[str],
     cluster: Cluster,
     check: Callable[[Partition], PartitionFacts],
     is_wanted: Callable[[Partition], bool] = lambda partition: True,
 ) -> list[PartitionFacts]:
     """Check the wanted ones of the live partitions; one that cannot be read is a finding."""
-    wanted = [one for one in open_partitions(path) if _counts(one, cluster) and is_wanted(one)]
+    opened = chain.from_iterable(map(open_partitions, roots))
+    wanted = [one for one in opened if _counts(one, cluster) and is_wanted(one)]
     facts = {one.files.path: check(one) for group in in_reading_order(wanted) for one in group}
     return [facts[one.files.path] for one in wanted]
 

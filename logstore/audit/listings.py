@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Any
 
 from ..disk.directory import PartitionFiles, list_data_directory
 from ..disk.mapped import segment_size
 from ..disk.names import child, file_name, normal_path, parent, path_text
-from ..disk.paths import is_directory
 from ..disk.recognition import names_partition, require_data_directory
 from ..disk.side_files import topic_id_of
 from ..errors import DataDirectoryError, LogstoreError
@@ -44,6 +43,11 @@ def unlisted(path: str) -> list[LogstoreError]:
     return [*directory.errors, *(error for partition in directory.partitions for error in partition.errors)]
 
 
+def _unlisted_in(cluster: Cluster) -> Iterator[LogstoreError]:
+    for root in cluster.roots:
+        yield from unlisted(root)
+
+
 def data_directory_at(path: Path) -> str:
     """Return the path of a data directory; raise UsageError for a partition and for anything else."""
     require_data_directory(path_text(path))
@@ -71,31 +75,33 @@ def not_looked_at(path: str) -> DataDirectoryError:
     )
 
 
-def groups(path: Path, *, advance: Advance = lambda size: None) -> Rows[GroupRow]:
+def groups(path: Path, *, beside: Iterable[Path] = (), advance: Advance = lambda size: None) -> Rows[GroupRow]:
     """List the committed offsets of all groups in a data directory, and how far each is behind.
 
     Reads `__consumer_offsets`, and other logs from the smallest committed offset or the newest snapshot on. Groups
     whose partition of `__consumer_offsets` is in another directory are not listed; a text among `problems` says so.
 
     Args:
+        beside: the other data directories of a broker that has several, which count as one.
         advance: told of the bytes that are read.
 
     Raises:
-        UsageError: `path` is no data directory.
+        UsageError: `path` is no data directory, or one `beside` it is not of the same broker.
         DataDirectoryError: it cannot be read.
     """
-    root = data_directory_at(path)
-    found, cluster, findings = read_groups(root, advance)
-    return Rows(GroupRow, list(map(_group, group_lags(found))), [*findings, *unlisted(root), *_elsewhere(cluster)])
+    found, cluster, findings = read_groups(data_directory_at(path), advance, list(map(data_directory_at, beside)))
+    problems = [*findings, *_unlisted_in(cluster), *_elsewhere(cluster)]
+    return Rows(GroupRow, list(map(_group, group_lags(found))), problems)
 
 
 def _elsewhere(cluster: Cluster) -> Iterator[str]:
     """Yield how many partitions have groups that are not listed: those of other brokers, or of other `log.dirs`."""
     topic = consumer_offsets.TOPIC
-    count = cluster.partition_count(topic) or 0
-    absent = sum(not is_directory(child(cluster.root, directory_name(topic, number))) for number in range(count))
+    names = [directory_name(topic, number) for number in range(cluster.partition_count(topic) or 0)]
+    absent = sum(not cluster.has_directory(name) for name in names)
     if absent:
-        yield f"{absent} of {count} partitions of {topic} are not in this directory: their groups are not listed"
+        here = "these directories" if cluster.other_roots else "this directory"
+        yield f"{absent} of {len(names)} partitions of {topic} are not in {here}: their groups are not listed"
 
 
 def _group(lag: GroupLag) -> GroupRow:
@@ -109,23 +115,29 @@ def _group(lag: GroupLag) -> GroupRow:
     )
 
 
-def topics(path: Path) -> Rows[TopicRow]:
+def topics(path: Path, *, beside: Iterable[Path] = ()) -> Rows[TopicRow]:
     """List the topics of a data directory: ids, partitions, sizes, and what was configured.
 
     Ids and configurations are of `__cluster_metadata`; without it the ids are those of `partition.metadata`.
 
+    Args:
+        beside: as of `groups`.
+
     Raises:
-        UsageError: `path` is no data directory.
+        UsageError: `path` is no data directory, or one `beside` it is not of the same broker.
         DataDirectoryError: it cannot be read.
     """
-    root = data_directory_at(path)
+    root, others = data_directory_at(path), list(map(data_directory_at, beside))
 
     def read() -> tuple[list[TopicRow], list[Finding], list[LogstoreError]]:
-        cluster, problems = Cluster(root), list[LogstoreError]()
-        return _topics(open_partitions(root), cluster, problems), findings_of(metadata_problems(cluster)), problems
+        cluster = Cluster(root, others)
+        cluster.require_one_broker()
+        problems = list(_unlisted_in(cluster))
+        partitions = [partition for one in cluster.roots for partition in open_partitions(one)]
+        return _topics(partitions, cluster, problems), findings_of(metadata_problems(cluster)), problems
 
-    (rows, _, problems), told = read_until_stable(root, read, lambda found: found[1])
-    return Rows(TopicRow, rows, [*problems, *told, *unlisted(root)])
+    (rows, _, problems), told = read_until_stable(root, read, lambda found: found[1], others)
+    return Rows(TopicRow, rows, [*problems, *told])
 
 
 def _topics(partitions: Sequence[Partition], cluster: Cluster, problems: list[LogstoreError]) -> list[TopicRow]:
@@ -148,7 +160,7 @@ def _topic(name: str, partitions: Sequence[Partition], cluster: Cluster, problem
     return TopicRow(
         topic=name,
         topic_id=topic_id,
-        partitions=tuple(one.files.partition for one in partitions if one.is_live),
+        partitions=tuple(sorted(one.files.partition for one in partitions if one.is_live)),
         partition_count=None if topic is None else len(topic.partitions),
         segment_count=sum(len(one.files.segments) for one in partitions),
         size=size,
@@ -156,7 +168,7 @@ def _topic(name: str, partitions: Sequence[Partition], cluster: Cluster, problem
     )
 
 
-def producers(path: Path, *, advance: Advance = lambda size: None) -> Rows[ProducerRow]:
+def producers(path: Path, *, beside: Iterable[Path] = (), advance: Advance = lambda size: None) -> Rows[ProducerRow]:
     """List the producers of a data directory or partition that a broker would know now, as it starts.
 
     They are those of the newest snapshot and of what follows, as `kafka-transactions.sh describe-producers` has them. A
@@ -164,6 +176,7 @@ def producers(path: Path, *, advance: Advance = lambda size: None) -> Rows[Produ
     `__transaction_state`, and other logs from the newest snapshot on.
 
     Args:
+        beside: other data directories, of which coordinators in those of the same broker are asked for names.
         advance: told of the bytes that are read.
 
     Raises:
@@ -171,7 +184,7 @@ def producers(path: Path, *, advance: Advance = lambda size: None) -> Rows[Produ
         DataDirectoryError: it cannot be read.
     """
     root, only = place_at(path)
-    log, cluster, findings = read_coordinators(root, advance)
+    log, cluster, findings = read_coordinators(root, advance, list(map(data_directory_at, beside)))
     rows, problems = list[ProducerRow](), list[LogstoreError]()
     chosen = [partition for partition in open_partitions(root) if only in (None, file_name(partition.files.path))]
     if only is not None and not chosen:

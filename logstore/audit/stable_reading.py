@@ -8,7 +8,7 @@ are kept: a fault stays, a moment passes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from ..clock import now_ms
@@ -27,21 +27,25 @@ Signature = set[tuple[str, int, int]]
 
 
 def read_until_stable(
-    path: str, read: Callable[[], T], findings_of: Callable[[T], Sequence[Finding]]
+    path: str, read: Callable[[], T], findings_of: Callable[[T], Sequence[Finding]], beside: Iterable[str] = ()
 ) -> tuple[T, tuple[Finding, ...]]:
     """Return the last result of `read()` for the directory at `path`, and the findings that all results share.
 
+    Args:
+        beside: other directories that it reads.
+
     Raises:
-        DataDirectoryError: `path` cannot be listed; and what `read` raises.
+        DataDirectoryError: a directory cannot be listed; and what `read` raises.
     """
-    before = signature(path)
+    paths = {path, *beside}
+    before = _signatures(paths)
     result = read()
     findings = tuple(findings_of(result))
     has_waited = False
     for _ in range(READING_COUNT_MAX - 1):
         if not findings:
             break
-        after = signature(path)
+        after = _signatures(paths)
         if after == before and (has_waited or abs(now_ms() - newest_ms(after)) >= REST_MS):
             break
         if after == before:
@@ -58,6 +62,10 @@ def newest_ms(files: Signature, until_ms: int = 2**63) -> int:
     """Return when the newest of some files was written, ms; 0 if none has a time from OLDEST_MS to `until_ms`."""
     times = (modified_ns // 1_000_000 for _, _, modified_ns in files)
     return max((time for time in times if OLDEST_MS <= time <= until_ms), default=0)
+
+
+def _signatures(paths: Iterable[str]) -> Signature:
+    return Signature().union(*map(signature, paths))
 
 
 def signature(path: str, depth: int = 2, scan: Scan | None = None) -> Signature:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from ...disk import paths
 from ...disk.directory import DataDirectoryFiles
 from ...disk.names import child, file_name
 from ...disk.side_files import read_offset_checkpoint
@@ -15,7 +14,7 @@ from ...layout.meta_properties import MetaProperties
 from ..cluster import Cluster, Known
 from ..evidence import Evidence
 from ..finding import Broken, Rule, Silence, Where
-from ..partition import Partition, unless_gone
+from ..partition import Partition, read_checkpoints, unless_gone
 from .batches import DAMAGED, ERROR, UNSETTLED, WARNING
 
 checkpoint_format = Rule(
@@ -89,11 +88,11 @@ def offset_checkpoints(directory: DataDirectoryFiles, passes: Sequence[Evidence]
 
 def lost_partitions(cluster: Cluster, topic: str) -> Iterator[Broken]:
     """Yield the partitions of a topic that have no directory, though a checkpoint and the cluster have them."""
-    for key, offset in cluster.checkpoints.get(_RECOVERY_POINT, {}).items():
-        is_asked = key[0] == topic and cluster.has_partition(*key) is Known.YES
-        if is_asked and not paths.is_directory(child(cluster.root, directory_name(*key))):
-            where = Where(child(cluster.root, _RECOVERY_POINT), *key, offset=offset)
-            yield _without_directory(where, key, cluster)
+    for root in cluster.roots:
+        for key, offset in read_checkpoints(root).get(_RECOVERY_POINT, {}).items():
+            is_asked = key[0] == topic and cluster.has_partition(*key) is Known.YES
+            if is_asked and not cluster.has_directory(directory_name(*key)):
+                yield _without_directory(Where(child(root, _RECOVERY_POINT), *key, offset=offset), key, cluster)
 
 
 def _without_directory(where: Where, key: Key, cluster: Cluster, silence: Silence | None = None) -> Broken:

@@ -304,7 +304,7 @@ def test_a_verdict_that_only_the_last_reading_saw_is_recent(tmp_path: Path, monk
     story = hanging_unknown()
     root, now_ms = story.write(tmp_path), story.now_ms + DAY_MS
     assert only(root, now_ms).verdict is Verdict.HANGING
-    monkeypatch.setattr(directory_audit, "read_until_stable", lambda path, read, findings_of: (read(), ()))
+    monkeypatch.setattr(directory_audit, "read_until_stable", lambda path, read, findings_of, beside=(): (read(), ()))
     assert only(root, now_ms).verdict is Verdict.RECENT
     audited = audit_directory(str(root), now_ms)
     assert (audited.findings, [one.verdict for one in audited.transactions.open]) == ((), [Verdict.RECENT])

@@ -79,22 +79,51 @@ def test_rows_of_several_data_directories_tell_which(words: list[str], golden: G
     assert [(*table.split()[:2],) for table in tables] == [(f"{root}:", "partition") for root in roots]
 
 
-def test_coordinators_in_another_directory_of_the_broker_are_asked(golden: Golden, tmp_path: Path) -> None:
-    """`log.dirs` has several directories, and `__transaction_state` and the metadata log lie in others."""
-
-    def verdicts(*roots: Path) -> list[str]:
-        return [row["verdict"] for row in asked(txns_command.list_, *roots, "--now", str(LATER_MS))]
-
-    first, second = shutil.copytree(golden("demo"), tmp_path / "1"), tmp_path / "2"
+def two_directories(demo: Path, place: Path) -> tuple[Path, Path]:
+    """A copy as a broker with two `log.dirs` has it: coordinators and the metadata log lie in the first."""
+    first, second = shutil.copytree(demo, place / "1"), place / "2"
     second.mkdir()
     for name in ("orders-0", "payments-0"):
         shutil.move(first / name, second / name)
     ids = (first / "meta.properties").read_text()
     (second / "meta.properties").write_text(re.sub("directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAAABB", ids))
+    return first, second
+
+
+def test_coordinators_in_another_directory_of_the_broker_are_asked(golden: Golden, tmp_path: Path) -> None:
+    def verdicts(*roots: Path) -> list[str]:
+        return [row["verdict"] for row in asked(txns_command.list_, *roots, "--now", str(LATER_MS))]
+
+    first, second = two_directories(golden("demo"), tmp_path)
     assert verdicts(second) == ["unknown"] * 2
     assert verdicts(first, second) == verdicts(second / "orders-0", first) * 2 == verdicts(golden("demo"))
     copied = shutil.copytree(first, tmp_path / "3")  # of another time, perhaps
     assert verdicts(second, first, copied) == ["unknown"] * 2
+
+
+@pytest.mark.parametrize("words", ["groups", "topics", "producers"])
+def test_several_directories_of_a_broker_count_as_one(words: str, golden: Golden, tmp_path: Path) -> None:
+    def listed(*roots: Path) -> list[dict[str, Any]]:
+        rows = asked(getattr(listing_commands, words), *roots)
+        return sorted(({**row, "path": Path(row.get("path", "")).name} for row in rows), key=str)
+
+    first, second = two_directories(golden("demo"), tmp_path)
+    assert listed(first, second) == listed(second, first) == listed(golden("demo")) not in (listed(first), [])
+    shutil.move(first / "recovery-point-offset-checkpoint", second)
+    shutil.rmtree(first / "__consumer_offsets-1")
+    told = CliRunner().invoke(getattr(listing_commands, words), [str(first), str(second)]).stderr
+    assert ("expected a directory __consumer_offsets-1, found none" in told) == (words == "groups")
+
+
+@pytest.mark.parametrize("words", ["groups", "topics"])
+def test_directories_of_several_brokers_are_not_listed_as_one(words: str, golden: Golden, tmp_path: Path) -> None:
+    first, second = two_directories(golden("demo"), tmp_path)
+    copied, other = (shutil.copytree(second, tmp_path / name) for name in "34")
+    ids = (other / "meta.properties").read_text()
+    (other / "meta.properties").write_text(ids.replace("node.id=1", "node.id=2"))
+    for roots in ([first, other], [first, second, copied]):
+        result = CliRunner().invoke(logstore, [words, *map(str, roots)])
+        assert (result.exit_code, f"same broker; at {roots[1]};" in result.stderr) == (2, True), result.stderr
 
 
 def test_producers_are_named_by_their_transactional_ids(golden: Golden) -> None:
@@ -377,7 +406,7 @@ def test_what_a_pattern_leaves_out_is_told_with_exit_code_3(golden: Golden, tmp_
     assert (result.exit_code, "orders-0" in result.stdout, "is not followed" in result.stderr) == (3, True, True)
 
 
-@pytest.mark.parametrize("words", [["topics"], ["txns", "explain"], ["salvage"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["audit"], ["txns", "explain"], ["salvage"]], ids=" ".join)
 def test_a_pattern_that_names_several_is_refused_where_one_is_asked(words: list[str], golden: Golden) -> None:
     result = CliRunner().invoke(logstore, [*words, f"{golden('demo')}/*s-0"])
     assert (result.exit_code, "The pattern matches several" in result.stderr) == (2, True), result.stderr
