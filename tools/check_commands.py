@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logstore.disk.names import absolute_path
+from logstore.disk.names import absolute_path, path_text
 from logstore.errors import UsageError
 from logstore.rows.findings import AuditedRow, FindingRow, VerifiedRow
 
@@ -208,7 +208,7 @@ def report(directory: str, output: str, now: int) -> VerbAnswer:
 
 
 def _require_page(output: str, directory: str) -> None:
-    """Raise UsageError if the page would lie in the data directory, or replace a file that is no page."""
+    """Raise UsageError if the page cannot be written, would lie in the data directory, or replace what is no page."""
     from logstore.disk.file_range import FileRange
     from logstore.disk.paths import real_path
 
@@ -223,8 +223,17 @@ def _require_page(output: str, directory: str) -> None:
             found=f"one in {directory}",
             advice=advice,
         )
+    is_link = os.path.islink(output)
+    if is_link or not os.path.isdir(os.path.dirname(path_text(output)) or os.curdir):
+        raise UsageError(
+            "No page can be written here",
+            path=output,
+            expected="a file in a directory that exists",
+            found="a symbolic link" if is_link else "no directory for it",
+            advice=advice,
+        )
     start = b""
-    if os.path.isfile(output) and not os.path.islink(output):  # a device is only written to, a link refused
+    if os.path.isfile(output):  # a device is only written to
         start = FileRange(output).read(0, len(PAGE_START)).tobytes()
     if start not in (b"", PAGE_START):
         raise UsageError(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from logstore.disk import paths
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
-from logstore.disk.names import file_name, is_url, normal_path, parent
+from logstore.disk.names import file_name, is_url, normal_path, parent, path_text
 from logstore.disk.recognition import name_of_partition, names_partition, refused_partition
 from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError, InvalidNameError, LogstoreError, UsageError
@@ -29,7 +29,7 @@ def input_paths(word: str, note: Note) -> list[tuple[str, bool]]:
 
     A file of a partition stands for the partition. A glob passes over other files. Raises UsageError for others.
     """
-    is_glob, found = _is_glob(word), dict[str, bool]()
+    is_glob, found = _is_glob(path_text(word)), dict[str, bool]()
     for path in _glob(word, note) if is_glob else [word]:
         around = _partition_of(path)
         if around is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from logstore.disk.names import path_text
 from logstore.errors import DataDirectoryError, UsageError
 from logstore.layout.java_properties import escaped_value
 
@@ -63,7 +64,7 @@ def require_startable(found: Inspection) -> None:
 def require_new_file(path: str) -> None:
     """Raise UsageError if something exists at `path`, or if its directory does not."""
     exists = os.path.lexists(path)
-    if exists or not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+    if exists or not os.path.isdir(os.path.dirname(path_text(path)) or os.curdir):
         raise UsageError(
             "The configuration is written to a new file only",
             path=path,

@@ -410,6 +410,8 @@ def test_what_a_pattern_leaves_out_is_told_with_exit_code_3(golden: Golden, tmp_
 def test_a_pattern_that_names_several_is_refused_where_one_is_asked(words: list[str], golden: Golden) -> None:
     result = CliRunner().invoke(logstore, [*words, f"{golden('demo')}/*s-0"])
     assert (result.exit_code, "The pattern matches several" in result.stderr) == (2, True), result.stderr
+    result = CliRunner().invoke(logstore, [*words, ""])  # a variable of the shell that is not set
+    assert (result.exit_code, "not empty" in result.stderr) == (2, True), result.stderr
 
 
 @pytest.mark.parametrize("words", [["segments"], ["diff"], ["salvage"], ["repair"], ["sample"]], ids=" ".join)

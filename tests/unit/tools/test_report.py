@@ -403,6 +403,22 @@ def test_no_page_is_written_into_the_directory_that_it_is_about(
     assert {path: path.read_bytes() for path in Path("data").rglob("*") if path.is_file()} == before
 
 
+def test_what_cannot_be_written_is_refused_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data/orders-0").mkdir(parents=True)
+    Path("link.html").symlink_to("page.html")
+    for output, found in {
+        "": "not empty",
+        "link.html": "link",
+        "no/page.html": "no dir",
+        "page.html/": "no dir",
+    }.items():
+        result = CliRunner().invoke(logstore, ["report", "data", "-o", output])
+        assert (result.exit_code, found in result.stderr) == (2, True), result.stderr
+
+
 def test_a_page_replaces_only_a_page_or_an_empty_file(golden: Golden, tmp_path: Path) -> None:
     output = tmp_path / "page.html"
     words = ["report", str(golden("demo")), "-o", str(output), "--now", str(AFTER_GOLDEN_MS)]

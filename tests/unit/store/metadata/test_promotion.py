@@ -263,9 +263,9 @@ def test_the_configuration_names_any_directory_and_goes_into_a_new_file(tmp_path
     assert parse_properties(out.read_bytes())["log.dirs"] == str(root)
     assert told["startCommand"] == f"kafka-server-start.sh {out}"
     before = contents(tmp_path)
-    for refused in (["--out", str(out)], ["--out", str(tmp_path / "nowhere" / "file")]):
-        result = call("promote", str(root), *refused)
-        assert (result.exit_code, "to a new file only" in result.stderr) == (2, True)
+    for refused in (out, tmp_path / "nowhere" / "file", f"{tmp_path}/nowhere/", ""):
+        result = call("promote", str(root), "--out", str(refused))
+        assert (result.exit_code, "to a new file only" in result.stderr or not refused) == (2, True)
     assert as_told("promote", str(root), "--dry-run", "--out", str(tmp_path / "other")).get("brokerConfig") is None
     assert contents(tmp_path) == before
     new = tmp_path / "new one"
