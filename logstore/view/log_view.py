@@ -64,6 +64,12 @@ class ReadableLog(ABC):
         """Return all records from an offset on if that is less work than `records`; else None."""
         return None
 
+    def end_offset_of_epoch(self, epoch: int) -> int | None:
+        """Return where what leaders up to `epoch` wrote ends; None for an epoch after the log's own (KIP-320)."""
+        view = self.view()
+        is_known = epoch <= (view.epochs.latest_epoch or 0)
+        return view.epochs.end_offset(epoch, view.bounds.log_end_offset) if is_known else None
+
     def offset_for_timestamp(
         self, timestamp: int, isolation: FetchIsolation | str = FetchIsolation.READ_UNCOMMITTED
     ) -> TimestampAndOffset | None:

@@ -9,7 +9,13 @@ from typing import Any
 from ... import clock
 from ...columns.arrow_batches import imported_pyarrow, record_schema
 from ...columns.decoded_records import Records, TailRecords
-from ...errors import LogstoreError, OffsetOutOfRangeError, SerializationError, UnknownTopicOrPartitionError
+from ...errors import (
+    DataDirectoryError,
+    LogstoreError,
+    OffsetOutOfRangeError,
+    SerializationError,
+    UnknownTopicOrPartitionError,
+)
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
@@ -185,8 +191,8 @@ class Fetcher:
         while left_count:
             partition = turn[0]
             turn.rotate(-1)  # before anything can fail
+            log = positions.log(partition)  # may move the position
             position = moved[partition] if partition in moved else positions.get(partition)
-            log = positions.log(partition)
             left_count -= 1
             if position is None or log is None:
                 turn.pop()
@@ -264,6 +270,9 @@ class Fetcher:
         """Read records; if none of the data is for the consumer, note the position behind it in `moved`."""
         try:
             return self._fetched(partition, log, position, moved)
+        except DataDirectoryError:
+            self._arrivals.expect(partition, log)  # another process may have cut it: the next call reads what is left
+            raise
         except OffsetOutOfRangeError:
             self._positions.out_of_range(partition, position)
             moved.pop(partition, None)

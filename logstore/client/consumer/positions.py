@@ -15,10 +15,13 @@ from ...errors import (
     UnstableOffsetCommitError,
     UsageError,
 )
+from ...folds.leader_epochs import LeaderEpochs
 from ...log.partition_log import PartitionLog
 from ...model import FetchIsolation, TopicPartition
 from ...store.data_directory import DataDirectory
 from ...store.metadata.topics import TopicDescription
+from ...store.read_only import ReadOnlyDirectory
+from ...view.log_view import ReadableLog
 from ..arguments import ILLEGAL_ARGUMENT
 from .config import reset_duration_ms
 from .subscription import SubscriptionState
@@ -47,11 +50,13 @@ class Positions:
         self._known_for: int | None = None  # `look_count` for which all positions are known
         self.sought: set[TopicPartition] = set()
         self._store, self._reset_policy = store, reset_policy
+        self._is_beside_writer = isinstance(store, ReadOnlyDirectory)
         self._positions: dict[TopicPartition, int | None] = {}
         self._topics: Mapping[str, TopicDescription] = {}  # the store's, when `reset_recreated_topics` last looked
         self._topic_ids: dict[TopicPartition, str | None] = {}  # topic to which each position belongs
         self._cut: dict[TopicPartition, OffsetOutOfRangeError] = {}
         self._begun: dict[TopicPartition, int] = {}  # positions that `auto.offset.reset` has chosen last
+        self._epochs: dict[TopicPartition, LeaderEpochs] = {}  # of another process's log, at the last look
 
     def __iter__(self) -> Iterator[TopicPartition]:
         return iter(self._positions)
@@ -173,11 +178,25 @@ class Positions:
         if partition in self._cut and self._positions.get(partition) is None:
             raise self._cut[partition]
         try:
-            return self._store.log(*partition)
+            log = self._store.log(*partition)
         except UnknownTopicOrPartitionError:
             if not self.subscription.is_shared:
                 raise
             return None
+        if self._is_beside_writer:
+            self._follow_cut(partition, log)
+        return log
+
+    def _follow_cut(self, partition: TopicPartition, log: ReadableLog) -> None:
+        """Go back to where another process has cut the log below the position since the last look; see `_in_log`."""
+        epochs, position = log.view().epochs, self._positions.get(partition)
+        before = self._epochs.get(partition, epochs)
+        if before is not epochs and position is not None:
+            offset = self._in_log(partition, position, before.epoch_of(position - 1))
+            if offset != position:
+                self._changed()
+                self._positions[partition] = offset
+        self._epochs[partition] = epochs
 
     def advance_all(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Move behind what was handed out or skipped."""
@@ -257,14 +276,13 @@ class Positions:
     def _in_log(self, partition: TopicPartition, offset: int, leader_epoch: int | None) -> int:
         """Return an offset, or where a crash cut the log below it, as other records have it then (KIP-320).
 
-        Nothing is known of it without the epoch of the record before it, and of a log that is open for reading only.
+        Nothing is known of it without the epoch of the record before it.
         Raises OffsetOutOfRangeError for a cut if `auto.offset.reset` is none (`LogTruncationException`).
         """
         end = None
         if leader_epoch is not None:
             with suppress(UnknownTopicOrPartitionError):  # the read raises it, in the turn of the partition
-                log = self._store.log(*partition)
-                end = log.end_offset_of_epoch(leader_epoch) if isinstance(log, PartitionLog) else None
+                end = self._store.log(*partition).end_offset_of_epoch(leader_epoch)
         if end is None or end >= offset:
             return offset
         if self._reset_policy == "none":
@@ -283,3 +301,4 @@ class Positions:
         """Note the topic of the next position, before that is read: the topic may be created anew in between."""
         topic = self._store.topics.get(partition.topic)
         self._topic_ids[partition] = None if topic is None else topic.topic_id
+        self._epochs.pop(partition, None)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+import logstore
+from logstore import clock
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
-from logstore.errors import OffsetOutOfRangeError
+from logstore.errors import DataDirectoryError, OffsetOutOfRangeError
 from logstore.log.load.loader import LogLoader
 from logstore.model import TopicPartition
-from logstore_tools.commands import logstore
+from logstore_tools.commands import logstore as command
 from tests.support.stores import open_store
 
 T0 = TopicPartition("t", 0)
@@ -47,7 +51,7 @@ def cut(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     with (cut / "t-0" / f"{0:020d}.log").open("r+b") as file:
         file.truncate(size + 1 if request.param == "recover" else size)
     if request.param == "recover":
-        assert CliRunner().invoke(logstore, ["recover", str(cut / "t-0"), "--unclean"]).exit_code == 0
+        assert CliRunner().invoke(command, ["recover", str(cut / "t-0"), "--unclean"]).exit_code == 0
     return cut
 
 
@@ -98,8 +102,68 @@ def test_a_recovery_that_is_interrupted_is_not_taken_for_a_close(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(LogLoader, "apply", interrupted)
-    CliRunner().invoke(logstore, ["recover", str(tmp_path / "t-0"), "--unclean"])
+    CliRunner().invoke(command, ["recover", str(tmp_path / "t-0"), "--unclean"])
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+@pytest.fixture
+def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Consumer, Callable[[int], None]]]:
+    """Makes a consumer of ten records, which looks anew in each poll, and what cuts them to five and writes others."""
+    monkeypatch.setattr(clock, "monotonic_s", count(step=2).__next__)
+
+    def made(**config: Any) -> tuple[Consumer, Callable[[int], None]]:
+        with open_store(tmp_path) as store:
+            store.create_topic("t")
+            log = store.log("t", 0)
+            sizes = [log.append_records([b"%d" % number]) and log.size for number in range(10)]
+        consumer = logstore.open(tmp_path, read_only=True).consumer(**config)
+        consumer.assign([T0])
+        consumer.seek_to_beginning()
+        consumer.poll()
+
+        def cut(new_count: int) -> None:
+            (tmp_path / ".kafka_cleanshutdown").unlink()
+            with (tmp_path / "t-0" / f"{0:020d}.log").open("r+b") as file:
+                file.truncate(sizes[4])
+            with open_store(tmp_path) as store:
+                if new_count:
+                    store.log("t", 0).append_records([b"new"] * new_count)
+
+        return consumer, cut
+
+    return made
+
+
+def offsets(consumer: Consumer) -> list[int]:
+    return [record.offset for records in consumer.poll().values() for record in records]
+
+
+@pytest.mark.parametrize("new_count", [0, 1, 8])
+def test_a_consumer_beside_the_writer_goes_back_to_where_the_log_was_cut(beside: Any, new_count: int) -> None:
+    consumer, cut = beside()
+    assert (offsets(consumer), consumer.position(T0)) == ([], 10)
+    cut(new_count)
+    found = [offset for _ in range(3) for offset in offsets(consumer)]
+    assert (found, consumer.position(T0)) == ([*range(5, 5 + new_count)], 5 + new_count)
+
+
+def test_a_consumer_beside_the_writer_is_told_of_a_cut_without_a_reset_policy(beside: Any) -> None:
+    consumer, cut = beside(auto_offset_reset="none")
+    cut(8)
+    for _ in range(2):
+        with pytest.raises(OffsetOutOfRangeError, match=r"Truncation detected .* at offset 10"):
+            consumer.poll()
+    consumer.seek(T0, 5)
+    assert offsets(consumer) == [*range(5, 13)]
+
+
+def test_a_consumer_beside_the_writer_reads_on_where_what_it_was_to_read_is_gone(beside: Any) -> None:
+    consumer, cut = beside(max_partition_fetch_bytes=1, max_poll_records=1)
+    cut(0)
+    with pytest.raises(DataDirectoryError, match="became shorter"):
+        consumer.poll()
+    assert [offset for _ in range(6) for offset in offsets(consumer)] == [1, 2, 3, 4]
+    assert consumer.position(T0) == 5
 
 
 def test_without_a_reset_policy_a_cut_log_is_told(cut: Path) -> None:
