@@ -184,7 +184,9 @@ def _judged(one: OpenTransaction) -> str:
     by_coordinator = (Verdict.ONGOING, Verdict.TIMED_OUT, Verdict.ENDING, Verdict.LATE)
     clock = "its coordinator's clock" if one.verdict in by_coordinator else "the times of files and of brokers"
     moment = "now"
-    if one.judged_ms < one.moment.now_ms:
+    if one.judged_ms <= 0:
+        moment = "a moment that no file tells: nothing is late then"
+    elif one.judged_ms < one.moment.now_ms:
         moment = f"{iso_text(one.judged_ms)}, a minute before the newest file was written"
     return f"by {clock}, as of {moment}"
 

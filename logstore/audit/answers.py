@@ -174,7 +174,7 @@ def open_transaction_row(one: OpenTransaction) -> OpenTransactionRow:
         one,
         age_clock=one.age.clock.value,
         coordinator=_coordinator(one),
-        judged_at=one.judged_ms,
+        judged_at=one.judged_ms if one.judged_ms > 0 else None,
         verdict=one.verdict.value,
     )
 

@@ -57,7 +57,7 @@ class OpenTransactionRow(NamedTuple):
         "it is at least so old",
     ]
     coordinator: Annotated[CoordinatorStateRow | None, "what `__transaction_state` says"]
-    judged_at: Annotated[TimeMs, "as of when it was judged: what was due later is not late"]
+    judged_at: Annotated[TimeMs | None, "as of when it was judged: what was due later is not late; null: no file tells"]
     verdict: Annotated[str, "what becomes of it"]
 
 

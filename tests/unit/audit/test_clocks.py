@@ -98,6 +98,9 @@ def test_times_from_before_the_first_kafka_tell_nothing(time_ms: int, tmp_path: 
     one = only(written(story, tmp_path, time_ms), story.now_ms + DAY_MS)
     assert (one.verdict, one.age.clock) == (Verdict.HANGING, Clock.PRODUCER)
     assert one.age_ms < DAY_MS + 2 * MINUTE_MS
+    assert [row.judged_at for row in logstore.transactions(tmp_path)] == [None]
+    said = CliRunner().invoke(txns_command, ["explain", str(tmp_path / A)]).output
+    assert "by the times of files and of brokers, as of a moment that no file tells" in said
 
 
 def test_metadata_tells_the_time_of_files_that_have_none(golden: Golden, tmp_path: Path) -> None:
