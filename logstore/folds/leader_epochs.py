@@ -60,7 +60,10 @@ class LeaderEpochs:
 
     def epoch_of(self, offset: int) -> int | None:
         """Return the epoch of the leader that wrote at `offset`; None below the first entry."""
-        return next((epoch for epoch, start in reversed(self.entries) if start <= offset), None)
+        for epoch, start in reversed(self.entries):  # no generator: a commit asks each of its logs
+            if start <= offset:
+                return epoch
+        return None
 
     def end_offset(self, epoch: int, log_end_offset: int) -> int:
         """Return where what leaders up to `epoch` wrote ends (`LeaderEpochFileCache.endOffsetFor`).

@@ -97,12 +97,9 @@ class PartitionLog(LogAppends, ReadableLog):
 
         If that was deleted, it is the epoch of the first record that was left, which is not below.
         """
-
-        def epoch(state: LogState) -> int | None:
-            is_in_log = 0 < offset <= state.log_end_offset
-            return state.epochs.epoch_of(max(offset - 1, state.log_start_offset)) if is_in_log else None
-
-        return self._use(epoch)
+        state = self.state  # without the lock: a commit asks each of its logs, and must not wait for their writers
+        is_in_log = 0 < offset <= state.log_end_offset
+        return state.epochs.epoch_of(max(offset - 1, state.log_start_offset)) if is_in_log else None
 
     def end_offset_of_epoch(self, epoch: int) -> int | None:
         """Return where what leaders up to `epoch` wrote ends; None for an epoch after the log's own (KIP-320)."""

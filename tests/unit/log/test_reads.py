@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -269,6 +270,13 @@ def test_readers_beside_a_writer_see_whole_batches_one_after_the_other(log: Part
     assert problems == []
     assert counts == [log.log_end_offset] * 2
     assert len(log.state.segments) > 10
+
+
+def test_the_leader_epoch_of_a_commit_waits_for_no_writer(log: PartitionLog) -> None:
+    log.append_records([b"a"], leader_epoch=3)
+    log.append_records([b"b"], leader_epoch=5)
+    with ThreadPoolExecutor(1) as pool, log.lock:
+        assert [pool.submit(log.leader_epoch_before, offset).result(30) for offset in range(4)] == [None, 3, 5, None]
 
 
 def test_records_come_as_arrow_columns(log: PartitionLog) -> None:
