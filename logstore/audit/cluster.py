@@ -22,6 +22,7 @@ from ..errors import DataDirectoryError, LogstoreError, SchemaError, UsageError
 from ..layout import clean_shutdown, meta_properties
 from ..layout.file_names import METADATA_TOPIC
 from ..layout.meta_properties import MetaProperties
+from ..layout.offset_checkpoint import CLEANER_OFFSET_FILE_NAME
 from ..replay.internal_topic import ReplayedRecord, replayed_rows
 from ..replay.metadata_image import MetadataImage, TopicImage
 from ..topics import INTERNAL_TOPICS
@@ -283,11 +284,18 @@ class Cluster:
         return None if found is None else len(found.partitions)
 
     def compaction(self, topic: str) -> Known:
-        """Whether the topic is, or ever was, compacted, by its own policy or the brokers' in the metadata."""
+        """Whether the topic is, or ever was, compacted, by its own policy or the brokers'."""
         if topic in INTERNAL_TOPICS:
             return Known.YES
         own = self._is_among(self.image.compacted_topics, topic)
-        return Known.UNKNOWN if own is Known.NO and self.image.compacts_by_default else own
+        return Known.UNKNOWN if own is Known.NO and self._compacts_by_default else own
+
+    @cached_property
+    def _compacts_by_default(self) -> bool:
+        """Whether brokers compact, by the metadata or, for want of `server.properties`, by a topic they cleaned."""
+        cleaned = {topic for topic, _ in self.checkpoints.get(CLEANER_OFFSET_FILE_NAME, {})} - {*INTERNAL_TOPICS}
+        policies = [self._is_among(self.image.compacted_topics, topic) for topic in cleaned]
+        return self.image.compacts_by_default or Known.NO in policies
 
     def is_never_deleted_from(self, topic: str) -> bool:
         """Return whether it is known that retention and `delete_records` were never allowed to raise a log's start."""

@@ -206,7 +206,10 @@ def log_leader_epoch(batches: AuditedBatches) -> Iterator[Place]:
     unless=(*CLEANED, Silence.START_UNKNOWN),
 )
 def offsets_lost(batches: AuditedBatches) -> Iterator[Place]:
-    """Offsets are missing in a log that was never compacted, and no damage tells why."""
+    """Offsets are missing in a log that was never compacted, and no damage tells why.
+
+    `log.cleanup.policy=compact` in the brokers' `server.properties` is known only by a topic that was cleaned here.
+    """
     evidence = batches.evidence
     is_hole, is_thin = batches.is_hole, batches.is_thin
     is_hole = is_hole & (batches.base > evidence.cleaner_offset)

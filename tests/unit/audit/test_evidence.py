@@ -132,6 +132,22 @@ def test_a_topic_that_brokers_compact_has_holes(broker: str, tmp_path: Path) -> 
     assert findings(story.write(tmp_path), story) == []
 
 
+@pytest.mark.parametrize(("policy", "found"), [(None, []), ("compact", ["offsets-lost"])])
+def test_a_topic_has_holes_where_brokers_cleaned_one_without_a_policy(
+    policy: str | None, found: list[str], tmp_path: Path
+) -> None:
+    """`log.cleanup.policy` stands in their `server.properties`, and this replica's cleaner has not come here yet."""
+    story = Story()
+    story.make_topic("orders")
+    story.make_topic("payments", policy=policy)
+    story.plain("payments-0")
+    story.plain("payments-0", offset=5)
+    story.cleaner["payments-0"] = 6
+    story.plain(A)
+    story.plain(A, offset=5)
+    assert findings(story.write(tmp_path), story) == found
+
+
 def test_nothing_is_promised_of_files_beside_a_stray_log(tmp_path: Path) -> None:
     story = clean()
     root = story.write(tmp_path)
