@@ -191,8 +191,12 @@ class Fetcher:
         while left_count:
             partition = turn[0]
             turn.rotate(-1)  # before anything can fail
-            log = positions.log(partition)  # may move the position
             position = moved[partition] if partition in moved else positions.get(partition)
+            log = positions.log(partition)
+            if positions.is_beside_writer and position is not None and log is not None:
+                reached, position = position, positions.followed(partition, position, log)
+                if position < reached:
+                    moved.pop(partition, None)
             left_count -= 1
             if position is None or log is None:
                 turn.pop()
@@ -260,11 +264,16 @@ class Fetcher:
                     batch = chunk.to_arrow()
                     moved[partition] = chunk.next_offset
                     yield partition, batch
+            except DataDirectoryError:
+                self._arrivals.expect(partition, log)
+                raise
             except OffsetOutOfRangeError:
                 moved.pop(partition, None)
                 positions.out_of_range(partition, position)
                 continue
             moved[partition] = reader.position
+            if reader.position == position:
+                self._arrivals.expect(partition, log)
 
     def _read(self, partition: TopicPartition, position: int, log: PartitionLog, moved: NextOffsets) -> _Fetch | None:
         """Read records; if none of the data is for the consumer, note the position behind it in `moved`."""
@@ -294,6 +303,8 @@ class Fetcher:
         if chunk is not None and len(chunk):
             return _Fetch(partition, position, chunk, chunks)
         moved[partition] = next_offset if chunk is None else chunk.next_offset
+        if moved[partition] == position:  # another process has cut the log, which ends here as it was
+            self._arrivals.expect(partition, log)
         return None
 
     def _taken(self, fetch: _Fetch, count_max: int) -> list[ConsumerRecord]:

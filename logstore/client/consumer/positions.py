@@ -39,6 +39,7 @@ class Positions:
         paused: partitions that are skipped.
         change_count: counts changes other than handing records out, after which records read before are not valid.
         look_count: counts events other than appends that may give an idle partition something to read.
+        is_beside_writer: another process writes the logs.
         sought: partitions that `seek` has moved since `Fetcher.collect` began.
     """
 
@@ -50,7 +51,7 @@ class Positions:
         self._known_for: int | None = None  # `look_count` for which all positions are known
         self.sought: set[TopicPartition] = set()
         self._store, self._reset_policy = store, reset_policy
-        self._is_beside_writer = isinstance(store, ReadOnlyDirectory)
+        self.is_beside_writer = isinstance(store, ReadOnlyDirectory)
         self._positions: dict[TopicPartition, int | None] = {}
         self._topics: Mapping[str, TopicDescription] = {}  # the store's, when `reset_recreated_topics` last looked
         self._topic_ids: dict[TopicPartition, str | None] = {}  # topic to which each position belongs
@@ -178,25 +179,23 @@ class Positions:
         if partition in self._cut and self._positions.get(partition) is None:
             raise self._cut[partition]
         try:
-            log = self._store.log(*partition)
+            return self._store.log(*partition)
         except UnknownTopicOrPartitionError:
             if not self.subscription.is_shared:
                 raise
             return None
-        if self._is_beside_writer:
-            self._follow_cut(partition, log)
-        return log
 
-    def _follow_cut(self, partition: TopicPartition, log: ReadableLog) -> None:
-        """Go back to where another process has cut the log below the position since the last look; see `_in_log`."""
-        epochs, position = log.view().epochs, self._positions.get(partition)
+    def followed(self, partition: TopicPartition, position: int, log: ReadableLog) -> int:
+        """Return the position, or where another process has cut the log below it since the last look; see `_in_log`."""
+        epochs = log.view().epochs
         before = self._epochs.get(partition, epochs)
-        if before is not epochs and position is not None:
+        if before is not epochs:
             offset = self._in_log(partition, position, before.epoch_of(position - 1))
             if offset != position:
                 self._changed()
-                self._positions[partition] = offset
+                self._positions[partition] = position = offset
         self._epochs[partition] = epochs
+        return position
 
     def advance_all(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Move behind what was handed out or skipped."""

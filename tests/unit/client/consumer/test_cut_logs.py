@@ -126,20 +126,30 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tup
             with (tmp_path / "t-0" / f"{0:020d}.log").open("r+b") as file:
                 file.truncate(sizes[4])
             with open_store(tmp_path) as store:
-                if new_count:
-                    store.log("t", 0).append_records([b"new"] * new_count)
+                for _ in range(new_count):
+                    store.log("t", 0).append_records([b"a larger one"])
 
         return consumer, cut
 
     return made
 
 
-def offsets(consumer: Consumer) -> list[int]:
+def of_records(consumer: Consumer) -> list[int]:
     return [record.offset for records in consumer.poll().values() for record in records]
 
 
+def of_table(consumer: Consumer) -> list[int]:
+    return consumer.to_arrow()["offset"].to_pylist()
+
+
+both_ways = pytest.mark.parametrize("offsets", [of_records, of_table])
+
+
+@both_ways
 @pytest.mark.parametrize("new_count", [0, 1, 8])
-def test_a_consumer_beside_the_writer_goes_back_to_where_the_log_was_cut(beside: Any, new_count: int) -> None:
+def test_a_consumer_beside_the_writer_goes_back_to_where_the_log_was_cut(
+    beside: Any, new_count: int, offsets: Callable[[Consumer], list[int]]
+) -> None:
     consumer, cut = beside()
     assert (offsets(consumer), consumer.position(T0)) == ([], 10)
     cut(new_count)
@@ -154,16 +164,29 @@ def test_a_consumer_beside_the_writer_is_told_of_a_cut_without_a_reset_policy(be
         with pytest.raises(OffsetOutOfRangeError, match=r"Truncation detected .* at offset 10"):
             consumer.poll()
     consumer.seek(T0, 5)
-    assert offsets(consumer) == [*range(5, 13)]
+    assert of_records(consumer) == [*range(5, 13)]
 
 
-def test_a_consumer_beside_the_writer_reads_on_where_what_it_was_to_read_is_gone(beside: Any) -> None:
+@both_ways
+def test_a_consumer_beside_the_writer_reads_on_where_what_it_was_to_read_is_gone(
+    beside: Any, offsets: Callable[[Consumer], list[int]]
+) -> None:
     consumer, cut = beside(max_partition_fetch_bytes=1, max_poll_records=1)
     cut(0)
     with pytest.raises(DataDirectoryError, match="became shorter"):
-        consumer.poll()
+        offsets(consumer)
     assert [offset for _ in range(6) for offset in offsets(consumer)] == [1, 2, 3, 4]
     assert consumer.position(T0) == 5
+
+
+@both_ways
+def test_a_consumer_beside_the_writer_goes_back_from_where_it_can_read_no_further(
+    beside: Any, offsets: Callable[[Consumer], list[int]]
+) -> None:
+    consumer, cut = beside(max_partition_fetch_bytes=1, max_poll_records=8)
+    cut(8)  # with larger batches: what was its last byte lies before its last offset
+    found = [offset for _ in range(6) for offset in offsets(consumer)]
+    assert (found[-8:], consumer.position(T0)) == ([*range(5, 13)], 13)
 
 
 def test_without_a_reset_policy_a_cut_log_is_told(cut: Path) -> None:
