@@ -84,7 +84,7 @@ def verify(path: Path, *, checksums_only: bool = False, advance: Advance = lambd
 
 
 def transactions(
-    path: Path, *, now_ms: int | None = None, advance: Advance = lambda size: None
+    path: Path, *, beside: Iterable[Path] = (), now_ms: int | None = None, advance: Advance = lambda size: None
 ) -> Rows[OpenTransactionRow]:
     """List the open transactions of a data directory or a partition, and what becomes of each.
 
@@ -93,6 +93,7 @@ def transactions(
     `transactions` of the Spark data source has the decided ones too.
 
     Args:
+        beside: other data directories, of which coordinators in those of the same broker are asked.
         now_ms: reference time for ages, ms since 1970; None for now.
         advance: told of the bytes that are read.
 
@@ -101,22 +102,26 @@ def transactions(
         DataDirectoryError: it cannot be listed, or the partition cannot be read.
     """
     root, only = place_at(path)
-    found, findings = read_transactions(root, _judged_ms(now_ms), only, advance)
+    others = list(map(data_directory_at, beside))
+    found, findings = read_transactions(root, _judged_ms(now_ms), only, advance, others)
     return Rows(OpenTransactionRow, list(map(open_transaction_row, found.open)), [*findings, *unlisted(root)])
 
 
-def explain(path: Path, *, now_ms: int | None = None, advance: Advance = lambda size: None) -> Rows[ExplanationRow]:
+def explain(
+    path: Path, *, beside: Iterable[Path] = (), now_ms: int | None = None, advance: Advance = lambda size: None
+) -> Rows[ExplanationRow]:
     """Say why read_committed consumers get no further: of a partition, or of each one in which they wait.
 
     Args:
-        now_ms, advance: as of `transactions`.
+        beside, now_ms, advance: as of `transactions`.
 
     Raises:
         UsageError: `path` is neither a data directory nor a partition.
         DataDirectoryError: it cannot be listed, or the partition cannot be read.
     """
     root, only = place_at(path)
-    found, findings = read_transactions(root, _judged_ms(now_ms), only, advance)
+    others = list(map(data_directory_at, beside))
+    found, findings = read_transactions(root, _judged_ms(now_ms), only, advance, others)
     explanations = [
         Explanation(history, [one for one in found.open if one.history is history])
         for history in found.histories.values()

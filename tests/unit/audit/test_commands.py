@@ -15,6 +15,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from logstore.audit import answers
 from logstore.audit.checks import RULES
 from logstore.audit.cluster import Cluster
 from logstore.audit.evidence import Evidence
@@ -97,6 +98,10 @@ def test_coordinators_in_another_directory_of_the_broker_are_asked(golden: Golde
     first, second = two_directories(golden("demo"), tmp_path)
     assert verdicts(second) == ["unknown"] * 2
     assert verdicts(first, second) == verdicts(second / "orders-0", first) * 2 == verdicts(golden("demo"))
+    (why,) = answers.explain(second / "orders-0", beside=[first], now_ms=LATER_MS)
+    listed = answers.transactions(second, beside=[first], now_ms=LATER_MS)
+    assert why.blocking in list(listed)
+    assert [row.verdict for row in listed] == verdicts(golden("demo"))
     copied = shutil.copytree(first, tmp_path / "3")  # of another time, perhaps
     assert verdicts(second, first, copied) == ["unknown"] * 2
 
