@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 #: nanoseconds since 1970, for who asks so often that the call of `now_ms` takes too long
 time_ns = time.time_ns
 
-#: seconds since some moment, never going back: for intervals
-monotonic_s = time.monotonic
+#: seconds since some moment, never going back: for intervals. Not `time.monotonic`: tests freeze that together with the
+#: wall clock (freezegun), and a wait would never end
+monotonic_s = partial(time.clock_gettime, time.CLOCK_MONOTONIC)
 
 
 def monotonic_ms() -> int:
     """Return milliseconds since some moment, never going back: for intervals."""
-    return time.monotonic_ns() // 1_000_000
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1_000_000
 
 
 def now_ms() -> int:

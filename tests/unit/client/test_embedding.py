@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -143,3 +144,22 @@ def test_producers_and_consumers_in_many_threads(store: Store) -> None:
         thread.join()
     assert len(seen) == 4 * count
     assert set(seen.values()) == {1}
+
+
+def test_waits_end_where_a_test_has_frozen_the_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen = {time.time: 0.0, time.time_ns: 0, time.monotonic: 0.0, time.monotonic_ns: 0}
+    for name in [name for name in sys.modules if name == "time" or name.startswith("logstore")]:
+        for attribute, value in list(vars(sys.modules[name]).items()):  # as freezegun does
+            if real := next((real for real in frozen if real is value), None):
+                monkeypatch.setattr(sys.modules[name], attribute, lambda now=frozen[real]: now)
+    store.producer(linger_ms=1).send("t", b"v")
+    ended = threading.Event()
+
+    def use() -> None:
+        records = list(store.consumer("t", auto_offset_reset="earliest", consumer_timeout_ms=100))
+        assert [(record.value, record.timestamp) for record in records] == [(b"v", 0)]
+        store.producer().close(timeout=0.1)
+        ended.set()
+
+    threading.Thread(target=use, daemon=True).start()
+    assert ended.wait(30)
