@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum, IntEnum
 from operator import index
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from .errors import UsageError
 
@@ -134,6 +134,17 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+class OfOneProcess:
+    """An object with open files, locks or mapped memory: neither pickled nor copied, as the copy would be broken."""
+
+    __slots__ = ()
+
+    _instead = "another process opens the directory by its path, read_only beside an open store"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"A {type(self).__name__} is of one process, and neither pickled nor copied: {self._instead}")
 
 
 def whole_number(name: str, given: Any) -> int:

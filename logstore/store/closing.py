@@ -5,8 +5,10 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
+from ..model import OfOneProcess
 
-class ClosedInWith:
+
+class ClosedInWith(OfOneProcess):
     """An object that a `with` block closes; an error of `close` does not hide the error of the block."""
 
     def _close_block(self, *, in_order: bool) -> None:

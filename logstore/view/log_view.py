@@ -11,14 +11,14 @@ from typing import Any
 
 from ..columns.decoded_records import Records, TailRecords
 from ..folds.leader_epochs import LeaderEpochs
-from ..model import FetchIsolation, whole_number
+from ..model import FetchIsolation, OfOneProcess, whole_number
 from .offset_for_timestamp import TimestampAndOffset, fetchable_offset_for_timestamp
 from .read import INT_MAX, Fetched, ReadBounds, read
 from .record_reader import RecordReader
 from .segments import Segments
 
 
-class ReadableLog(ABC):
+class ReadableLog(OfOneProcess, ABC):
     """What has a view: a log, a reader of another process's log, and a view itself."""
 
     @property

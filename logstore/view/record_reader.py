@@ -33,7 +33,7 @@ from ..folds import committed_filter
 from ..folds.committed_filter import CommittedFilter
 from ..kernels.decode.batches import TO_CHECK
 from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
-from ..model import FetchIsolation
+from ..model import FetchIsolation, OfOneProcess
 from .batch_checks import bad_batch, bad_window, first_bad_row, located
 from .parallel_scan import PARALLEL_SIZE_MIN, in_order
 from .read import INT_MAX, Fetched, ReadBounds, read
@@ -41,7 +41,7 @@ from .segment import Segment
 from .segments import Segments
 
 
-class RecordReader:
+class RecordReader(OfOneProcess):
     """Reads a log once, up to where it ended when the reader was made.
 
     Attributes:

@@ -17,7 +17,7 @@ from ...errors import (
     RequestTimedOutError,
 )
 from ...log.append.request import AppendInfo
-from ...model import TopicPartition
+from ...model import OfOneProcess, TopicPartition
 from ..arguments import require_function, time_left
 from .background import Background
 
@@ -237,7 +237,7 @@ class RecordMetadata(NamedTuple):
         return TopicPartition(self.topic, self.partition)
 
 
-class RecordFuture:
+class RecordFuture(OfOneProcess):
     """Result of one `Producer.send`, available now or later; usable from any thread.
 
     The creator sets all fields: an `__init__` would take a tenth of the time of `send`.
@@ -249,6 +249,7 @@ class RecordFuture:
     _index: int
     _key_size: int
     _value_size: int
+    _instead = "give another process what `get` returns"
 
     def __repr__(self) -> str:
         state = "pending"

@@ -35,7 +35,7 @@ from ...errors import (
     UnknownMemberIdError,
 )
 from ...folds.verification import VerificationGuard
-from ...model import TopicPartition
+from ...model import OfOneProcess, TopicPartition
 from ...topics.consumer_offsets import TOPIC, CommittedOffset
 from ..host import Host
 from ..internal_topic import CoordinatorTopic, for_each_then_raise, log_or_none
@@ -47,7 +47,7 @@ _MINUTE_MS = 60_000
 _LOGGER = logging.getLogger("logstore")
 
 
-class GroupCoordinator:
+class GroupCoordinator(OfOneProcess):
     """All groups of a store; see the module. Calls may come from any thread."""
 
     def __init__(self, host: Host) -> None:

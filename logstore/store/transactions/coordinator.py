@@ -42,7 +42,7 @@ from ...errors import (
 )
 from ...folds.verification import VerificationGuard
 from ...layout.batch import NO_SEQUENCE
-from ...model import TopicPartition
+from ...model import OfOneProcess, TopicPartition
 from ...topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
 from ...topics.transaction_state import TOPIC
 from ..groups.coordinator import GroupCoordinator
@@ -53,7 +53,7 @@ from .partition import TransactionStatePartition
 from .recovery import Orphans, reconcile
 
 
-class TransactionCoordinator:
+class TransactionCoordinator(OfOneProcess):
     """All transactional ids of a store; see the module.
 
     Attributes:

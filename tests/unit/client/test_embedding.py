@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import subprocess
 import sys
 import threading
@@ -144,6 +146,24 @@ def test_producers_and_consumers_in_many_threads(store: Store) -> None:
         thread.join()
     assert len(seen) == 4 * count
     assert set(seen.values()) == {1}
+
+
+def test_what_is_open_is_neither_pickled_nor_copied(store: Store) -> None:
+    log, producer = store.log("t", 0), store.producer()
+    directory = logstore.open(store.path, read_only=True)
+    future = producer.send("t", b"v", partition=0)
+    producer.flush()
+    clients = producer, store.consumer("t"), directory.consumer("t"), store.groups, store.transactions, future
+    # a copy of mapped memory would read what is behind the end of the file, and end the process
+    for opened in (store, directory, *clients, log, log.view(), log.records(), directory.log("t", 0)):
+        for copied in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match=f"A {type(opened).__name__} is of one process"):
+                copied(opened)
+    with pytest.raises(TypeError, match="another process opens the directory by its path"):
+        pickle.dumps(store.read)
+    assert pickle.loads(pickle.dumps(future.get())) == future.get()
+    (chunk,) = log.records().chunks()
+    assert pickle.loads(pickle.dumps(chunk)).to_records() == chunk.to_records()
 
 
 def test_waits_end_where_a_test_has_frozen_the_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
