@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum, IntEnum
+from numbers import Integral
 from operator import index
 from typing import Any, NamedTuple, NoReturn, Protocol
 
@@ -158,3 +160,26 @@ def whole_number(name: str, given: Any) -> int:
         return index(given)
     except TypeError as error:
         raise UsageError(f"The {name} is no whole number", expected="an int", found=repr(given)) from error
+
+
+def name_of(kind: str, given: Any) -> str:
+    """Return the name of a thing of this kind, such as a topic; raise UsageError if it is not text."""
+    if isinstance(given, str):
+        return given if type(given) is str else str.__str__(given)  # a subclass may have a hash of the caller's
+    raise UsageError(f"A {kind} is given by its name", expected="a str", found=repr(given))
+
+
+def topic_partition(given: Any) -> TopicPartition:
+    """Return a partition as `TopicPartition`; raise UsageError unless it is a topic name and a number."""
+    if isinstance(given, tuple | list) and len(given) == 2:
+        topic, number = given
+        if isinstance(topic, str) and isinstance(number, Integral):
+            return TopicPartition(topic, int(number))
+    raise UsageError("A partition is a TopicPartition", expected="a topic's name and a number", found=repr(given))
+
+
+def topic_partitions(given: Any) -> list[TopicPartition]:
+    """Return several partitions; raise UsageError as `topic_partition` does, and if they are not a list."""
+    if isinstance(given, Iterable):
+        return [topic_partition(partition) for partition in given]
+    raise UsageError("Partitions are given as a list", expected="a list", found=repr(given))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from math import inf
-from numbers import Integral, Real
+from numbers import Real
 from operator import index as as_index
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from ..coordinator.groups.membership import ConsumerGroupMetadata
 from ..coordinator.groups.offsets import OffsetAndMetadata
 from ..errors import InvalidGroupIdError, UsageError
 from ..layout.utf8 import is_unicode
-from ..model import TopicPartition, whole_number
+from ..model import TopicPartition, name_of, topic_partition, whole_number
 
 LONG_MAX, INT_MAX = (1 << 63) - 1, (1 << 31) - 1
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
@@ -32,34 +32,11 @@ class OffsetAndTimestamp(NamedTuple):
 Offsets = Mapping[tuple[str, int], int | OffsetAndMetadata] | Mapping[TopicPartition, int | OffsetAndMetadata]
 
 
-def name_of(kind: str, given: Any) -> str:
-    """Return the name of a thing of this kind, such as a topic; raise UsageError if it is not text."""
-    if isinstance(given, str):
-        return given if type(given) is str else str.__str__(given)  # a subclass may have a hash of the caller's
-    raise UsageError(f"A {kind} is given by its name", expected="a str", found=repr(given))
-
-
 def by_name(what: str, given: Any) -> Mapping[str, Any]:
     """Return values such as configurations; raise UsageError unless they are given by name."""
     if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
         return given
     raise UsageError(f"{what} are given by name", expected="a dict with names as keys", found=repr(given))
-
-
-def topic_partition(given: Any) -> TopicPartition:
-    """Return a partition as `TopicPartition`; raise UsageError unless it is a topic name and a number."""
-    if isinstance(given, tuple | list) and len(given) == 2:
-        topic, number = given
-        if isinstance(topic, str) and isinstance(number, Integral):
-            return TopicPartition(topic, int(number))
-    raise UsageError("A partition is a TopicPartition", expected="a topic's name and a number", found=repr(given))
-
-
-def topic_partitions(given: Any) -> list[TopicPartition]:
-    """Return several partitions; raise UsageError as `topic_partition` does, and if they are not a list."""
-    if isinstance(given, Iterable):
-        return [topic_partition(partition) for partition in given]
-    raise UsageError("Partitions are given as a list", expected="a list", found=repr(given))
 
 
 def by_partition(what: str, given: Any) -> dict[TopicPartition, Any]:

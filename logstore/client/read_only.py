@@ -10,13 +10,13 @@ from typing import Any, cast
 from ..disk.names import child
 from ..disk.paths import is_directory
 from ..errors import UsageError
+from ..model import name_of, topic_partition
 from ..replay.metadata_state import metadata_damage
 from ..store.data_directory import DataDirectory
 from ..store.metadata.log import DIRECTORY_NAME
 from ..store.metadata.topics import TopicDescription
 from ..store.read_only import ReadOnlyDirectory
 from ..view.partition_reader import PartitionReader
-from .arguments import name_of, topic_partition
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
 from .consumer.consumer_records import ConsumerRecord

@@ -20,12 +20,12 @@ from ..disk.names import is_url
 from ..errors import IllegalStateError, UsageError
 from ..log.load.removals import Removal
 from ..log.partition_log import PartitionLog
-from ..model import whole_number
+from ..model import name_of, topic_partition, whole_number
 from ..store.closing import ClosedInWith
 from ..store.data_directory import DataDirectory
 from ..store.metadata.topics import TopicDescription
 from ..store.opening.start import open_directory
-from .arguments import by_name, duration, name_of, require_function, topic_partition
+from .arguments import by_name, duration, require_function
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
 from .consumer.consumer_records import ConsumerRecord

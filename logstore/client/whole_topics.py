@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from ..columns.decoded_records import Records, TailRecords
 from ..errors import OffsetOutOfRangeError
 from ..log.partition_log import PartitionLog
-from ..model import FetchIsolation, TopicPartition
+from ..model import FetchIsolation, TopicPartition, name_of
 from ..store.data_directory import DataDirectory
 from ..store.read_only import ReadOnlyDirectory
 from ..view.partition_reader import PartitionReader
-from .arguments import name_of
 from .consumer.config import isolation_of
 from .consumer.consumer_records import ConsumerRecord, consumer_records
 from .serializers import Deserializer

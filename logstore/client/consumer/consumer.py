@@ -27,10 +27,10 @@ from ...calls import GROUPS, is_inside
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...errors import IllegalStateError, LogstoreError, UnstableOffsetCommitError
-from ...model import FetchIsolation, TopicPartition, whole_number
+from ...model import FetchIsolation, TopicPartition, topic_partition, topic_partitions, whole_number
 from ...store.closing import ClosedInWith
 from ...store.data_directory import DataDirectory
-from ..arguments import Offsets, offset_commits, require_function, topic_partition, topic_partitions
+from ..arguments import Offsets, offset_commits, require_function
 from ..serializers import Deserializer
 from .config import ConsumerConfig, records_limit
 from .consumer_records import ConsumerRecord, Lag, RecordsByPartition

@@ -6,16 +6,13 @@ from collections.abc import Iterable, Mapping
 
 from ...errors import UnknownTopicOrPartitionError, UsageError
 from ...log.partition_log import PartitionLog
-from ...model import FetchIsolation, TopicPartition, whole_number
+from ...model import FetchIsolation, TopicPartition, name_of, topic_partition, topic_partitions, whole_number
 from ...store.data_directory import DataDirectory
 from ...topics import INTERNAL_TOPICS
 from ..arguments import (
     ILLEGAL_ARGUMENT,
     OffsetAndTimestamp,
     by_partition,
-    name_of,
-    topic_partition,
-    topic_partitions,
 )
 
 Partition = tuple[str, int]

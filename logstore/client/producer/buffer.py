@@ -18,8 +18,8 @@ from ...columns.record_columns import RecordColumns
 from ...errors import BufferExhaustedError, IllegalStateError, LogstoreError, RequestTimedOutError, UsageError
 from ...layout.batch import HEADER_SIZE
 from ...log.append.request import AppendInfo
+from ...model import name_of
 from ...store.data_directory import DataDirectory
-from ..arguments import name_of
 from .background import Background
 from .batch import Batch, Record, RecordFuture
 from .config import ProducerConfig

@@ -35,7 +35,7 @@ from ...errors import (
     UnknownMemberIdError,
 )
 from ...folds.verification import VerificationGuard
-from ...model import OfOneProcess, TopicPartition
+from ...model import OfOneProcess, TopicPartition, name_of, topic_partitions
 from ...topics.consumer_offsets import TOPIC, CommittedOffset
 from ..host import Host
 from ..internal_topic import CoordinatorTopic, for_each_then_raise, log_or_none
@@ -80,7 +80,7 @@ class GroupCoordinator(OfOneProcess):
 
     def partition_of(self, group_id: str) -> int:
         """Return the partition of `__consumer_offsets` that keeps a group; creates the topic for the first one."""
-        return self._topic.partition_of(group_id)
+        return self._topic.partition_of(name_of("group", group_id))
 
     def commit(self, member: ConsumerGroupMetadata, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Commit offsets: of each partition the next one to read.
@@ -136,17 +136,17 @@ class GroupCoordinator(OfOneProcess):
         An offset of a deleted topic does not count for a new topic of the same name. Raises UnstableOffsetCommitError
         if with `require_stable` a transaction may still replace one of them.
         """
+        wanted = None if partitions is None else topic_partitions(partitions)
         if self._topic.partition_count == 0:
-            return dict.fromkeys(partitions or (), None)
+            return dict.fromkeys(wanted or (), None)
         partition = self._partition_of(group_id)
         with alone(GROUPS), partition.lock:
             offsets = partition.table.offsets
-            wanted = list(offsets.partitions(group_id) if partitions is None else partitions)
             return {
                 topic_partition: self._of_this_topic(
                     topic_partition, offsets.fetch(group_id, topic_partition, require_stable=require_stable)
                 )
-                for topic_partition in wanted
+                for topic_partition in (offsets.partitions(group_id) if wanted is None else wanted)
             }
 
     def topic_deleted(self, topic: str, topic_id: str | None) -> None:
@@ -278,12 +278,14 @@ class GroupCoordinator(OfOneProcess):
         """Forget a group's committed offsets of partitions (`deleteOffsets`); those without one are passed over.
 
         Raises:
+            UsageError: the partitions are not a list of partitions.
             GroupIdNotFoundError: there is no such group.
             GroupSubscribedToTopicError: a member subscribes to one of the topics; no offset is deleted.
             NonEmptyGroupError: it is of another protocol, and has members.
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
-        self._known(group_id).delete_offsets(group_id, {TopicPartition(*partition) for partition in partitions})
+        wanted = set(topic_partitions(partitions))
+        self._known(group_id).delete_offsets(group_id, wanted)
 
     def _partition_of(self, group_id: str) -> OffsetsPartition:
         return self._partition(self.partition_of(group_id))

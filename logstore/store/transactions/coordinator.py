@@ -42,7 +42,7 @@ from ...errors import (
 )
 from ...folds.verification import VerificationGuard
 from ...layout.batch import NO_SEQUENCE
-from ...model import OfOneProcess, TopicPartition
+from ...model import OfOneProcess, TopicPartition, name_of
 from ...topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
 from ...topics.transaction_state import TOPIC
 from ..groups.coordinator import GroupCoordinator
@@ -257,7 +257,7 @@ class TransactionCoordinator(OfOneProcess):
             with alone(TRANSACTIONS), self._making:
                 self._topic.make()
                 self._states = self._states or self._loaded()
-        return self._states[self._topic.partition_of(transactional_id)]
+        return self._states[self._topic.partition_of(name_of("transactional id", transactional_id))]
 
     def _loaded(self) -> list[TransactionStatePartition]:
         return [

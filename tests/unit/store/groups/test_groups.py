@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from logstore.errors import (
     OffsetMetadataTooLargeError,
     RebalanceInProgressError,
     UnknownMemberIdError,
+    UsageError,
 )
 from logstore.model import TopicPartition
 from logstore.replay.internal_topic import ReplayedRecord, replayed
@@ -433,6 +435,19 @@ def test_offsets_are_deleted_of_topics_that_no_member_subscribes_to(store: Small
     assert set(again(store).groups.fetch("g")) == {others[0]}
     with pytest.raises(GroupIdNotFoundError):
         store.groups.delete_offsets("unknown", [PLACE])
+
+
+def test_what_is_no_partition_and_no_name_is_told(store: SmallStore) -> None:
+    groups: Any = store.groups
+    assert list(groups.group_ids()) == []
+    for wrong in (["t-0"], "t-0", ("t", 0), 5, [("t", "0")]):
+        for call in (groups.delete_offsets, groups.fetch):
+            with pytest.raises(UsageError, match=r"A partition is a TopicPartition|Partitions are given as a list"):
+                call("g", wrong)
+    for call in (groups.describe, groups.delete, groups.fetch, groups.partition_of):
+        groups.commit(ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(7)})
+        with pytest.raises(UsageError, match="A group is given by its name"):
+            call(b"g")
 
 
 def test_a_group_is_deleted_when_it_has_no_members(store: SmallStore) -> None:
