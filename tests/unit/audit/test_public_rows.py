@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 import logstore
 from logstore.errors import CorruptRecordError, UsageError
+from logstore.rows.findings import FindingRow
 from logstore.rows.places import TopicRow
 from logstore.rows.schema import Kind, fields_of, json_name, json_row
 from logstore_tools.commands import logstore as command_line
@@ -149,6 +150,34 @@ def test_a_notebook_gets_a_table_with_nothing_to_obey() -> None:
     page = logstore.Rows(TopicRow, [TopicRow("<b>", None, (0,), 1, 1, 0, {})] * 101)._repr_html_()
     assert ("&lt;b&gt;" in page, "<b>" in page) == (True, False)
     assert (page.count("<tr>"), "only the first 100 rows" in page) == (101, True)
+
+
+def test_rows_are_indexed_sliced_and_compared_as_a_list(golden: Golden) -> None:
+    rows, listed = logstore.segments(golden("demo")), list(logstore.segments(golden("demo")))
+    assert rows == listed == logstore.segments(golden("demo"))
+    assert rows != listed[1:]
+    assert (rows[0], rows[-1], rows[1:3]) == (listed[0], listed[-1], listed[1:3])
+    problems = logstore.groups(golden("edges"))[:0].problems
+    assert len(problems) == len(logstore.groups(golden("edges")).problems) > 0
+    read = logstore.dump(golden("demo"))
+    assert read == logstore.dump(golden("demo")) == list(read) != []
+    for needs_all in (len, bool, lambda dumped: dumped[0], lambda dumped: dumped[:5]):
+        with pytest.raises(TypeError, match=r"list\(rows\) has all of them"):
+            needs_all(read)
+
+
+def test_rows_are_taken_as_a_stream_of_arrow(golden: Golden) -> None:
+    for rows in (logstore.segments(golden("demo")), logstore.dump(golden("demo")), logstore.verify(golden("demo"))):
+        assert pa.table(rows) == rows.to_arrow()
+
+
+def test_a_data_frame_rounds_no_offset() -> None:
+    pytest.importorskip("pandas")
+    row = FindingRow("error", "rule", None, None, None, None, 2**53 + 1, "", "", "")
+    for rows in ([row], [row, row._replace(offset=None, partition=5)], [row._replace(partition=5)]):
+        frame = logstore.Rows(FindingRow, rows).to_pandas()
+        assert (str(frame.dtypes["partition"]), str(frame.dtypes["offset"])) == ("Int32", "Int64")
+        assert frame["offset"].dropna().tolist() == [2**53 + 1]
 
 
 def test_a_data_frame_without_pandas_says_what_to_install(golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
