@@ -44,16 +44,24 @@ def java_file(path: str) -> str:
 
 
 def absolute_path(path: str) -> str:
-    """Return `File.getAbsolutePath`: the working directory before a relative path; nothing is resolved."""
+    """Return `File.getAbsolutePath`: the working directory before a relative path; nothing is resolved.
+
+    Raises UsageError for a relative path in a working directory that is gone.
+    """
     path = java_file(path)
     if path.startswith("/") or is_url(path):
         return path
-    return child(os.getcwd(), path) if path else os.getcwd()
+    try:
+        return child(os.getcwd(), path) if path else os.getcwd()
+    except OSError as error:
+        raise UsageError(
+            "The working directory is gone", path=path, found=error.strerror, advice="give an absolute path"
+        ) from error
 
 
 def normal_path(path: str) -> str:
     """Return the absolute path without `.` and `..`; a URL as it is."""
-    return java_file(path) if is_url(path) else os.path.abspath(path)
+    return java_file(path) if is_url(path) else os.path.normpath(absolute_path(path))
 
 
 def file_name(path: str) -> str:

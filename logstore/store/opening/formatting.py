@@ -36,10 +36,10 @@ def make_root(seam: Seam, path: str) -> None:
     """Create the directory at `path`, and its parents."""
     if os.path.isdir(path):
         return
-    if not os.path.isdir(parent(path)):
-        make_root(seam, parent(path))
-    seam.make_directory(path)
-    seam.sync_directory(parent(path))
+    make_root(seam, parent(path))
+    if not os.path.isdir(path):  # `.` and `..` are there when their parent is
+        seam.make_directory(path)
+        seam.sync_directory(parent(path))
 
 
 def require_formattable(path: str) -> None:

@@ -105,6 +105,23 @@ def test_a_clock_that_fails_stops_no_timers(monkeypatch: pytest.MonkeyPatch, cap
     assert "The clock failed" in caplog.text
 
 
+@pytest.mark.parametrize("path", ["new/.", "new/../other", "./new//./deep/."])
+def test_dots_in_a_path_that_is_not_there_yet(tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    logstore.open(path).close()
+    assert (tmp_path / path / "meta.properties").exists()
+
+
+def test_a_working_directory_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for call in (logstore.open, logstore.audit, logstore.dump):
+        with pytest.raises(UsageError, match=r"The working directory is gone.*give an absolute path"):
+            call("data")
+    logstore.open(tmp_path / "data").close()
+
+
 @pytest.mark.parametrize(
     "how",
     [
