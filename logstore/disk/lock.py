@@ -71,10 +71,13 @@ class DataDirectoryLock:
             weakref.finalize(self, self._file.close).atexit = False
             try:
                 fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                process = _holder_of(descriptor)
+            except (BlockingIOError, PermissionError) as error:  # EAGAIN, EACCES
+                process = _holder_of(path, descriptor)
                 self._file.close()
                 raise _is_held(path, process=process) from error
+            except OSError as error:
+                self._file.close()
+                raise _cannot_lock(path, error) from error
             self._identity = _identity(os.fstat(descriptor))
             self._held[self._identity] = self
 
@@ -116,7 +119,7 @@ def require_not_held(path: str) -> None:
         except OSError as error:
             raise nio_error(error, lock_path) from error
         with file:
-            process = _holder_of(file.fileno())
+            process = _holder_of(path, file.fileno())
         if process is not None:
             raise _is_held(path, process=process)
 
@@ -138,14 +141,14 @@ def data_directory_lock(path: str) -> Iterator[None]:
         lock.release()
 
 
-def _holder_of(descriptor: int) -> int | None:
-    """Return which process has locked the file; 0 if the system does not tell, None if nobody has (`F_GETLK`)."""
+def _holder_of(path: str, descriptor: int) -> int | None:
+    """Return which process has locked the file; 0 if it is of another machine, None if nobody has (`F_GETLK`)."""
     asked = [0] * 5
     asked[_TYPE] = fcntl.F_WRLCK
     try:
         answer = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, _FLOCK.pack(*asked)))
-    except OSError:  # a file system without locks: a broker does not start there either
-        return 0
+    except OSError as error:
+        raise _cannot_lock(path, error) from error
     return None if answer[_TYPE] == fcntl.F_UNLCK else max(answer[_PROCESS], 0)
 
 
@@ -181,6 +184,18 @@ def _is_held(path: str, holder: DataDirectoryLock | None = None, *, process: int
         found=found,
         advice=advice,
         java_class="org.apache.kafka.common.KafkaException",
+    )
+
+
+def _cannot_lock(path: str, error: OSError) -> DataDirectoryError:
+    """Return the error for a file system without locks, such as some mounts of NFS: no broker starts there either."""
+    return DataDirectoryError(
+        f"Disk error while locking directory {path}",
+        path=child(path, LOCK_FILE_NAME),
+        expected="a file system with locks",
+        found=error.strerror,
+        advice="see to its lock service, or put the directory elsewhere; or open it read_only",
+        java_class="java.io.IOException",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 
 from logstore.disk import seam
 from logstore.disk.atomic import replace_file, truncate_file, write_output
-from logstore.disk.lock import DataDirectoryLock, data_directory_lock, require_not_held
+from logstore.disk.lock import DataDirectoryLock, data_directory_lock, is_lock_held, require_not_held
 from logstore.disk.seam import SEAM
 from logstore.errors import DataDirectoryError
 from logstore.layout.checkpoint_writing import leader_epoch_checkpoint_bytes
@@ -158,6 +159,22 @@ def test_a_locked_directory_is_refused(tmp_path: Path) -> None:
     require_not_held(str(tmp_path))
     with data_directory_lock(str(tmp_path)):
         assert (tmp_path / ".lock").exists()
+
+
+def test_a_file_system_without_locks_is_no_other_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".lock").touch()
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "lockf", refuse)
+    monkeypatch.setattr(fcntl, "fcntl", refuse)
+    for call in (DataDirectoryLock, require_not_held):
+        with pytest.raises(DataDirectoryError, match=r"Disk error while locking.*found No locks available") as refused:
+            call(str(tmp_path))
+        assert not is_lock_held(refused.value)
+    monkeypatch.undo()
+    DataDirectoryLock(str(tmp_path)).release()
 
 
 def test_a_lock_is_looked_at_without_being_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
