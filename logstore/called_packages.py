@@ -23,6 +23,14 @@ class CalledPackage(ModuleType):
         """The function, whose signature `inspect` shows then."""
         return getattr(import_module(_FUNCTIONS[self.__name__]), self.__name__.rpartition(".")[2])
 
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        """The function's, which `help` and notebooks show; the package's is in its file."""
+        return getattr(self.__wrapped__, "__doc__", None)
+
+    def __repr__(self) -> str:
+        return f"<function and package {self.__name__}>"
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__wrapped__(*args, **kwargs)
 

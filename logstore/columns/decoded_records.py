@@ -67,6 +67,10 @@ class Records(RecordTable):
         self.batches, self.batch_rows, self.batch_ends = batches, batch_rows, batch_ends
         self.next_offset, self.error = next_offset, error
 
+    def __repr__(self) -> str:
+        offsets = f", offsets {self.offset[0]} to {self.offset[-1]}" if self.count else ""
+        return f"<{self.count} records{offsets}>"
+
     @classmethod
     def unreadable(cls, batches: BatchTable, row: int, error: LogstoreError) -> Records:
         """Return no records, in the place of a batch that cannot be read to its end."""

@@ -1,9 +1,6 @@
 """Records of Kafka's internal topics; `tables/` has their schemas.
 
 Called, this package is the function `audit.listings.topics`, see `called_packages`.
-
->>> family("transaction_state")["TransactionLogKey"].versions
-Versions(low=0, high=0)
 """
 
 from __future__ import annotations
@@ -22,7 +19,11 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 
 @cache
 def family(name: str, kafka: KafkaVersion = NEWEST) -> dict[str, Message]:
-    """Return all messages of one table by name, e.g. `family("consumer_offsets")["OffsetCommitKey"]`."""
+    """Return all messages of one table by name.
+
+    >>> family("transaction_state")["TransactionLogKey"].versions
+    Versions(low=0, high=0)
+    """
     return read_table(__name__, name, kafka)
 
 

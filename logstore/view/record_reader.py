@@ -75,6 +75,9 @@ class RecordReader(OfOneProcess):
         self._check_crc = check_crc
         self._fetch_size = fetch_size
 
+    def __repr__(self) -> str:
+        return f"<RecordReader {self._bounds.topic_partition}: at {self.position}>"
+
     def chunks(self) -> Iterator[Records]:
         """Yield the records from `position` on, about 30,000 at a time; may be called again after an error.
 

@@ -53,6 +53,9 @@ def test_things_say_what_they_are_and_where_they_stand(store: Store) -> None:
     plain.flush()
     assert repr(future) == "<RecordFuture for t-0: at offset 0>"
     assert repr(log) == "<PartitionLog t-0: offsets 0 to 1>"
+    assert repr(reader := log.records()) == "<RecordReader t-0: at 0>"
+    assert list(map(repr, reader.chunks())) == ["<1 records, offsets 0 to 0>"]
+    assert repr(reader) == "<RecordReader t-0: at 1>"
     with logstore.open(store.path, read_only=True) as looked_at:
         assert repr(looked_at) == f"<ReadOnlyStore {store.path}: 1 topics>"
         assert repr(looked_at.log("t", 0)) == "<PartitionReader t-0: offsets 0 to 1>"

@@ -234,4 +234,6 @@ def test_a_time_to_judge_by_is_a_whole_number(call: Callable[..., object], golde
 @pytest.mark.parametrize("function", [logstore.audit, logstore.topics, logstore.verify, logstore.dump])
 def test_a_public_function_has_a_signature_and_goes_to_another_process(function: Callable[..., object]) -> None:
     assert next(iter(inspect.signature(function).parameters)) == "path"
+    assert inspect.getdoc(function) == inspect.getdoc(inspect.unwrap(function)) is not None
+    assert repr(function).startswith("<function ")
     assert pickle.loads(pickle.dumps(function)) is function
