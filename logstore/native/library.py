@@ -218,7 +218,15 @@ def _built(level: cpu.Level, places: list[str], *, is_release: bool = False) -> 
 def _load(path: str) -> tuple[str, Addresses]:
     if path.endswith(OBJECT_SUFFIX):
         return path, _load_object(path)
-    library = ctypes.CDLL(path)
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise KernelBuildError(
+            "The library of compiled kernels cannot be loaded",
+            path=path,
+            found=str(error),
+            advice="where its file system is mounted noexec, install elsewhere; of a zip, set TMPDIR",
+        ) from error
 
     def address(name: str) -> int:
         return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 if hasattr(library, name) else 0

@@ -146,6 +146,14 @@ def test_without_compilers_and_a_library_one_error_says_what_to_install(
         library.library_path()
 
 
+def test_a_library_that_the_system_does_not_load_is_told(cache: Path) -> None:
+    cache.mkdir(exist_ok=True)
+    path = cache / "none.so"  # of a file system that is mounted noexec the system says as much
+    path.write_bytes(b"no machine code")
+    with pytest.raises(KernelBuildError, match=r"cannot be loaded; at .*none\.so; found .*; where .* noexec"):
+        library._load(str(path))
+
+
 def test_a_build_that_fails_says_why_in_one_line(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "run", _fails)
     with pytest.raises(KernelBuildError, match=r"cannot be built for x86-64-v3: no folder .* says more\)$"):
