@@ -8,9 +8,17 @@ from typing import Any
 from ..errors import LogstoreError, SerializationError, UsageError
 from ..layout.record import bytes_of
 from ..model import TopicPartition
+from .arguments import require_function
 
 Serializer = Callable[[Any], bytes | None]
 Deserializer = Callable[[bytes], Any]
+
+
+def require_functions(**given: object) -> None:
+    """Raise UsageError for a serializer or deserializer that is neither None nor a function."""
+    for name, function in given.items():
+        if function is not None:
+            require_function(name, function)
 
 
 def serialized(serializer: Serializer | None, name: str, topic: str, value: Any) -> bytes | None:

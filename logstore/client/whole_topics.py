@@ -14,7 +14,7 @@ from ..store.read_only import ReadOnlyDirectory
 from ..view.partition_reader import PartitionReader
 from .consumer.config import isolation_of
 from .consumer.consumer_records import ConsumerRecord, consumer_records
-from .serializers import Deserializer
+from .serializers import Deserializer, require_functions
 
 _FETCH_SIZE = 1 << 20  # bytes
 _PIECE_COUNT = 500  # records that become Python objects at once
@@ -35,6 +35,7 @@ def read_topic(
 ) -> Iterator[ConsumerRecord]:
     """Return an iterator over the present records of a topic, one partition after the other; see `Store.read`."""
     isolation = isolation_of(isolation_level)
+    require_functions(key_deserializer=to_key, value_deserializer=to_value)
     ends = [
         (partition, isolation.end_offset(directory.log(*partition))) for partition in partitions_of(directory, topic)
     ]

@@ -65,10 +65,10 @@ class Consumer(PartitionQueries, ClosedInWith):
         isolation = FetchIsolation(config["isolation.level"])
         super().__init__(store, isolation)
         self._positions = Positions(store, isolation, config["auto.offset.reset"])
+        fetcher = Fetcher(store, self._positions, config, to_key=key_deserializer, to_value=value_deserializer)
         self._member = None if config["group.id"] is None else Membership(store, config, self._positions)
         if self._member is not None:  # a consumer that is dropped without `close` frees its partitions
             weakref.finalize(self, self._member.abandon).atexit = False
-        fetcher = Fetcher(store, self._positions, config, to_key=key_deserializer, to_value=value_deserializer)
         self._polling = Polling(
             store,
             config,

@@ -20,7 +20,7 @@ from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
 from ...store.fetch import LOOK_AGAIN_S, AppendWaiter
-from ..serializers import Deserializer
+from ..serializers import Deserializer, require_functions
 from .config import ConsumerConfig
 from .consumer_records import ConsumerRecord, NextOffsets, RecordsByPartition, consumer_records
 from .positions import Positions
@@ -64,6 +64,7 @@ class Fetcher:
         to_value: Deserializer | None,
     ) -> None:
         self._store, self._positions, self._config = store, positions, config
+        require_functions(key_deserializer=to_key, value_deserializer=to_value)
         self._to_key, self._to_value = to_key, to_value
         self._size_max, self._size_min = max(config["fetch.max.bytes"], 1), config["fetch.min.bytes"]
         self._partition_size_max, self._check_crc = config["max.partition.fetch.bytes"], config["check.crcs"]

@@ -46,7 +46,7 @@ from ..arguments import (
     offset_commits,
     time_left,
 )
-from ..serializers import Serializer, serialized
+from ..serializers import Serializer, require_functions, serialized
 from .batch import ITEM_COUNT, RecordFuture
 from .buffer import Buffer
 from .columns import ColumnsMetadata, send_columns
@@ -77,6 +77,7 @@ class Producer(ClosedInWith):
         """Take a configuration of `parse_producer_config`."""
         self.config = config
         self._store, self._now_ms = store, store.now_ms
+        require_functions(key_serializer=key_serializer, value_serializer=value_serializer)
         self._key_serializer, self._value_serializer = key_serializer, value_serializer
         self._size_max = record_size_max(config)
         is_transactional = config["transactional.id"] is not None
