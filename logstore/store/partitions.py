@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -23,7 +24,7 @@ from ..layout.offset_checkpoint import (
 )
 from ..log.load.loader import LoadSettings
 from ..log.load.opening import PlannedLog, make_log
-from ..log.load.removals import Removal, require_accepted
+from ..log.load.removals import Removal, removal_text, require_accepted
 from ..log.partition_log import PartitionLog
 from ..log.state import LogHost
 from ..model import TopicPartition
@@ -34,6 +35,7 @@ from .directories import PartitionDirectories
 from .timers import Timers
 
 Progress = Callable[[int, int], object]
+_LOGGER = logging.getLogger("logstore")
 
 
 class WantedPartition(NamedTuple):
@@ -325,6 +327,9 @@ class Partitions:
         log.leader_epoch = wanted.leader_epoch
         if planned.removals:
             self.removals[planned.path] = planned.removals
+        for removal in planned.removals:
+            level = logging.WARNING if removal.batch_count else logging.INFO
+            _LOGGER.log(level, "The recovery has removed %s", removal_text(removal, planned.path))
         self._logs[wanted.key] = log  # last: from now on other threads append to it
 
     def _put_aside(

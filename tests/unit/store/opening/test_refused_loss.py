@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +56,9 @@ def contents(root: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in root.glob("t-*/*")}
 
 
-def test_all_partitions_that_would_lose_batches_are_named_and_none_changes(crashed: Path) -> None:
+def test_all_partitions_that_would_lose_batches_are_named_and_none_changes(
+    crashed: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     for number in range(2):
         damage(crashed, number)
     before = contents(crashed)
@@ -67,7 +70,9 @@ def test_all_partitions_that_would_lose_batches_are_named_and_none_changes(crash
             in (str(refused.value))
         )
     assert contents(crashed) == before
-    with logstore.open(crashed, accept_loss=True) as store:
+    with caplog.at_level(logging.INFO, "logstore"), logstore.open(crashed, accept_loss=True) as store:
+        told = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+        assert len([text for text in told if "has removed 3 readable batches" in text]) == len(told) == 2
         assert [store.log("t", number).log_end_offset for number in range(2)] == [1, 1]
         assert {Path(path).name: one[0].batch_count for path, one in store.removals.items() if one} == {
             "t-0": 3,
@@ -75,10 +80,11 @@ def test_all_partitions_that_would_lose_batches_are_named_and_none_changes(crash
         }
 
 
-def test_a_store_that_crashed_opens_without_being_asked(crashed: Path) -> None:
+def test_a_store_that_crashed_opens_without_being_asked(crashed: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = crashed / "t-0" / LOG
     path.write_bytes(path.read_bytes()[:-3] + bytes(1000))
-    with logstore.open(crashed) as store:
+    with caplog.at_level(logging.INFO, "logstore"), logstore.open(crashed) as store:
+        assert [(one.levelno, "in which no batch can be read" in one.message) for one in caplog.records] == [(20, True)]
         assert [store.log("t", number).log_end_offset for number in range(2)] == [4, 5]
         (removed,) = store.removals[str(crashed / "t-0")]
         assert (removed.batch_count, removed.end - removed.start) == (0, 1072)
