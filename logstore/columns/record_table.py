@@ -15,7 +15,7 @@ from ..kernels.decode.batches import begin_batch
 from ..kernels.scan import batches as scan
 from ..kernels.varint import read_header
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
-from ..model import Codec
+from ..model import Codec, OfOneProcess
 from .batch_table import BatchTable, ByteArray, Int64Array
 
 CHUNK_ROW_COUNT = 2048
@@ -51,7 +51,7 @@ _MESSAGES = {
 _ENDED = (fields.ENDED_IN_LENGTH, fields.ENDED_IN_STRUCTURE, fields.ENDED_IN_FIELD)
 
 
-class RecordTable:
+class RecordTable(OfOneProcess):
     """Records of one batch.
 
     Attributes:
@@ -61,6 +61,7 @@ class RecordTable:
     """
 
     __slots__ = ("count", "data", "matrix")
+    _instead = "it refers to a whole segment; give what `to_arrow` or `to_records` returns"
 
     def __init__(self, data: ByteArray, matrix: Int64Array, count: int) -> None:
         self.data = data
