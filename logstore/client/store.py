@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import itertools
+import os
 import sys
 import threading
 import weakref
@@ -17,7 +18,7 @@ from typing import Any
 
 from ..calls import SHORT, STORE, alone
 from ..disk.names import is_url
-from ..errors import IllegalStateError, UsageError
+from ..errors import IllegalStateError, LogstoreError, UsageError
 from ..log.load.removals import Removal
 from ..log.partition_log import PartitionLog
 from ..model import name_of, topic_partition, whole_number
@@ -381,4 +382,12 @@ def _close_each(closes: Iterable[Callable[[], None]]) -> None:
 @atexit.register
 def _close_all() -> None:
     """Close what the program has not: it ends by an exception, or has never closed its consumers."""
-    _close_each([partial(store._close_block, in_order=False) for store in list(_OPEN)])
+    _close_each([partial(_close_at_exit, store) for store in list(_OPEN)])
+
+
+def _close_at_exit(store: Store) -> None:
+    try:
+        store._close_block(in_order=False)
+    except LogstoreError:
+        if os.path.exists(store.path):  # else it was a temporary one, and there is nothing to save
+            raise

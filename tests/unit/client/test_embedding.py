@@ -58,6 +58,14 @@ def test_a_program_that_forgets_to_close_loses_nothing(tmp_path: Path, how: list
         assert store.consumer(group_id="g").committed(("t", 0)) == {("t", 0): None}
 
 
+def test_a_program_that_forgets_to_close_in_a_temporary_directory_ends_quietly(tmp_path: Path) -> None:
+    code = FORGETFUL.replace("import sys,", "import shutil, sys,") + "shutil.rmtree(sys.argv[1])"
+    command = [sys.executable, "-c", code, str(tmp_path / "data")]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ended.stderr == ""
+    assert not (tmp_path / "data").exists()
+
+
 def test_a_store_closes_its_clients(tmp_path: Path) -> None:
     store = logstore.open(tmp_path / "data", config=FEW_PARTITIONS)
     store.create_topic("t", 1)
