@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from ..columns import batch_table
 from ..columns.batch_table import BatchTable, ByteArray, compute_is_valid, headers
+from ..disk.processor_quota import processor_quota
 from ..threads import Waiting, WorkItem, end_threads, start_threads
 
 T = TypeVar("T")
@@ -108,10 +109,13 @@ def in_order(make_next: Callable[[], T | None], work: Callable[[T], R]) -> Gener
 def processor_count() -> int:
     """Return the number of processors that this thread may use: those that it may run on, at most those given to it.
 
-    `processors` gives some, and `OMP_NUM_THREADS`, if that is a number: Spark tells the workers of its tasks so how
-    many are theirs (`spark.task.cpus`). Helpers would wait for those of the processes beside this one.
+    A container's quota gives some, `processors`, and `OMP_NUM_THREADS`, if that is a number: Spark tells the workers
+    of its tasks so how many are theirs (`spark.task.cpus`). Helpers would wait for those of the processes beside this
+    one, or for the next period of the quota.
     """
     counts = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1]
+    if (quota := processor_quota()) is not None:
+        counts.append(quota)
     if (limit := os.environ.get(_VARIABLE, "")).isdecimal():
         counts.append(int(limit))
     if (given := _given.get()) is not None:

@@ -129,6 +129,7 @@ def test_callers_are_told_of_all_bytes_in_their_own_thread(way: str, started: St
 def test_a_partition_gets_the_processors_of_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "processor_count", lambda: 4)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(4), raising=False)
+    monkeypatch.setattr(parallel_scan, "processor_quota", lambda: None)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     counts = dict[str, int]()
 

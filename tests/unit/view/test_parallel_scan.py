@@ -89,12 +89,14 @@ def test_error_of_a_thread_reaches_the_reader(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(("limit", "count"), [("1", 1), ("2", 2), ("64", 3), ("0", 1), ("", 3), ("4,2", 3), ("all", 3)])
 def test_a_limit_of_threads_bounds_the_processors(limit: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    monkeypatch.setattr(parallel_scan, "processor_quota", lambda: None)
     monkeypatch.setenv("OMP_NUM_THREADS", limit)
     assert processor_count() == count
 
 
 def test_a_thread_uses_the_processors_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    monkeypatch.setattr(parallel_scan, "processor_quota", lambda: None)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     others = list[int]()
     with processors(2):
