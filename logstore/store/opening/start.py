@@ -13,7 +13,7 @@ from ...config.kafka_version import OF_NEW_STORES, kafka_version
 from ...config.topic import KAFKA_VERSION
 from ...disk.directory import partition_directories
 from ...disk.lock import DataDirectoryLock
-from ...disk.names import absolute_path, child
+from ...disk.names import absolute_path, child, file_name
 from ...disk.recognition import require_outside
 from ...disk.seam import Seam
 from ...errors import UsageError
@@ -51,6 +51,9 @@ def _checked_place(path: str) -> str:
         require_outside(path)
         if "~" in path.split("/") and not os.path.exists(path):  # a directory of this name would be made
             raise UsageError("~ stands for no home in a path", path=path, advice="os.path.expanduser expands it")
+        if file_name(path) == ":memory:":
+            advice = "open one in tempfile.TemporaryDirectory()"
+            raise UsageError("A store is a directory, and never in memory alone", path=path, advice=advice)
     return path
 
 

@@ -224,13 +224,13 @@ def test_a_broker_that_was_migrated_from_zookeeper_keeps_its_file_of_version_0(t
         logstore.open(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["orders", "orders-7", "orders-0/orders", "../~/data"])
-def test_no_store_is_made_in_a_data_directory_or_in_a_directory_named_tilde(
+@pytest.mark.parametrize("name", ["orders", "orders-7", "orders-0/orders", "../~/data", "../:memory:"])
+def test_no_store_is_made_in_a_data_directory_or_in_a_directory_of_another_meaning(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = filled(tmp_path / "data")
     monkeypatch.chdir(tmp_path / "data" if name[0] != "." else tmp_path)
-    with pytest.raises(UsageError, match=r"no broker starts beside|expanduser"):
+    with pytest.raises(UsageError, match=r"no broker starts beside|expanduser|tempfile"):
         logstore.open(name.removeprefix("../"))
     assert files(tmp_path / "data") == before
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
