@@ -16,16 +16,17 @@ from ..disk.loaded import LoadedFile, open_log
 from ..disk.system_errors import is_missing
 from ..errors import CorruptRecordError, DataDirectoryError, OffsetOutOfRangeError
 from ..folds.transaction_marker import control_record_type
+from ..layout.batch import CONTROL_FLAG
 from ..messages.schema import Value
 from ..model import ControlRecordType
 from ..topics.control_records import read_kraft_record
 from ..view.log_view import LogView
 from ..view.partition_reader import PartitionReader
-from ..view.walk import Damage, walk
+from ..view.walk import Damage, Run, walk
 from .internal_topic import ReplayedRecord, replayed, replayed_file
 from .metadata_image import MetadataImage
 
-NO_OFFSET = -1
+NO_OFFSET, OFFSET_MAX = -1, 2**63 - 1
 Replay = Callable[[bytes | None, int, int], None]  # value, offset and timestamp of a record
 
 
@@ -59,10 +60,10 @@ class MetadataState:
         return {**self.image.features, RAFT_VERSION: self.kraft_version} if self.kraft_version else self.image.features
 
     def read_snapshots(self, files: PartitionFiles) -> None:
-        """Load the newest complete snapshot of the directory, if there is one."""
-        if not files.kraft_snapshots:
+        """Load the newest snapshot of the directory, if there is one; not if it is damaged and the log has the rest."""
+        (self.next_offset, self.leader_epoch), path = _snapshot_to_read(files)
+        if path is None:
             return
-        (self.next_offset, self.leader_epoch), path = max(files.kraft_snapshots.items())
         # offsets in a snapshot number its own records: what they say holds just before its end offset
         offset = self.next_offset - 1
         with open_log(path) as snapshot:
@@ -121,8 +122,10 @@ class MetadataState:
 def read_metadata(directory: str) -> MetadataState:
     """Read the metadata log in a directory, maybe beside its writer, up to damage in its last segment.
 
-    Raises LogstoreError if it cannot be read, or is damaged before its last segment.
+    Raises LogstoreError if it cannot be read, or is damaged before its last segment or in its newest snapshot.
     """
+    if (damage := snapshot_damage(directory)) is not None:
+        raise damage
     state = MetadataState()
     state.read_snapshots(list_partition_directory(directory))
     state.read_log(PartitionReader(directory).view())
@@ -145,8 +148,28 @@ def snapshot_damage(directory: str) -> CorruptRecordError | None:
 
     A snapshot is whole before it has its name, so that a batch that is cut off is damage too.
     """
-    snapshots = list_partition_directory(directory).kraft_snapshots
-    return _damage(snapshots[max(snapshots)], 0, is_snapshot=True) if snapshots else None
+    files = list_partition_directory(directory)
+    if not files.kraft_snapshots:
+        return None
+    place, path = max(files.kraft_snapshots.items())
+    damage = _damage(path, 0, is_snapshot=True)
+    if damage is not None and _snapshot_to_read(files)[0] != place:
+        damage.advice = "no broker starts on it: move it away, as the log has what was in it"
+    return damage
+
+
+def _snapshot_to_read(files: PartitionFiles) -> tuple[tuple[int, int], str | None]:
+    """Return end offset, epoch and path of the newest snapshot that is whole and that the log goes on from.
+
+    The path is None if the log goes back to its first record, and no snapshot is whole; without any such place return
+    the newest one, damaged as it may be.
+    """
+    start = files.segments[0].base_offset if files.segments else OFFSET_MAX
+    for place in sorted({(0, 0), *files.kraft_snapshots}, reverse=True):
+        path = files.kraft_snapshots.get(place)
+        if place[0] >= start and (path is None or _damage(path, 0, is_snapshot=True) is None):
+            return place, path
+    return max(files.kraft_snapshots.items(), default=((0, 0), None))
 
 
 def _damage(path: str, base_offset: int, *, is_snapshot: bool = False) -> CorruptRecordError | None:
@@ -156,16 +179,29 @@ def _damage(path: str, base_offset: int, *, is_snapshot: bool = False) -> Corrup
         if is_missing(error):
             return None  # a live writer has put another in its place
         raise
+    advice = "`logstore verify` names all damage: put back the file from a copy of the directory"
+    what, has_footer = "A snapshot of the metadata log" if is_snapshot else "The metadata log", False
     with log:
         for piece in walk(log, base_offset):
             if isinstance(piece, Damage) and (is_snapshot or piece.may_hide_batches):
                 return CorruptRecordError(
-                    "The metadata log is damaged, and what is behind the damage is not known",
+                    f"{what} is damaged, and what is behind the damage is not known",
                     path=path,
                     position=piece.start,
                     offset=piece.offset,
                     expected=piece.expected,
                     found=piece.found,
-                    advice="`logstore verify` names all damage: put back the file from a copy of the directory",
+                    advice=advice,
                 )
+            if isinstance(piece, Run):
+                has_footer = bool(piece.table.attributes[piece.row_end - 1] & CONTROL_FLAG)
+    if is_snapshot and not has_footer:
+        return CorruptRecordError(
+            f"{what} is cut off",
+            path=path,
+            position=log.size,
+            expected="a footer",
+            found="the end of the file",
+            advice=advice,
+        )
     return None

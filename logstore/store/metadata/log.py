@@ -36,7 +36,7 @@ from ...messages.schema import Value
 from ...model import TopicPartition
 from ...replay.metadata_image import MetadataImage
 from ...replay.metadata_records import MetadataRecords
-from ...replay.metadata_state import NO_OFFSET, MetadataState, metadata_damage, read_metadata
+from ...replay.metadata_state import NO_OFFSET, MetadataState, metadata_damage, read_metadata, snapshot_damage
 from ...topics.cluster_metadata import encode_value
 from .batches import control_batch, data_batch, dynamic_quorum, leader_change, snapshot_bytes
 from .suitability import quorum_of, require_suitable
@@ -111,6 +111,8 @@ class MetadataLog:
         settings = load_settings(now_ms(), accepts_loss=accepts_loss)
         if not os.path.isdir(self.path):  # a plan makes it, and no broker starts beside a second one
             require_suitable(MetadataState(), self.path, node, has_partitions=has_partitions)
+        elif (damage := snapshot_damage(self.path)) is not None:
+            raise damage  # no broker starts on it, or only without what was behind the damage
         planned = PlannedLog(self.path, settings, seam=seam, topic_id=METADATA_TOPIC_ID)
         known = self._planned()
         if known is not None:

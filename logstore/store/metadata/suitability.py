@@ -12,7 +12,7 @@ from ...errors import CheckpointFormatError, DataDirectoryError
 from ...layout import clean_shutdown, quorum_state
 from ...layout.file_names import directory_name
 from ...layout.quorum_state import QuorumState
-from ...replay.metadata_state import MetadataState, metadata_damage, snapshot_damage
+from ...replay.metadata_state import MetadataState, metadata_damage
 from .topics import NodeDirectory
 
 _NEWER_ADVICE = "open the directory with a logstore that knows that Kafka, or read_only"
@@ -25,12 +25,8 @@ _NOT_ASSIGNED = ("AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ")
 def require_suitable(state: MetadataState, path: str, node: NodeDirectory, *, has_partitions: bool) -> None:
     """Raise DataDirectoryError unless the directory belongs to this node alone, CorruptRecordError for lost metadata.
 
-    No broker starts on a snapshot with a wrong checksum. On one that is cut off it does, without what was behind.
     `path` is that of the metadata log; `has_partitions`: directories of partitions are beside it.
     """
-    damage = snapshot_damage(path) if os.path.isdir(path) else None
-    if damage is not None:
-        raise damage
     _require_only_voter(state, path, node)
     require_known_kafka(state, path)
     _require_one_directory(state, path, node)

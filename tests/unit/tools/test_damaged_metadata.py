@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import logstore
 from logstore.disk.directory import list_partition_directory
-from logstore.errors import RecoveryLossError
+from logstore.errors import CorruptRecordError, RecoveryLossError
 from logstore.replay import metadata_state
 from logstore_tools.commands import logstore as command
 from tests.naive.batch import scan
@@ -136,6 +136,29 @@ def test_features_of_a_damaged_snapshot_are_refused(tmp_path: Path) -> None:
     code, out, err = run("features", data)
     assert (code, out) == (1, "")
     assert str(snapshot) in err
+
+
+@pytest.mark.parametrize("content", [b"", bytes(500)])
+def test_a_newest_snapshot_that_a_power_failure_emptied_is_named(
+    golden: Golden, tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log still has what was in it: readers go by that."""
+    data = shutil.copytree(golden("demo"), tmp_path / "data")
+    snapshot = data / METADATA / f"{40:020d}-0000000001.checkpoint"
+    snapshot.write_bytes(content)
+    for words in ("import {data} --dry-run", "promote {data} --dry-run", "features {data}"):
+        code, _, err = run(*words.format(data=data).split())
+        assert code == 1
+        assert f"{snapshot}, byte 0" in err
+        assert "move it away, as the log has what was in it" in err
+    with pytest.raises(CorruptRecordError) as caught:
+        logstore.open(data)
+    assert caught.value.path == str(snapshot)
+    with logstore.open(data, read_only=True) as store:
+        assert {"orders", "payments"} < set(store.topics)
+    assert str(snapshot) in caplog.text
+    (finding,) = logstore.verify(data)
+    assert (finding.rule, finding.severity) == ("metadata-snapshot", "error")
 
 
 def test_a_store_that_is_opened_to_read_warns_of_damage(damaged: Damaged, caplog: pytest.LogCaptureFixture) -> None:
