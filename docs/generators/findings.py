@@ -55,7 +55,10 @@ _TITLES = {  # with why it matters
 _TITLE_OF = {
     **dict.fromkeys(("log", "offsets", "timestamp"), "log"),
     **dict.fromkeys(
-        ("directory", "orphan", "swap", "partition", "internal", "checkpoint", "meta", "metadata", "newer", "startup"),
+        (
+            *("directory", "orphan", "swap", "partition", "internal", "checkpoint", "meta", "metadata", "newer"),
+            *("startup", "quorum"),
+        ),
         "directory",
     ),
     **dict.fromkeys(("offset", "time", "transaction-index", "index", "snapshot", "leader"), "index"),

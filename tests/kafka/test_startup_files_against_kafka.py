@@ -45,3 +45,14 @@ def test_a_broker_does_not_start_behind_its_snapshots(oracle: Oracle, tmp_path: 
     assert [one.rule for one in verify_directory(str(tmp_path / "data")).findings] == ["startup-file"]
     with pytest.raises(RuntimeError, match="the broker did not start"), broker.running(signal.SIGTERM):
         pass
+
+
+def test_a_broker_makes_a_lost_quorum_state_anew(oracle: Oracle, tmp_path: Path) -> None:
+    broker = Broker(oracle, tmp_path / "data", {}, [])
+    with broker.running(signal.SIGTERM):
+        pass
+    (tmp_path / "data" / "__cluster_metadata-0" / "quorum-state").unlink()
+    assert [one.rule for one in verify_directory(str(tmp_path / "data")).findings] == ["quorum-state"]
+    with broker.running(signal.SIGTERM):
+        pass
+    assert verify_directory(str(tmp_path / "data")).findings == ()

@@ -154,7 +154,7 @@ def election(word: str, field: str, change: Callable[[int], int]) -> None:
         path.write_text(json.dumps(content | {field: change(content[field])}))
         return Planted(path.parent.name)
 
-    register(f"quorum-state {word}", plant, ["startup-file"])
+    register(f"quorum-state {word}", plant, ["quorum-state"])
 
 
 election("of an earlier epoch", "leaderEpoch", lambda old: old - 1)
@@ -169,7 +169,7 @@ def election_forgotten(planter: Planter) -> Planted:
     return Planted(path.parent.name)
 
 
-register("quorum-state removed", election_forgotten, ["startup-file"])
+register("quorum-state removed", election_forgotten, ["quorum-state"])
 
 
 def id_of_metadata(planter: Planter) -> Planted:

@@ -219,6 +219,7 @@ FAULTS: dict[str, list[Plant]] = {
     "partition-unknown": [copy("orders-1", "orders-9")],
     "meta-properties": [
         remove("meta.properties"),
+        write("meta.properties", b""),
         write("meta.properties", b"version=1\nnode.id=1\n"),
         write("meta.properties", b"version=1\ncluster.id=c\nnode.id=7\n"),
         write("meta.properties", b"version=1\ncluster.id=c\nnode.id=1\ndirectory.id=dqEnd-x7SkKckvU0_kJgLQ\n"),
@@ -233,8 +234,11 @@ FAULTS: dict[str, list[Plant]] = {
         write("__cluster_metadata-0/quorum-state", b""),
         write("__cluster_metadata-0/quorum-state", b'{"leaderId":1}'),
     ],
+    "quorum-state": [remove("__cluster_metadata-0/quorum-state")],
     "checkpoint-format": [
         write("recovery-point-offset-checkpoint", b"0\n9\nx\n"),
+        write("recovery-point-offset-checkpoint", b""),
+        write("log-start-offset-checkpoint", b""),
         remove("recovery-point-offset-checkpoint"),
         remove("log-start-offset-checkpoint"),
         write(f"{ROLLED}/leader-epoch-checkpoint", b"7\n"),

@@ -155,7 +155,7 @@ class Story:
             topic_id = topic_id_of(partition.rpartition("-")[0])
             (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
         (root / "log-start-offset-checkpoint").write_text("0\n0\n")
-        (root / "recovery-point-offset-checkpoint").write_text("")
+        (root / "recovery-point-offset-checkpoint").write_text("0\n0\n")
         lines = [f"{name.rpartition('-')[0]} {name.rpartition('-')[2]} {end}\n" for name, end in self.cleaner.items()]
         checkpoint = root / "cleaner-offset-checkpoint"
         checkpoint.write_text(f"0\n{len(lines)}\n{''.join(lines)}")

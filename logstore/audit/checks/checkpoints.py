@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ...disk.directory import DataDirectoryFiles
+from ...disk.files import file_size
 from ...disk.names import child, file_name
 from ...disk.side_files import read_offset_checkpoint
 from ...errors import CheckpointFormatError, DataDirectoryError, LogstoreError
@@ -20,9 +21,9 @@ from .batches import DAMAGED, ERROR, UNSETTLED, WARNING
 checkpoint_format = Rule(
     "checkpoint-format",
     ERROR,
-    "A checkpoint does not parse, or is missing after a clean shutdown.",
+    "A checkpoint does not parse, or is missing or empty after a clean shutdown.",
     "no broker starts on one that does not parse, and without one deleted records come back or more is recovered: put "
-    "it back from a copy",
+    "it back from a copy; `logstore repair` makes `leader-epoch-checkpoint` anew",
 )
 checkpoint_offset = Rule(
     "checkpoint-offset",
@@ -62,10 +63,12 @@ def offset_checkpoints(directory: DataDirectoryFiles, passes: Sequence[Evidence]
     known = {one.key for one in directory.partitions} | set(_refused(directory.errors))
     for name in offset_checkpoint.FILE_NAMES:
         path = directory.files.get(name)
+        # one without a byte is made at a start, and is what a power failure leaves of another (`CheckpointFile`)
+        if is_closed and is_brokers and name in _WRITTEN_ON_CLOSE and not (path and file_size(path)):
+            where, expected = Where(child(directory.path, name)), "a checkpoint, which a clean shutdown writes"
+            yield checkpoint_format.at(where, expected, "an empty file" if path else "none")
+            continue
         if path is None:
-            if is_closed and is_brokers and name in _WRITTEN_ON_CLOSE:
-                where, expected = Where(child(directory.path, name)), "a checkpoint, which a clean shutdown writes"
-                yield checkpoint_format.at(where, expected, "none")
             continue
         try:
             offsets = unless_gone(read_offset_checkpoint, path) or {}

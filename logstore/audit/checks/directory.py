@@ -196,7 +196,8 @@ def _identity(directory: DataDirectoryFiles, cluster: Cluster) -> Iterator[Broke
         return
     broker = image.brokers.get(identity.node_id) if identity.node_id is not None else None
     if broker is None and image.brokers and image.topics:
-        yield meta_properties.at(where, f"a node id of {', '.join(map(str, sorted(image.brokers)))}", identity.node_id)
+        expected, found = f"a node id of {', '.join(map(str, sorted(image.brokers)))}", identity.node_id
+        yield meta_properties.at(where, expected, "none" if found is None else found)
     elif broker is not None and broker.directories and identity.directory_id not in broker.directories:
         expected = f"a directory id of {', '.join(broker.directories)}"
         yield meta_properties.at(where, expected, identity.directory_id)

@@ -33,7 +33,7 @@ from ...view.walk import Damage, Run, walk
 from ..evidence import AuditedBatches, Evidence, Follower
 from ..finding import Broken, Rule, Silence, Where, unreadable
 from ..partition import Partition, unless_gone
-from .batches import DAMAGED, ERROR, UNSETTLED, damage
+from .batches import DAMAGED, ERROR, UNSETTLED, WARNING, damage, log_tail
 from .internal_records import internal_record
 from .records import bad_records, has_readable_header
 
@@ -41,14 +41,22 @@ metadata_snapshot = Rule(
     "metadata-snapshot",
     ERROR,
     "A snapshot of the metadata log is not whole.",
-    "a broker that loads it knows nothing of what it held: put it back from another controller",
+    "no broker starts on it, or it knows nothing of what it held: put it back from another controller; or move it "
+    "away, if the log begins at an older snapshot or before it",
     (DAMAGED, UNSETTLED),
 )
 startup_file = Rule(
     "startup-file",
     ERROR,
     "`quorum-state` or `bootstrap.checkpoint` does not parse, or the metadata log begins behind its snapshots.",
-    "a broker does not start on it: put it back from a copy, or from a replica of the controller",
+    "a broker does not start on it: put it back from a copy; or delete `quorum-state`, if this node is the only voter",
+)
+election_state = Rule(
+    "quorum-state",
+    WARNING,
+    "`quorum-state` is missing, or tells of other elections than the metadata log.",
+    "a broker goes on from the epochs of its log, and makes it anew; do not take the file of another node or time: one "
+    "of several voters may vote twice",
 )
 
 HEADER, FOOTER = ControlRecordType.SNAPSHOT_HEADER, ControlRecordType.SNAPSHOT_FOOTER
@@ -107,7 +115,7 @@ class ControllerLog(Follower):
         is_closed, where = self._partition.surroundings.was_closed, self._partition.where(path)
         if path is None:
             if is_closed and last > 0:
-                yield startup_file.at(where, quorum_state.FILE_NAME, "none")
+                yield election_state.at(where, quorum_state.FILE_NAME, "none")
             return
         try:
             state = unless_gone(read_quorum_state, path)
@@ -116,7 +124,7 @@ class ControllerLog(Follower):
             return
         if state is not None and is_closed and (expected := self._expected_of_election(state, last)) is not None:
             found = f"leader {state.leader_id} of epoch {state.leader_epoch}, and a vote for {state.voted_id}"
-            yield startup_file.at(where, expected, found)
+            yield election_state.at(where, expected, found)
 
     def _expected_of_election(self, state: QuorumState, last: int) -> str | None:
         """Return what the log says of elections, whose winner writes its epoch before anything else; None if `state`.
@@ -171,7 +179,8 @@ def _check_snapshot(partition: Partition, path: str, epoch: int) -> Iterator[Bro
         for piece in walk(snapshot, 0):
             if isinstance(piece, Damage):
                 has_damage, next_offset = True, NO_OFFSET
-                yield damage(partition, path, piece)
+                broken = damage(partition, path, piece)
+                yield broken if broken.rule is not log_tail else broken._replace(rule=metadata_snapshot)
                 continue
             for row, expected, found in _bad_snapshot_batches(piece, next_offset, epoch):
                 where = partition.where(path, int(piece.table.position[row]), int(piece.table.base_offset[row]))
