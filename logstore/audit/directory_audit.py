@@ -257,8 +257,8 @@ def read_coordinators(
 
 
 def _counts(partition: Partition, cluster: Cluster) -> bool:
-    """Return whether the directory is the cluster's partition of this name."""
-    return partition.is_live and cluster.has_partition(*partition.key) is not Known.NO
+    """Return whether the directory is the cluster's partition of this name; metadata without a topic was lost."""
+    return partition.is_live and not (cluster.image.topics and cluster.has_partition(*partition.key) is Known.NO)
 
 
 def _live(
@@ -330,6 +330,7 @@ def _whole_from(evidence: Evidence) -> int:
 
 def _groups(partitions: Sequence[PartitionFacts], cluster: Cluster) -> Groups:
     commits = {target: found for one in partitions for target, found in one.commits.items()}
-    unknown = frozenset(target for target in commits if cluster.has_partition(*target[1:]) is Known.NO)
+    targets = commits if cluster.image.topics else ()
+    unknown = frozenset(target for target in targets if cluster.has_partition(*target[1:]) is Known.NO)
     ranges = {one.partition.key: one.ranges for one in partitions if one.error is None}
     return Groups(commits, unknown, ranges, cluster.root)

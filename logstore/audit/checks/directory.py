@@ -69,7 +69,7 @@ partition_unknown = Rule(
     WARNING,
     "The cluster's metadata does not have the partition of a directory.",
     "a broker sets it aside as -stray on its next start, or leaves it unused if it has the id of another topic: was "
-    "the topic deleted while it was down, or the directory copied?",
+    "the topic deleted while it was down, or the directory copied? put lost metadata back before that",
 )
 partition_twice = Rule(
     "partition-twice",
@@ -141,7 +141,8 @@ def _partitions(directory: DataDirectoryFiles, passes: Passes, cluster: Cluster)
     """Compare the directories with the partitions that the cluster has."""
     for one in directory.partitions:
         if one.kind is DirectoryKind.LIVE and cluster.has_partition(*one.key) is Known.NO:
-            yield partition_unknown.at(Where(one.path, *one.key), "a partition of the cluster", _NONE_OF_THIS_NAME)
+            found = _NONE_OF_THIS_NAME if cluster.image.topics else "no topic at all in the metadata log"
+            yield partition_unknown.at(Where(one.path, *one.key), "a partition of the cluster", found)
     with suppress(DataDirectoryError):  # of an id that the system refuses, which is told beside those of topics
         yield from _twice(directory.partitions, cluster.image)
     following = cluster.image.next_producer_id

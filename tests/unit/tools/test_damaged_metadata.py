@@ -161,6 +161,18 @@ def test_a_newest_snapshot_that_a_power_failure_emptied_is_named(
     assert (finding.rule, finding.severity) == ("metadata-snapshot", "error")
 
 
+def test_an_emptied_metadata_log_hides_neither_groups_nor_transactions(golden: Golden, tmp_path: Path) -> None:
+    """A broker would set all partitions aside; this is before its start."""
+    data = shutil.copytree(golden("demo"), tmp_path / "data")
+    verbs = (["groups", data], ["txns", "list", data, "--now", 1800000000000])
+    whole = [run(*words)[:2] for words in verbs]
+    (data / METADATA / LOG).unlink()
+    assert [run(*words)[:2] for words in verbs] == whole
+    findings = [finding for finding in logstore.audit(data) if finding.rule == "partition-unknown"]
+    assert {finding.found for finding in findings} == {"no topic at all in the metadata log"}
+    assert len(findings) == 6
+
+
 def test_a_store_that_is_opened_to_read_warns_of_damage(damaged: Damaged, caplog: pytest.LogCaptureFixture) -> None:
     data = damaged(OF_PAYMENTS)
     with logstore.open(data, read_only=True) as store:
