@@ -81,7 +81,7 @@ def import_(directory: str, yes: bool, dry_run: bool) -> VerbAnswer:
     reads.
     """
     from .takeover.inspection import inspect
-    from .takeover.planning import plan_opening
+    from .takeover.planning import lost_ends, plan_opening
 
     require_accessible(directory, writes=not dry_run)
     require_not_held(directory)
@@ -94,13 +94,13 @@ def import_(directory: str, yes: bool, dry_run: bool) -> VerbAnswer:
         )
     with Progress("import"):
         plans = plan_opening(found, clock.now_ms())
-    done = None
+    done, lost = None, lost_ends(found.path, plans)
     if not dry_run:
         _require_consent(plans, yes=yes)
         with Progress("import"):
             done = _recover(found, plans, accept_loss=yes)
         found, plans = inspect(directory), {}
-    return VerbAnswer([one_row(IMPORTED, _directory(found, plans, done))], _exit_code(plans))
+    return VerbAnswer([one_row(IMPORTED, _directory(found, plans, done, lost))], _exit_code(plans))
 
 
 @click.command(
@@ -126,7 +126,7 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool) -> VerbAn
 
     from .takeover.adoption import adopt
     from .takeover.inspection import inspect
-    from .takeover.planning import plan_opening
+    from .takeover.planning import lost_ends, plan_opening
 
     require_accessible(directory, writes=not dry_run)
     require_not_held(directory)
@@ -137,7 +137,7 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool) -> VerbAn
         require_new_file(out)
     with Progress("promote"):
         plans = plan_opening(found, clock.now_ms())
-    done, config = None, None
+    done, config, lost = None, None, lost_ends(found.path, plans)
     if not dry_run:
         _require_consent(plans, yes=yes)
         if found.properties is None:
@@ -148,7 +148,7 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool) -> VerbAn
         config = server_properties(found)
         if out is not None:
             write_output(SEAM, out, config.encode())
-    row = _directory(found, plans, done) | {"brokerConfig": None, "startCommand": None}
+    row = _directory(found, plans, done, lost) | {"brokerConfig": None, "startCommand": None}
     row["warnings"] += warnings(found)
     if config is None:
         return VerbAnswer([one_row(PROMOTED, row)], _exit_code(plans))
@@ -160,15 +160,15 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool) -> VerbAn
     return VerbAnswer([whole], _exit_code(plans), [one_row(PROMOTED, row), *below])
 
 
-def _directory(found: Inspection, plans: Plans, done: list[str] | None) -> Row:
-    """Return the members of _DIRECTORY, by what recovery would do, and did; None of a dry run."""
+def _directory(found: Inspection, plans: Plans, done: list[str] | None, lost: list[str]) -> Row:
+    """Return the members of _DIRECTORY, by what recovery would do, and did; None of a dry run; `lost` before it."""
     nobody = dict.fromkeys(("clusterId", "nodeId", "directoryId"))
     row = members(found) | (nobody if found.properties is None else members(found.properties))
     return row | {
         "steps": [*found.steps, *_removal_texts(plans)],
         "strays": list(found.stray_directories),
         "done": done,
-        "warnings": [*found.obstacles, *found.warnings],
+        "warnings": [*found.obstacles, *lost, *found.warnings],
         "verdict": _verdict(found, plans, is_done=done is not None),
     }
 

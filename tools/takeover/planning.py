@@ -7,6 +7,7 @@ orderly close, are planned too.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from logstore.config.broker import parse_broker_config
 from logstore.coordinator.transactions.transaction import from_record
@@ -65,6 +66,21 @@ def plan_opening(found: Inspection, now_ms: int) -> dict[TopicPartition, Recover
             if wanted.key.topic == transaction_state.TOPIC and not plan.removals:
                 _require_readable_transactions(path)
     return plans
+
+
+def lost_ends(path: str, plans: Mapping[TopicPartition, RecoveryPlan]) -> list[str]:
+    """Return which logs of a data directory end before what was flushed, though nothing is removed, in words.
+
+    Somebody deleted files, or the disk lost them. No opening tells, and new records get the offsets again.
+    """
+    checkpoints, texts = Checkpoints(path, SEAM), []
+    for key, plan in plans.items():
+        point = checkpoints.get(RECOVERY_POINT_FILE_NAME, key) or 0
+        if point > plan.end_offset and not plan.removals:
+            name, end = directory_name(*key), plan.end_offset
+            lost = f"{name} ends at offset {end}, and was flushed up to {point}: {point - end} offsets are gone"
+            texts.append(f"{lost}, and new records get them again: put back its files, or see `logstore verify`")
+    return texts
 
 
 def _require_readable_transactions(path: str) -> None:

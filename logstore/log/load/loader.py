@@ -136,7 +136,8 @@ class LogLoader:
     @property
     def summary(self) -> RecoveryPlan:
         """What the load would do, or did, once it is planned."""
-        return RecoveryPlan(self._directory.path, tuple(self.removals), tuple(self._directory.repairs))
+        end_offset = int(self.state.struct.log_end_offset)
+        return RecoveryPlan(self._directory.path, tuple(self.removals), tuple(self._directory.repairs), end_offset)
 
     def require_accepted(self) -> None:
         """Raise RecoveryLossError if readable batches would go, and the settings do not accept that."""

@@ -63,11 +63,13 @@ class RecoveryPlan:
         path: of the directory.
         removals: bytes of logs that go.
         repairs: changes in order.
+        end_offset: the log's end behind it.
     """
 
     path: str
     removals: tuple[Removal, ...]
     repairs: tuple[Repair, ...]
+    end_offset: int
 
     @property
     def readable(self) -> list[Removal]:

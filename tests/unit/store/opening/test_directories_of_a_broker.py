@@ -108,6 +108,16 @@ def test_a_topic_id_that_is_not_there_is_told_and_written(
         assert values_of(store, "orders", 1) == [b"paid"]
 
 
+@pytest.mark.parametrize("words", [["promote", "--dry-run"], ["import", "--dry-run"], ["import"]])
+def test_a_log_that_ends_before_what_was_flushed_is_told(root: Path, words: list[str]) -> None:
+    """Somebody removed a file by hand: nothing is left to be removed, and offsets would come again."""
+    assert "are gone" not in call("import", "--dry-run", str(root)).output
+    (root / "orders-1" / f"{0:020d}.log").unlink()
+    answer = call(*words, str(root))
+    assert answer.exit_code == 0
+    assert "orders-1 ends at offset 0, and was flushed up to 2: 2 offsets are gone" in answer.output
+
+
 @BAD_IDS
 def test_an_opening_writes_it_too(root: Path, content: bytes | None) -> None:
     whole = ids(root)
