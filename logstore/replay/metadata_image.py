@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from ..config.kafka_version import METADATA_VERSION, unknown_levels
 from ..errors import SchemaError
+from ..layout.file_names import METADATA_TOPIC
 from ..messages.schema import Value
 from ..topics.cluster_metadata import decode_value
 from ..topics.frames import DecodedValue, is_newer_record
@@ -191,7 +192,15 @@ class MetadataImage:
         except KeyError as error:
             if not self.is_partial and not self.newer_offsets:  # what it is of may have been left out
                 text = f"A {kind} is of something that is not there"
-                raise SchemaError(text, offset=offset, found=error.args[0]) from error
+                advice = f"no broker starts on it: put {METADATA_TOPIC}-0 back from a copy"
+                raise SchemaError(text, offset=offset, found=error.args[0], advice=advice) from error
+
+    def _registered(self, broker_id: int, epoch: int) -> BrokerImage:
+        """Return the registration of a broker that a record changes (`ClusterDelta.getBrokerOrThrow`)."""
+        broker = self.brokers[broker_id]
+        if broker.broker_epoch != epoch:
+            raise KeyError(f"epoch {epoch} of broker {broker_id}, which is registered with {broker.broker_epoch}")
+        return broker
 
     def _change(self, kind: str, fields: Value, timestamp_ms: int) -> None:
         match kind:
@@ -223,10 +232,13 @@ class MetadataImage:
                 self.brokers[fields["brokerId"]] = BrokerImage(fields, directories)
                 self.log_directories |= {(fields["brokerId"], directory) for directory in directories or ("",)}
             case "BrokerRegistrationChangeRecord":
-                broker = self.brokers[fields["brokerId"]]
+                broker = self._registered(fields["brokerId"], fields["brokerEpoch"])
                 broker.directories = tuple(fields.get("logDirs") or broker.directories)
                 self.log_directories |= {(fields["brokerId"], directory) for directory in broker.directories}
+            case "FenceBrokerRecord" | "UnfenceBrokerRecord":
+                self._registered(fields["id"], fields["epoch"])
             case "UnregisterBrokerRecord":
+                self._registered(fields["brokerId"], fields["brokerEpoch"])
                 del self.brokers[fields["brokerId"]]
             case "AccessControlEntryRecord":
                 self.acls.add(fields["id"])

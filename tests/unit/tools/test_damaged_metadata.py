@@ -16,11 +16,12 @@ import logstore
 from logstore.disk.directory import list_partition_directory
 from logstore.errors import CorruptRecordError, RecoveryLossError
 from logstore.replay import metadata_state
+from logstore.topics.cluster_metadata import encode_value
 from logstore_tools.commands import logstore as command
 from tests.naive.batch import scan
 from tests.support.formatted import formatted
 from tests.support.golden import Golden
-from tests.support.stores import contents
+from tests.support.stores import append_metadata, contents
 
 METADATA = "__cluster_metadata-0"
 LOG = f"{0:020d}.log"
@@ -159,6 +160,30 @@ def test_a_newest_snapshot_that_a_power_failure_emptied_is_named(
     assert str(snapshot) in caplog.text
     (finding,) = logstore.verify(data)
     assert (finding.rule, finding.severity) == ("metadata-snapshot", "error")
+
+
+CHANGES_OF_BROKERS = {
+    "BrokerRegistrationChangeRecord": {"brokerId": 1, "fenced": 0, "inControlledShutdown": 0, "logDirs": []},
+    "UnregisterBrokerRecord": {"brokerId": 1},
+    "FenceBrokerRecord": {"id": 1},
+    "UnfenceBrokerRecord": {"id": 1},
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES_OF_BROKERS)
+def test_a_change_of_another_registration_of_a_broker_is_told(golden: Golden, tmp_path: Path, kind: str) -> None:
+    """A broker ends at it: "the given epoch, 14, did not match the current broker epoch, 13"."""
+    data, fields = shutil.copytree(golden("demo"), tmp_path / "data"), CHANGES_OF_BROKERS[kind]
+    epoch = "epoch" if "id" in fields else "brokerEpoch"
+    append_metadata(data, encode_value(kind, {**fields, epoch: 13}))
+    assert run("import", data, "--dry-run")[0] == 0
+    shutil.copytree(golden("demo"), data, dirs_exist_ok=True)
+    append_metadata(data, encode_value(kind, {**fields, epoch: 14}))
+    code, _, err = run("import", data, "--dry-run")
+    assert code == 1
+    for told in (f"A {kind} is of something that is not there", "offset 53", "registered with 13", "no broker starts"):
+        assert told in err
+    assert [one.offset for one in logstore.audit(data) if one.rule == "internal-record"] == [53]
 
 
 def test_an_emptied_metadata_log_hides_neither_groups_nor_transactions(golden: Golden, tmp_path: Path) -> None:

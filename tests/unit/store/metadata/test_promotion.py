@@ -202,7 +202,7 @@ PARTITION = {"topicId": "dqEnd-x7SkKckvU0_kJgLQ", "partitionId": 0, "leader": 1,
         (
             [
                 encode_value("TopicRecord", {"name": "t", "topicId": "dqEnd-x7SkKckvU0_kJgLQ"}),
-                encode_value("UnregisterBrokerRecord", {"brokerId": 1, "brokerEpoch": 0}),
+                encode_value("UnregisterBrokerRecord", {"brokerId": 1, "brokerEpoch": 12}),
                 encode_value(
                     "PartitionRecord", {**PARTITION, "replicas": [3], "directories": ["wpbL9QuzSw6JQCrXAbQsfg"]}
                 ),
