@@ -363,6 +363,7 @@ def _list(path: str, *, root: str, entries_of: Scan = scan) -> _Listing:
                     "A symbolic link that leads out of the data directory is not followed",
                     path=entry_path,
                     found=os.readlink(entry_path),
+                    advice="a broker follows it: mount what it leads to in its place, or move that back",
                 )
             )
         elif is_directory(entry_path) if is_link else entry.is_dir(follow_symlinks=False):

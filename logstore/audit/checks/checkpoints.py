@@ -136,9 +136,10 @@ def _offsets(count: int) -> str:
 
 
 def _refused(errors: Iterable[LogstoreError]) -> Iterator[Key]:
-    """Yield topic and number of partitions whose directories cannot be listed."""
+    """Yield topic and number of partitions whose directories cannot be listed, or are links that are not followed."""
     for error in errors:
         cause = error.__cause__
-        name = parse_partition_directory(file_name(str(cause.filename))) if isinstance(cause, OSError) else None
+        path = cause.filename if isinstance(cause, OSError) else error.path
+        name = None if path is None else parse_partition_directory(file_name(str(path)))
         if name is not None:
             yield name.topic, name.partition

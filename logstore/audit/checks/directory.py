@@ -41,7 +41,8 @@ directory_entry = Rule(
     "directory-entry",
     ERROR,
     "Something in the directory is not Kafka's, or must not be followed.",
-    "a broker does not start beside it, passes over it, or follows a link out of the directory: move it away",
+    "a broker does not start beside it, or passes over it: move it away; but it follows a link to a partition "
+    "elsewhere: mount the partition there, or move it back",
 )
 orphan_index = Rule(
     "orphan-index",

@@ -447,6 +447,8 @@ def test_a_partition_that_is_a_link_elsewhere_is_refused(words: list[str], golde
     assert result.exit_code == (1 if words == ["recover"] else 3)
     assert "is not followed" in result.stderr
     assert "name what it leads to" in result.stderr
+    whole = CliRunner().invoke(logstore, ["verify", str(root), "--format", "jsonl"])
+    assert re.findall(r'"rule": ?"([a-z-]+)"', whole.output) == ["directory-entry"]  # none that has it lost
 
 
 def test_a_misspelled_path_gets_a_suggestion(golden: Golden, tmp_path: Path) -> None:
