@@ -94,7 +94,7 @@ def import_(directory: str, yes: bool, dry_run: bool) -> VerbAnswer:
         )
     with Progress("import"):
         plans = plan_opening(found, clock.now_ms())
-    done, lost = None, lost_ends(found.path, plans)
+    done, lost = None, lost_ends(found, plans)
     if not dry_run:
         _require_consent(plans, yes=yes)
         with Progress("import"):
@@ -137,7 +137,7 @@ def promote(directory: str, out: str | None, yes: bool, dry_run: bool) -> VerbAn
         require_new_file(out)
     with Progress("promote"):
         plans = plan_opening(found, clock.now_ms())
-    done, config, lost = None, None, lost_ends(found.path, plans)
+    done, config, lost = None, None, lost_ends(found, plans)
     if not dry_run:
         _require_consent(plans, yes=yes)
         if found.properties is None:

@@ -68,17 +68,23 @@ def plan_opening(found: Inspection, now_ms: int) -> dict[TopicPartition, Recover
     return plans
 
 
-def lost_ends(path: str, plans: Mapping[TopicPartition, RecoveryPlan]) -> list[str]:
-    """Return which logs of a data directory end before what was flushed, though nothing is removed, in words.
+def lost_ends(found: Inspection, plans: Mapping[TopicPartition, RecoveryPlan]) -> list[str]:
+    """Return which logs end before what was flushed, though nothing is removed, or have no directory, in words.
 
     Somebody deleted files, or the disk lost them. No opening tells, and new records get the offsets again.
     """
-    checkpoints, texts = Checkpoints(path, SEAM), []
-    for key, plan in plans.items():
-        point = checkpoints.get(RECOVERY_POINT_FILE_NAME, key) or 0
-        if point > plan.end_offset and not plan.removals:
-            name, end = directory_name(*key), plan.end_offset
-            lost = f"{name} ends at offset {end}, and was flushed up to {point}: {point - end} offsets are gone"
+    checkpoints, texts = Checkpoints(found.path, SEAM), []
+    for key in (TopicPartition(name, number) for name, count in found.topics.items() for number in range(count)):
+        plan, point = plans.get(key), checkpoints.get(RECOVERY_POINT_FILE_NAME, key) or 0
+        name = directory_name(*key)
+        if plan is None and not os.path.lexists(child(found.path, name)):
+            end, how = 0, "has no directory"
+        elif plan is not None and not plan.removals:
+            end, how = plan.end_offset, f"ends at offset {plan.end_offset}"
+        else:
+            continue
+        if point > end:
+            lost = f"{name} {how}, and was flushed up to {point}: {point - end} offsets are gone"
             texts.append(f"{lost}, and new records get them again: put back its files, or see `logstore verify`")
     return texts
 

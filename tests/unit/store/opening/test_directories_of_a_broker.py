@@ -116,6 +116,10 @@ def test_a_log_that_ends_before_what_was_flushed_is_told(root: Path, words: list
     answer = call(*words, str(root))
     assert answer.exit_code == 0
     assert "orders-1 ends at offset 0, and was flushed up to 2: 2 offsets are gone" in answer.output
+    if "--dry-run" in words:
+        shutil.rmtree(root / "orders-1")
+        text = "orders-1 has no directory, and was flushed up to 2: 2 offsets are gone"
+        assert text in call(*words, str(root)).output
 
 
 @BAD_IDS
