@@ -136,12 +136,16 @@ def command(
     from logstore.disk.seam import SEAM
     from logstore.log.load.loader import LoadSettings
     from logstore.log.load.recover import plan_recovery, recover_partition
+    from logstore.model import TopicPartition
     from logstore.store.checkpoints import take_clean_shutdown
+    from logstore.store.partitions import naming
 
     from .topic_config import topic_config
 
     path = absolute_path(directory)
-    around, (log_config, problems) = open_partition(path).surroundings, topic_config(path, config)
+    partition = open_partition(path)
+    around, (log_config, problems) = partition.surroundings, topic_config(path, config)
+    advised = naming(TopicPartition(*partition.key))
     settings = LoadSettings(
         was_clean=around.was_closed if was_clean is None else was_clean,
         recovery_point=(around.recovery_point or 0) if recovery_point is None else recovery_point,
@@ -153,12 +157,12 @@ def command(
     )
     if dry_run:
         require_not_held(parent(path))
-        with Progress("recover"):
+        with Progress("recover"), advised:
             plan = plan_recovery(path, settings)
         row = one_row(PLAN, _planned(plan, was_clean=settings.was_clean))
         code = max(code_of_problems(problems), FINDINGS if plan.readable else 0)
         return VerbAnswer([row], code, notes=problems)
-    with data_directory_lock(parent(path)), Progress("recover"):
+    with data_directory_lock(parent(path)), Progress("recover"), advised:
         # the next opening then begins a leader epoch, by which groups know what is gone
         unmark = partial(take_clean_shutdown, SEAM, parent(path))
         recovered = _recovered(*recover_partition(path, settings, before_cut=unmark))

@@ -46,7 +46,8 @@ log_tail = Rule(
     "log-tail",
     WARNING,
     "Bytes behind the last batch of a segment are no batch.",
-    "a broker cuts them off on a start after a crash; after a clean shutdown it writes behind them: `logstore repair`",
+    "a broker cuts them off on a start after a crash; after a clean shutdown it writes behind them, or does not start "
+    "on zeros: `logstore repair`",
     (GROWING,),
 )
 

@@ -271,6 +271,19 @@ def test_the_command_asks_for_what_it_would_remove(name: str, options: list[str]
     assert (done.exit_code, json.loads(done.stdout)["removals"]) == (0, told["removals"])
 
 
+@pytest.mark.parametrize("options", [["--dry-run"], []])
+def test_what_keeps_the_command_from_a_recovery_is_told_with_a_way_on(options: list[str], tmp_path: Path) -> None:
+    """As a power failure leaves it, of zeros."""
+    directory = tmp_path / "orders-0"
+    directory.mkdir()
+    (directory / f"{0:020d}.log").write_bytes(batches(0, 1))
+    (directory / "leader-epoch-checkpoint").write_bytes(bytes(8))
+    refused = CliRunner().invoke(command, [str(directory), *options])
+    assert refused.exit_code == 1
+    assert "of partition orders-0" in refused.stderr
+    assert "`logstore repair` copies a log that has lost no batch" in refused.stderr
+
+
 def test_a_dry_run_needs_no_right_to_write(tmp_path: Path) -> None:
     directory = LOSSES["damage, and segments behind it"].lay_out(tmp_path)
     directory.chmod(0o555)
