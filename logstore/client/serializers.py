@@ -66,5 +66,6 @@ def deserialized(
             f"Error deserializing {name.upper()} for partition {topic_partition} at offset {offset}. If needed, please "
             "seek past the record to continue consumption.",
             offset=offset,
+            partitions=(topic_partition,),
             found=repr(error),
         ) from error

@@ -42,6 +42,7 @@ class LogstoreError(Exception):
         path: the file or directory.
         position: byte position in `path`.
         offset: Kafka offset of the batch or record.
+        partitions: topics and numbers of those that a consumer cannot go on in.
         expected, found: the two sides of the check that failed.
         advice: what to do now; without it `advice` says what is usual, and the text of the error nothing.
         java_class: full name of the exception that ends Kafka's tool, if it is another than the class attribute.
@@ -65,6 +66,7 @@ class LogstoreError(Exception):
         path: str | PathLike[str] | None = None,
         position: int | None = None,
         offset: int | None = None,
+        partitions: tuple[tuple[str, int], ...] = (),
         expected: object = None,
         found: object = None,
         advice: str | None = None,
@@ -75,6 +77,7 @@ class LogstoreError(Exception):
         self.path = path
         self.position = position
         self.offset = offset
+        self.partitions = partitions
         self.expected = expected
         self.found = found
         self.given_advice = advice

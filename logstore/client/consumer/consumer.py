@@ -165,9 +165,9 @@ class Consumer(PartitionQueries, ClosedInWith):
             UsageError: a timeout or limit that is none.
             IllegalStateError: no topic is subscribed and no partition assigned, or another thread uses the consumer.
             WakeupError: `wakeup` was called.
-            OffsetOutOfRangeError, NoOffsetForPartitionError: `auto.offset.reset` is none.
-            SerializationError: a deserializer failed; seek past the record to go on.
-            CorruptRecordError, LogstoreError: the next record cannot be read; earlier calls returned all before it.
+            OffsetOutOfRangeError, NoOffsetForPartitionError: `auto.offset.reset` is none; seek in `partitions`.
+            SerializationError: a deserializer failed; seek past the `offset` in `partitions` to go on.
+            CorruptRecordError, LogstoreError: as little can be read at `offset`; earlier calls returned all before it.
         """
         limit = self.config["max.poll.records"] if max_records is None else records_limit(max_records)
         return self._polling.poll(timeout_ms, limit)

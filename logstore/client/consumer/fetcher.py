@@ -272,6 +272,9 @@ class Fetcher:
                 moved.pop(partition, None)
                 positions.out_of_range(partition, position)
                 continue
+            except LogstoreError as error:
+                _place(error, partition, reader.position)
+                raise
             moved[partition] = reader.position
             if reader.position == position:
                 self._arrivals.expect(partition, log)
@@ -294,13 +297,17 @@ class Fetcher:
         self, partition: TopicPartition, log: PartitionLog, position: int, moved: NextOffsets
     ) -> _Fetch | None:
         isolation, check_crc, size_max = self._positions.isolation, self._check_crc, self._partition_size_max
-        chunk, chunks = log.tail(position, isolation, check_crc=check_crc, size_max=size_max), None
-        next_offset = position
-        if chunk is None:
-            reader = log.records(position, isolation=isolation, check_crc=check_crc, fetch_size=size_max)
-            chunks = reader.chunks()
-            chunk = next(chunks, None)
-            next_offset = reader.position
+        next_offset, chunks = position, None
+        try:
+            chunk = log.tail(position, isolation, check_crc=check_crc, size_max=size_max)
+            if chunk is None:
+                reader = log.records(position, isolation=isolation, check_crc=check_crc, fetch_size=size_max)
+                chunks = reader.chunks()
+                chunk = next(chunks, None)
+                next_offset = reader.position
+        except LogstoreError as error:
+            _place(error, partition, position)
+            raise
         if chunk is not None and len(chunk):
             return _Fetch(partition, position, chunk, chunks)
         moved[partition] = next_offset if chunk is None else chunk.next_offset
@@ -334,3 +341,13 @@ class Fetcher:
             if not made:
                 raise
         return made
+
+
+def _place(error: LogstoreError, partition: TopicPartition, position: int) -> None:
+    """Name the partition in an error of its read, and an offset that it helps to seek past.
+
+    A batch that cannot be read begins before the position once the program has sought past its first record.
+    """
+    error.partitions = (partition,)
+    if error.offset is not None:
+        error.offset = max(error.offset, position)

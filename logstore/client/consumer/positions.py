@@ -180,7 +180,8 @@ class Positions:
             raise self._cut[partition]
         try:
             return self._store.log(*partition)
-        except UnknownTopicOrPartitionError:
+        except UnknownTopicOrPartitionError as error:
+            error.partitions = (partition,)
             if not self.subscription.is_shared:
                 raise
             return None
@@ -217,7 +218,8 @@ class Positions:
         wanted, gone = list(partitions), None
         if wanted and self._reset_policy == "none":
             names = ", ".join(map(str, wanted))
-            raise NoOffsetForPartitionError(f"Undefined offset with no reset policy for partitions: [{names}]")
+            text = f"Undefined offset with no reset policy for partitions: [{names}]"
+            raise NoOffsetForPartitionError(text, partitions=tuple(wanted))
         for partition in wanted:
             self._note_topic_id(partition)
             try:
@@ -248,6 +250,7 @@ class Positions:
             raise OffsetOutOfRangeError(
                 f"Fetch position {position} is out of range for partition {partition}",
                 offset=position,
+                partitions=(partition,),
                 expected=f"{log.log_start_offset} to {self.isolation.end_offset(log)}",
                 found=position,
                 advice="seek, or set auto.offset.reset",
@@ -288,6 +291,7 @@ class Positions:
             raise OffsetOutOfRangeError(
                 f"Truncation detected for partition {partition} at offset {offset}",
                 offset=offset,
+                partitions=(partition,),
                 expected=f"an offset up to {end}, where what was written in leader epoch {leader_epoch} ends",
                 found=offset,
                 advice="seek, or set auto.offset.reset",

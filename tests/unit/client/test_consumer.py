@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from functools import partial
+from pathlib import Path
 from threading import Event, Semaphore
 
 import pytest
@@ -15,6 +16,7 @@ from logstore.client.consumer.fetcher import Fetcher
 from logstore.client.store import Store
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import (
+    CorruptRecordError,
     IllegalStateError,
     InvalidGroupIdError,
     InvalidTopicError,
@@ -129,8 +131,10 @@ def test_where_a_consumer_begins(store: Store) -> None:
     assert latest.position(T0) == 3
     nowhere = store.consumer(auto_offset_reset="none")
     nowhere.assign([T0, T1])
-    with pytest.raises(NoOffsetForPartitionError, match=r"Undefined offset with no reset policy for partitions: \[t-0"):
+    text = r"Undefined offset with no reset policy for partitions: \[t-0"
+    with pytest.raises(NoOffsetForPartitionError, match=text) as caught:
         nowhere.poll()
+    assert caught.value.partitions == (T0, T1)
     nowhere.seek(T0, 99)
     nowhere.seek(T1, 0)
     with pytest.raises(OffsetOutOfRangeError, match="Fetch position 99 is out of range for partition t-0"):
@@ -194,10 +198,32 @@ def test_a_record_that_cannot_be_deserialized_waits_for_a_seek(store: Store) -> 
     assert [(record.key, record.value) for record in first] == [("k", 1), ("k", 2)]
     text = "Error deserializing VALUE for partition t-0 at offset 2. If needed, please seek past the record"
     for _ in range(2):
-        with pytest.raises(SerializationError, match=text):
+        with pytest.raises(SerializationError, match=text) as caught:
             consumer.poll()
+    assert (caught.value.partitions, caught.value.offset) == ((T0,), 2)
     consumer.seek(T0, 3)
     assert [record.value for record in consumer.poll()[T0]] == [None, 5]
+
+
+@pytest.mark.parametrize("way", ["poll", "to_arrow"])
+def test_a_batch_that_cannot_be_read_is_left_by_seeks_past_the_offsets_told(store: Store, way: str) -> None:
+    """Each error named the first record of the batch, and no partition: a program sought there for ever."""
+    fill(store, 1)
+    for first in (0, 3, 6):
+        fill(store, 3, partition=1, first=first)
+    path = next(Path(store.log("t", 1).state.directory.path).glob("*.log"))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    consumer, count, told = earliest(store, T1, T0), 0, list[int]()
+    for _ in range(9):
+        try:
+            count += sum(map(len, consumer.poll().values())) if way == "poll" else consumer.to_arrow().num_rows
+        except CorruptRecordError as error:
+            [partition] = error.partitions
+            consumer.seek(partition, error.offset + 1)
+            told.append(error.offset)
+    assert (count, told) == (1 + 3 + 3, [3, 4, 5])
 
 
 @pytest.mark.parametrize("way", ["poll", "to_arrow"])
@@ -214,8 +240,8 @@ def test_a_partition_that_fails_keeps_no_other_waiting_and_is_told(
         fill(store, 1, partition=1, first=number)
         try:
             answers.append(len(consumer.poll()[T1] if way == "poll" else consumer.to_arrow()))
-        except OffsetOutOfRangeError:
-            answers.append(-1)
+        except OffsetOutOfRangeError as error:
+            answers.append(-1 if error.partitions == (T0,) else -2)
     assert answers in ([-1, 2, -1, 2], [1, -1, 2, -1])
 
 
