@@ -14,6 +14,7 @@ from itertools import chain
 from ..disk.directory import DataDirectoryFiles
 from ..layout.file_names import METADATA_TOPIC
 from ..topics import INTERNAL_TOPICS, consumer_offsets, transaction_state
+from ..topics.partition_for import partition_for
 from ..view.walk import Advance
 from .checks.batches import timestamp_future
 from .checks.checkpoints import lost_partitions
@@ -23,7 +24,7 @@ from .checks.transactions import crossing_transactions
 from .cluster import Cluster, Known
 from .directory_verify import Follow, Looks, VerifiedDirectory, found_in, in_reading_order, places_of
 from .evidence import Evidence
-from .facts.coordinators import CoordinatorLog
+from .facts.coordinators import CoordinatorLog, GroupLog
 from .facts.times import Retained
 from .finding import Finding, Silence, Where, findings_of
 from .groups import Groups
@@ -329,7 +330,12 @@ def _whole_from(evidence: Evidence) -> int:
 
 
 def _groups(partitions: Sequence[PartitionFacts], cluster: Cluster) -> Groups:
-    commits = {target: found for one in partitions for target, found in one.commits.items()}
+    count, commits = cluster.partition_count(consumer_offsets.TOPIC), GroupLog()
+    for one in partitions:
+        for target, made in one.commits.items():
+            # where its coordinator looks, if it is elsewhere too, as in a topic that was given partitions (KIP-895)
+            if target not in commits or (count and partition_for(target[0], count) == one.partition.files.partition):
+                commits[target] = made
     targets = commits if cluster.image.topics else ()
     unknown = frozenset(target for target in targets if cluster.has_partition(*target[1:]) is Known.NO)
     ranges = {one.partition.key: one.ranges for one in partitions if one.error is None}

@@ -221,7 +221,7 @@ def group_ahead() -> Story:
 
 
 def group_behind() -> Story:
-    return clean().commit_offset("plain", AT_A, -1)
+    return clean().commit_offset("plain", AT_A, -2)
 
 
 def group_unknown() -> Story:

@@ -34,10 +34,10 @@ def group_ahead(groups: Groups) -> Iterator[Place]:
 def group_behind(groups: Groups) -> Iterator[Place]:
     """A group has committed an offset below the start of the log."""
     for target, commits in sorted(groups.commits.items()):
-        view = groups.view(*target[1:])
-        if view is not None and commits[-1].offset < view.oldest <= view.end:
+        view, offset = groups.view(*target[1:]), commits[-1].offset
+        if view is not None and offset < view.oldest <= view.end and offset != -1:  # which some clients commit for none
             expected = f"{_named(target)}: an offset from {view.oldest} on, where the log starts"
-            yield _place(groups, commits[-1]), expected, commits[-1].offset, BEHIND if view.is_behind else None
+            yield _place(groups, commits[-1]), expected, offset, BEHIND if view.is_behind else None
 
 
 @rule(WARNING, "was the topic deleted? `kafka-consumer-groups.sh --delete-offsets` forgets it")

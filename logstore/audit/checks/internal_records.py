@@ -25,7 +25,7 @@ internal_partition = Rule(
     "internal-partition",
     ERROR,
     "A record of an internal topic is in a partition where its coordinator does not look for it.",
-    "was a directory renamed, or the number of partitions changed? put each partition back under its name",
+    "was a directory renamed? put it back under its name; were partitions added? then it is forgotten: commit anew",
 )
 internal_record = Rule(
     "internal-record",

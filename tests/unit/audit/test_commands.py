@@ -21,8 +21,9 @@ from logstore.audit.cluster import Cluster
 from logstore.audit.evidence import Evidence
 from logstore.audit.partition import open_partition
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
-from logstore.coordinator.groups.offsets import OffsetAndMetadata
+from logstore.coordinator.groups.offsets import OffsetAndMetadata, commit_records, encode_records
 from logstore.kernels.scan.crc32c import crc32c
+from logstore.model import TopicPartition
 from logstore.rows.schema import iso_text
 from logstore.view.partition_reader import PartitionReader
 from logstore_tools import about_commands, diff_command, listing_commands, txns_command
@@ -69,6 +70,22 @@ def test_a_lost_partition_of_a_coordinator_is_told(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / lost)
     result = CliRunner().invoke(listing_commands.groups, [str(tmp_path)])
     assert (result.exit_code, f"expected a directory {lost}" in result.stderr) == (1, True), result.stderr
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_group_in_two_partitions_has_what_its_coordinator_knows(tmp_path: Path, step: int) -> None:
+    """As after partitions were added to the topic (KIP-895): what came in the highest one was listed."""
+    with open_store(tmp_path, config=FEW_PARTITIONS | {"offsets.topic.num.partitions": 3}) as store:
+        store.create_topic("orders")
+        store.groups.commit(ConsumerGroupMetadata("readers"), {("orders", 0): OffsetAndMetadata(4)})
+        right = store.groups.partition_of("readers")
+        commits = commit_records("readers", {TopicPartition("orders", 0): OffsetAndMetadata(9)}, now_ms=5)
+        [(key, value)] = encode_records(commits)
+        store.log("__consumer_offsets", (right + step) % 3).append_records([value], keys=[key])
+    result = CliRunner().invoke(listing_commands.groups, [str(tmp_path), "--format", "jsonl"])
+    assert (result.exit_code, "internal-partition" in result.stderr) == (1, True), result.stderr
+    row = json.loads(result.stdout)
+    assert (row["groupId"], row["offset"]) == ("readers", 4)
 
 
 @pytest.mark.parametrize("words", [["txns", "list"], ["producers"]], ids=" ".join)
