@@ -40,6 +40,8 @@ GROUP = RowType.of(
         "record_lag": Column("records to read", _record_lag),
         "producer_id": _minor("producer id"),
         "commit_timestamp": _minor("committed at"),
+        "pending_offset": _minor("pending offset"),
+        "pending_producer_id": _minor("by producer"),
     },
 )
 TOPIC = RowType.of(
@@ -117,6 +119,9 @@ def groups(paths: list[str]) -> VerbAnswer:
     Lag counts offsets, as other tools do: markers and aborted records let it stay above 0 for ever, and it is negative
     beyond the end of a log that was cut or made anew, where the group starts by auto.offset.reset. Beside it stand the
     records that a read_committed consumer still gets; ≥ where the cleaner has thinned out the batch it stands in.
+
+    A pending offset is of an open transaction: until that ends, a consumer of read_committed is told no committed
+    offset and gets nothing. See `logstore txns list`.
 
     Read: `__consumer_offsets`, and other logs from the smallest committed offset or the newest snapshot on. Damage
     elsewhere is not seen; see `logstore verify`.

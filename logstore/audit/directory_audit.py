@@ -339,4 +339,5 @@ def _groups(partitions: Sequence[PartitionFacts], cluster: Cluster) -> Groups:
     targets = commits if cluster.image.topics else ()
     unknown = frozenset(target for target in targets if cluster.has_partition(*target[1:]) is Known.NO)
     ranges = {one.partition.key: one.ranges for one in partitions if one.error is None}
-    return Groups(commits, unknown, ranges, cluster.root)
+    pending = {target: made for one in partitions for target, made in one.pending.items()}
+    return Groups(commits, pending, unknown, ranges, cluster.root)

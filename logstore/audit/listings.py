@@ -112,6 +112,8 @@ def _group(lag: GroupLag) -> GroupRow:
         record_lag_is_exact=lag.is_exact,
         producer_id=unless_missing(lag.commit.producer_id),
         commit_timestamp=unless_missing(lag.commit.commit_timestamp),
+        pending_offset=lag.pending and lag.pending.offset,
+        pending_producer_id=lag.pending and lag.pending.producer_id,
     )
 
 

@@ -28,7 +28,7 @@ from .checks.sequences import Sequences
 from .checks.swaps import CopiedSwap
 from .cluster import Cluster
 from .evidence import Evidence, Follower
-from .facts.coordinators import GroupLog
+from .facts.coordinators import Commit, GroupLog, Target
 from .facts.offsets import OffsetRanges
 from .facts.states import StateRecords
 from .facts.transactions import PartitionTransactions
@@ -51,7 +51,7 @@ class PartitionFacts(NamedTuple):
 
     Attributes:
         findings: those of rules about a partition alone.
-        states, commits, bad_count: of a partition of an internal topic, see `InternalRecords`.
+        states, commits, pending, bad_count: of a partition of an internal topic, see `InternalRecords`.
         error: the reason why it could not be read to its end.
     """
 
@@ -62,6 +62,7 @@ class PartitionFacts(NamedTuple):
     ranges: OffsetRanges
     states: StateRecords
     commits: GroupLog
+    pending: dict[Target, Commit]
     bad_count: int
     error: DataDirectoryError | None
 
@@ -112,7 +113,8 @@ def verify_partition(
         return read_again
     findings, evidence.report.findings = tuple(evidence.report.findings), []
     facts = partition, evidence, findings, transactions, ranges
-    return PartitionFacts(*facts, records.states, records.commits, records.bad_count, unreadable_log)
+    of_groups = records.commits, records.pending
+    return PartitionFacts(*facts, records.states, *of_groups, records.bad_count, unreadable_log)
 
 
 def _checks(evidence: Evidence, asked: Asked, *, decodes: bool) -> list[Follower]:

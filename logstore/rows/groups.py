@@ -38,3 +38,5 @@ class GroupRow(NamedTuple):
     record_lag_is_exact: Annotated[bool, "false: the record lag is the least that it can be"]
     producer_id: Annotated[int | None, "of the transaction that committed it"]
     commit_timestamp: Annotated[TimeMs | None, "when it was committed"]
+    pending_offset: Annotated[int | None, "of an open transaction, for whose end consumers of read_committed wait"]
+    pending_producer_id: Annotated[int | None, "of that transaction"]

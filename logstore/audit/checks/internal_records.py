@@ -16,7 +16,7 @@ from ...topics import frames, transaction_state
 from ...topics.partition_for import partition_for
 from ..cluster import Cluster, Known
 from ..evidence import AuditedBatches, Evidence, Follower
-from ..facts.coordinators import Commit, GroupLog
+from ..facts.coordinators import Commit, GroupLog, Target
 from ..facts.states import StateRecords
 from ..finding import Broken, Rule, Silence, Where, unreadable
 from .batches import ERROR, WARNING, damage
@@ -123,10 +123,22 @@ class InternalRecords(ReplayedOffsets, Follower):
         """Add a commit to those before."""
         self._check_place(group_id, commit.record_offset)
         super().put(group_id, partition, commit)
+        self.commits.setdefault((group_id, *partition), []).append(self._commit(commit))
+
+    def _commit(self, commit: ReplayedCommit) -> Commit:
         producer_id = None if commit.producer_id == NO_PRODUCER_ID else commit.producer_id
         place = self._partition.files.partition, commit.record_offset
-        made = Commit(commit.value.offset, producer_id, place, commit.value.commit_timestamp_ms)
-        self.commits.setdefault((group_id, *partition), []).append(made)
+        return Commit(commit.value.offset, producer_id, place, commit.value.commit_timestamp_ms)
+
+    @property
+    def pending(self) -> dict[Target, Commit]:
+        """Commits of transactions that are open."""
+        return {
+            (group_id, *partition): self._commit(commit)
+            for groups in self.undecided.values()
+            for group_id, commits in groups.items()
+            for partition, commit in commits.items()
+        }
 
     def remove(self, group_id: str, partition: TopicPartition) -> None:
         """Forget the offset and all commits before."""

@@ -26,7 +26,7 @@ from typing import Any
 from ...calls import GROUPS, is_inside
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...coordinator.groups.offsets import OffsetAndMetadata
-from ...errors import IllegalStateError, LogstoreError, UnstableOffsetCommitError
+from ...errors import IllegalStateError, LogstoreError
 from ...model import FetchIsolation, TopicPartition, topic_partition, topic_partitions, whole_number
 from ...store.closing import ClosedInWith
 from ...store.data_directory import DataDirectory
@@ -257,6 +257,7 @@ class Consumer(PartitionQueries, ClosedInWith):
                 self._polling.find_positions([wanted])
                 if (found := self._positions.get(wanted)) is None:
                     self._positions.log(wanted)  # raises that it was cut
+                    required_member(self._member).committed_of(wanted)  # raises that a transaction holds it
                 return found
 
             return self._polling.answer(find, f"position for partition {wanted} could be determined")
@@ -372,15 +373,8 @@ class Consumer(PartitionQueries, ClosedInWith):
         """
         with self._use:
             member, wanted = required_member(self._member), topic_partitions(partitions)
-
-            def fetch() -> dict[TopicPartition, OffsetAndMetadata | None] | None:
-                try:
-                    return member.committed(wanted)
-                except UnstableOffsetCommitError:
-                    return None
-
             return self._polling.answer(
-                fetch,
+                lambda: member.committed(wanted),
                 f"last committed offset for partitions {list(map(str, wanted))} could be determined. Try tuning "
                 "default.api.timeout.ms larger to relax the threshold.",
             )

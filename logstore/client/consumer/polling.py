@@ -15,6 +15,7 @@ from ...errors import (
     ReentrantCallError,
     RequestTimedOutError,
     UnknownTopicOrPartitionError,
+    UnstableOffsetCommitError,
     WakeupError,
 )
 from ...model import TopicPartition
@@ -179,19 +180,24 @@ class Polling(OneThread):
     def answer(self, ask: Callable[[], T | None], text: str) -> T:
         """Call `ask` until its answer is not None, and return that; raises as `raise_if_woken`.
 
-        After `default.api.timeout.ms` it raises RequestTimedOutError; `text` ends the message.
+        After `default.api.timeout.ms` it raises RequestTimedOutError; `text` ends the message, and it tells what
+        transaction holds an offset for which `ask` has raised UnstableOffsetCommitError.
         """
         timeout_ms = self._config["default.api.timeout.ms"]
-        end_s = clock.monotonic_s() + timeout_ms / 1000
+        end_s, held = clock.monotonic_s() + timeout_ms / 1000, UnstableOffsetCommitError()
         with self._marked():
             while True:
                 self.raise_if_closing()
                 self.raise_if_woken()
-                answer = ask()
-                if answer is not None:
-                    return answer
+                try:
+                    answer = ask()
+                    if answer is not None:
+                        return answer
+                except UnstableOffsetCommitError as error:
+                    held = error
                 if not self._has_waited(end_s):
-                    raise RequestTimedOutError(f"Timeout of {timeout_ms}ms expired before the {text}")
+                    message = f"Timeout of {timeout_ms}ms expired before the {text}"
+                    raise RequestTimedOutError(message, found=held.found, advice=held.given_advice)
 
     def find_positions(self, partitions: list[TopicPartition]) -> None:
         """Set positions to the group's committed offsets, else by `auto.offset.reset`; raises as `Positions.reset`."""

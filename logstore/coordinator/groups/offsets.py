@@ -6,9 +6,8 @@ with the offsets that they got in the log.
 >>> offsets = GroupOffsets()
 >>> records = commit_records("billing", {("payments", 0): OffsetAndMetadata(17)}, now_ms=5)
 >>> offsets.replay(records[0][0], records[0][1], record_offset=0, producer_id=4000)
->>> offsets.fetch("billing", ("payments", 0), require_stable=True)
-Traceback (most recent call last):
-logstore.errors.UnstableOffsetCommitError: There are unstable offsets that need to be cleared.
+>>> offsets.fetch("billing", ("payments", 0)) is None
+True
 >>> offsets.replay_marker(4000, is_commit=True)
 >>> offsets.fetch("billing", ("payments", 0), require_stable=True).offset
 17
@@ -86,8 +85,11 @@ class GroupOffsets(ReplayedOffsets):
 
         Raises UnstableOffsetCommitError if it has to be stable and an open transaction commits another.
         """
-        if require_stable and self.has_undecided(group_id, partition):
-            raise UnstableOffsetCommitError
+        for producer_id, groups in self.undecided.items() if require_stable else ():
+            if partition in groups.get(group_id, {}):
+                found = f"an open transaction of producer {producer_id}, which commits another"
+                advice = "end it, or wait for its timeout: `logstore txns list` tells whose it is"
+                raise UnstableOffsetCommitError(found=found, advice=advice)
         commit = self.committed.get(group_id, {}).get(partition)
         return None if commit is None else commit.value
 

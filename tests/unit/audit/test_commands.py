@@ -72,6 +72,25 @@ def test_a_lost_partition_of_a_coordinator_is_told(tmp_path: Path) -> None:
     assert (result.exit_code, f"expected a directory {lost}" in result.stderr) == (1, True), result.stderr
 
 
+def test_offsets_of_an_open_transaction_are_listed(tmp_path: Path) -> None:
+    with open_store(tmp_path, config=FEW_PARTITIONS) as store:
+        store.create_topic("orders")
+        store.groups.commit(ConsumerGroupMetadata("known"), {("orders", 0): OffsetAndMetadata(4)})
+        producer = store.producer(transactional_id="x")
+        producer.init_transactions()
+        producer.begin_transaction()
+        for group in ("known", "new"):
+            producer.send_offsets_to_transaction({("orders", 0): 7}, group)
+        rows = asked(listing_commands.groups, tmp_path)
+        names = "groupId", "offset", "producerId", "commitTimestamp", "pendingOffset", "pendingProducerId"
+        held = 7, store.transactions.describe("x").producer_id
+        known, new = ([row.get(name) for name in names] for row in rows)
+        assert (known[:3], known[4:]) == (["known", 4, None], [*held])
+        assert new == ["new", -1, None, None, *held]
+        producer.abort_transaction()
+        assert [row["pendingOffset"] for row in asked(listing_commands.groups, tmp_path)] == [None]
+
+
 @pytest.mark.parametrize("step", [1, 2])
 def test_a_group_in_two_partitions_has_what_its_coordinator_knows(tmp_path: Path, step: int) -> None:
     """As after partitions were added to the topic (KIP-895): what came in the highest one was listed."""
