@@ -62,7 +62,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "fetch.max.wait.ms": "a poll that waits is woken by the append that it waits for",
         "max.poll.interval.ms": "alone says when a member is out: there are no heartbeats beside `poll`",
         "partition.assignment.strategy": f"names in place of classes: {_ASSIGNORS}",
-        "session.timeout.ms": "for a broker that takes the group over; here `max.poll.interval.ms` counts",
+        "session.timeout.ms": "of a closed static member, and for a broker; else `max.poll.interval.ms` counts",
     },
 }
 #: configurations of the Java clients that are unknown here, and what to use

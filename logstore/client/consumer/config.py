@@ -3,8 +3,9 @@
 Names may be written with underscores, as Python's clients do; see `client.config` for configurations of a network.
 
 Members of a group run in the process of their coordinator, which sees each `poll`: no connection can be lost, and no
-thread sends heartbeats. So only `max.poll.interval.ms` removes a member; `session.timeout.ms` is logged with it, for a
-broker that takes the group over. A consumer that was dropped without `close` leaves when another one polls.
+thread sends heartbeats. So only `max.poll.interval.ms` removes a member. For `session.timeout.ms` a closed static one
+keeps its partitions; it is logged for a broker that takes the group over. A consumer that was dropped without `close`
+leaves when another one polls.
 
 >>> config = parse_consumer_config({"group_id": "audit", "isolation.level": "read_committed"})
 >>> config["enable.auto.commit"], config["auto.offset.reset"], config["client.id"]

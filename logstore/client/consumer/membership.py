@@ -123,19 +123,19 @@ class Membership:
     def leave(self, listener: RebalanceListener | None) -> None:
         """Leave without a commit, so that others get the partitions, whatever the listener raises (`onLeavePrepare`).
 
-        A static member stays in the group until `max.poll.interval.ms` have passed.
+        A static member keeps its partitions until `session.timeout.ms` have passed.
         """
         try:
             self._give_back(listener, list(self._positions), is_lost=self._is_shut_out())
         finally:
-            if self._member_id and self._config["group.instance.id"] is None:
+            if self._member_id:
                 with suppress(UnknownMemberIdError):
                     self._store.groups.leave(self._group_id, self._member_id)
             self._forget()
 
     def abandon(self) -> None:
         """Note that the member is gone; the group removes it later, as a garbage collection may come under a lock."""
-        if self._member_id and self._config["group.instance.id"] is None:
+        if self._member_id:
             self._store.groups.abandon(self._group_id, self._member_id)
 
     def commit(self, commits: Mapping[TopicPartition, OffsetAndMetadata]) -> None:

@@ -66,8 +66,9 @@ class Joining:
     """A member's request to join: `assignors` by preference, and the partitions that it goes on reading (`held`).
 
     `is_rejoin`: the member has joined under this id before, so it takes the place of no other member.
-    `session_timeout_ms` is for a broker that takes the group over: here no connection can be lost, so a member is alive
-    as long as it polls within `rebalance_timeout_ms`, which is its `max.poll.interval.ms`.
+    Here no connection can be lost, so a member is alive as long as it polls within `rebalance_timeout_ms`, which is its
+    `max.poll.interval.ms`. `session_timeout_ms` is for a static member that left, and for a broker that takes the group
+    over.
     """
 
     member_id: str
@@ -95,13 +96,19 @@ class ConsumerGroupMetadata(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a group; `has_joined`: it has joined the next generation."""
+    """A member of a group; `has_joined` the next generation; `has_left`: it is static, and may come back."""
 
     joining: Joining
     last_heartbeat_ms: int  # in ticks
     has_joined: bool = False
+    has_left: bool = False
     partitions: tuple[TopicPartition, ...] = ()
     generation: int = NO_GENERATION
+
+    @property
+    def silence_max_ms(self) -> int:
+        """How long it stays without a sign of life."""
+        return self.joining.session_timeout_ms if self.has_left else self.joining.rebalance_timeout_ms
 
     @property
     def subscription(self) -> Subscription:
@@ -159,7 +166,7 @@ class GroupMembership:
             self._begin_rebalance(ticks_ms)
         member = Member(joining, ticks_ms)
         if known is not None:
-            member = replace(known, joining=joining, last_heartbeat_ms=ticks_ms)
+            member = replace(known, joining=joining, last_heartbeat_ms=ticks_ms, has_left=False)
         is_rebalancing = self.state is GroupState.PREPARING_REBALANCE
         self.members[joining.member_id] = replace(member, has_joined=is_rebalancing)
 
@@ -183,16 +190,20 @@ class GroupMembership:
             raise RebalanceInProgressError
 
     def leave(self, member_id: str, *, ticks_ms: int) -> None:
-        """Remove a member that leaves; raises UnknownMemberIdError."""
+        """Remove a member that leaves, a static one after its session timeout; raises UnknownMemberIdError."""
         self.check_member(member_id, None)
-        self._remove([member_id], ticks_ms)
+        member = self.members[member_id]
+        if member.joining.group_instance_id is None:
+            self._remove([member_id], ticks_ms)
+        else:
+            self.members[member_id] = replace(member, last_heartbeat_ms=ticks_ms, has_left=True)
 
     def remove_silent(self, *, ticks_ms: int) -> list[str]:
-        """Remove the members that did not poll within their rebalance timeout; return their member ids."""
+        """Remove the members that did not poll or come back in time; return their member ids."""
         silent = [
             member_id
             for member_id, member in self.members.items()
-            if ticks_ms - member.last_heartbeat_ms >= member.joining.rebalance_timeout_ms
+            if ticks_ms - member.last_heartbeat_ms >= member.silence_max_ms
         ]
         self._remove(silent, ticks_ms)
         return silent

@@ -208,7 +208,10 @@ class GroupCoordinator(OfOneProcess):
             partition.table.group(member.group_id).heartbeat(member, ticks_ms=self._host.ticks_ms())
 
     def leave(self, group_id: str, member_id: str) -> None:
-        """Remove a leaving member; the others share its partitions; raises UnknownMemberIdError, KafkaStorageError."""
+        """Remove a leaving member, a static one later; the others share its partitions.
+
+        Raises UnknownMemberIdError, KafkaStorageError.
+        """
         partition = self._partition_of(group_id)
         with alone(GROUPS), partition.lock:
             group = partition.table.group(group_id).copied()

@@ -189,10 +189,13 @@ def test_a_static_member_keeps_its_partitions_when_it_is_closed_or_dropped(store
     assert settle(second) == [[2, 3]]
     first = member(store, group_instance_id="a")
     assert settle(first, second) == [[0, 1], [2, 3]]
+    clock.now_ms += 45_000
+    store.groups.remove_silent()
+    assert settle(first, second) == [[0, 1], [2, 3]]
     del first
     gc.collect()
     assert settle(second) == [[2, 3]]
-    clock.now_ms += 299_999
+    clock.now_ms += 44_999
     second.poll()
     store.groups.remove_silent()
     assert settle(second) == [[2, 3]]
