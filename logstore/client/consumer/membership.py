@@ -44,6 +44,9 @@ _SHUT_OUT = (
     "either by increasing max.poll.interval.ms or by reducing the maximum size of batches returned in poll() with "
     "max.poll.records."
 )
+_ASSIGNED = (
+    "this consumer assigns itself partitions beside members of its group, which subscribe: give it another group_id"
+)
 _NO_MEMBER = (
     "Offset commit cannot be completed since the consumer is not part of an active group for auto partition "
     "assignment; it is likely that the consumer was kicked out of the group."
@@ -147,7 +150,8 @@ class Membership:
         try:
             self._store.groups.commit(self._identity, commits)
         except (UnknownMemberIdError, IllegalGenerationError) as error:
-            raise CommitFailedError(_SHUT_OUT) from error
+            advice = None if self._positions.subscription.is_shared else _ASSIGNED
+            raise CommitFailedError(_SHUT_OUT, advice=advice) from error
 
     def begin_interval(self) -> None:
         """Start `auto.commit.interval.ms` anew."""

@@ -250,6 +250,18 @@ def test_more_partitions_are_shared_anew(store: Store) -> None:
     assert settle(consumer) == [[0, 1, 2, 3, 4]]
 
 
+def test_who_assigns_itself_partitions_beside_members_is_told_why_it_cannot_commit(store: Store) -> None:
+    """Kafka's words advise to poll more often, which changes nothing."""
+    subscribed = member(store)
+    settle(subscribed)
+    assigned = store.consumer(group_id="g")
+    assigned.assign([PARTITIONS[0]])
+    with pytest.raises(CommitFailedError, match="give it another group_id"):
+        assigned.commit({PARTITIONS[0]: 1})
+    subscribed.close()
+    assigned.commit({PARTITIONS[0]: 1})
+
+
 def test_offsets_of_an_open_transaction_are_waited_for(store: Store) -> None:
     fill(store, 2)
     producer = begun(store, "w")
