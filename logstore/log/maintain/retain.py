@@ -129,6 +129,7 @@ def _delete_by_time(state: LogState, now_ms: int) -> list[DeletedSegment]:
     retention_ms = state.config[RETENTION_MS]
     if retention_ms < 0:
         return []
+    fresh: list[int] = []  # how old the newest record of each segment was when that was written, ms
 
     def is_old(segment: LogSegment, next_base_offset: int | None) -> bool:
         largest_timestamp = segment.load_largest_timestamp()
@@ -139,9 +140,21 @@ def _delete_by_time(state: LogState, now_ms: int) -> list[DeletedSegment]:
                 segment.base_offset,
                 largest_timestamp,
             )
-        return bool(now_ms - largest_timestamp > retention_ms)
+        age_ms = now_ms - largest_timestamp
+        # twice: a close or a cleaning may have touched a file that nobody has written to for long
+        if age_ms > 2 * retention_ms and 0 <= (written_ms := now_ms - segment.modified_ms) < retention_ms // 2:
+            fresh.append(age_ms - written_ms)
+        return bool(age_ms > retention_ms)
 
-    return _delete(state, is_old, f"log retention time {retention_ms}ms breach", now_ms)
+    deleted = _delete(state, is_old, f"log retention time {retention_ms}ms breach", now_ms)
+    if deleted and fresh:
+        _LOGGER.warning(
+            "%s: retention deletes up to offset %d what was written lately, for it goes by the timestamps of records, "
+            "which were at least %d ms old when they were written: to keep such records, set retention.ms=-1, or "
+            "message.timestamp.type=LogAppendTime before they are written",
+            *(state.topic_partition, state.log_start_offset, min(fresh)),
+        )
+    return deleted
 
 
 def _delete(state: LogState, condition: Condition, reason: str, now_ms: int) -> list[DeletedSegment]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,25 @@ def test_a_timestamp_ahead_of_the_clock_is_told(
         deleted = log.delete_old_segments(SOME_TIME)
     assert bool(deleted) == (ahead_ms < -HOUR_MS)
     assert ("contains future timestamp(s), making it ineligible to be deleted" in caplog.text) == is_told
+    log.close()
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "written_ms", "is_told"),
+    [(3 * HOUR_MS, 60_000, True), (2 * HOUR_MS, 60_000, False), (3 * HOUR_MS, 3 * HOUR_MS, False), (0, 60_000, False)],
+)
+def test_old_timestamps_that_are_deleted_soon_after_they_were_written_are_told(
+    age_ms: int, written_ms: int, is_told: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = open_partition_log(tmp_path / "t-0", {"retention.ms": str(HOUR_MS)})
+    time_ms = SOME_TIME - age_ms
+    append_batch(log, Batch(0, [Rec(value=b"v")], base_timestamp=time_ms, max_timestamp=time_ms))
+    written_ns = (SOME_TIME - written_ms) * 1_000_000
+    os.utime(tmp_path / "t-0" / f"{0:020}.log", ns=(written_ns, written_ns))
+    with caplog.at_level(logging.WARNING, "logstore"):
+        deleted = log.delete_old_segments(SOME_TIME)
+    assert bool(deleted) == (age_ms > 0)
+    assert ("retention deletes up to offset 1 what was written lately" in caplog.text) == is_told
     log.close()
 
 
