@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..config.client import storable
 from ..coordinator.groups.membership import ConsumerGroupMetadata
-from ..coordinator.groups.offsets import OffsetAndMetadata
+from ..coordinator.groups.offsets import NO_LEADER_EPOCH, OffsetAndMetadata
 from ..errors import InvalidGroupIdError, UsageError
 from ..layout.utf8 import is_unicode
 from ..model import TopicPartition, name_of, topic_partition, whole_number
@@ -84,6 +84,19 @@ def not_negative(name: str, value: Any, maximum: int) -> int:
     )
 
 
+def offset_and_metadata(given: Any) -> OffsetAndMetadata:
+    """Return an offset that is given alone or with metadata, as by the tuples of kafka-python and aiokafka.
+
+    A leader epoch of -1 is none. Raises UsageError for what is no whole number.
+    """
+    is_tuple = isinstance(given, tuple) and len(given) in (2, 3)
+    value = OffsetAndMetadata(*given) if is_tuple else OffsetAndMetadata(given)
+    epoch = None if value.leader_epoch is None else whole_number("leader epoch", value.leader_epoch)
+    return value._replace(
+        offset=whole_number("offset", value.offset), leader_epoch=None if epoch == NO_LEADER_EPOCH else epoch
+    )
+
+
 def offset_commits(
     offsets: Offsets, leader_epoch_before: Callable[[TopicPartition, int], int | None]
 ) -> dict[TopicPartition, OffsetAndMetadata]:
@@ -93,18 +106,17 @@ def offset_commits(
     """
     commits: dict[TopicPartition, OffsetAndMetadata] = {}
     for partition, given in by_partition("Offsets", offsets).items():
-        is_number = not isinstance(given, OffsetAndMetadata)
-        value = OffsetAndMetadata(given) if is_number else given
-        offset, epoch = whole_number("offset", value.offset), value.leader_epoch
+        value = offset_and_metadata(given)
+        offset, epoch = value.offset, value.leader_epoch
         if not 0 <= offset <= LONG_MAX:
             text = "Invalid negative offset" if offset < 0 else "An offset has 63 bits"
             raise UsageError(text, found=offset, java_class=ILLEGAL_ARGUMENT)
-        if epoch is not None and not -1 <= whole_number("leader epoch", epoch) <= INT_MAX:
+        if epoch is not None and not 0 <= epoch <= INT_MAX:
             raise UsageError("A leader epoch has 31 bits", expected="None, or an int", found=epoch)
         metadata = "" if value.metadata is None else value.metadata  # as Java's, and kafka-python's, constructor
         if not isinstance(metadata, str) or not is_unicode(metadata):
             raise UsageError("The metadata of an offset is a text", expected="a str", found=ascii(metadata))
-        epoch = leader_epoch_before(partition, offset) if is_number else epoch
+        epoch = epoch if isinstance(given, tuple) else leader_epoch_before(partition, offset)
         commits[partition] = OffsetAndMetadata(offset, metadata, epoch)
     return commits
 

@@ -27,10 +27,10 @@ from ...calls import GROUPS, is_inside
 from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...errors import IllegalStateError, LogstoreError
-from ...model import FetchIsolation, TopicPartition, topic_partition, topic_partitions, whole_number
+from ...model import FetchIsolation, TopicPartition, topic_partition, topic_partitions
 from ...store.closing import ClosedInWith
 from ...store.data_directory import DataDirectory
-from ..arguments import Offsets, offset_commits, require_function
+from ..arguments import Offsets, offset_and_metadata, offset_commits, require_function
 from ..serializers import Deserializer
 from .config import ConsumerConfig, records_limit
 from .consumer_records import ConsumerRecord, Lag, RecordsByPartition
@@ -268,9 +268,8 @@ class Consumer(PartitionQueries, ClosedInWith):
         Raises UsageError if negative, IllegalStateError if the partition is not read; and as `poll` for a cut.
         """
         with self._use:
-            given = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
-            epoch = None if given.leader_epoch is None else whole_number("leader epoch", given.leader_epoch)
-            self._positions.seek(topic_partition(partition), whole_number("offset", given.offset), epoch)
+            given = offset_and_metadata(offset)
+            self._positions.seek(topic_partition(partition), given.offset, given.leader_epoch)
 
     def seek_to_beginning(self, *partitions: Partition) -> None:
         """Read on from the earliest offset; without arguments in all assigned partitions."""

@@ -188,6 +188,17 @@ def test_a_table_waits_for_records_that_count(store: Store) -> None:
     assert patient.to_arrow(timeout_ms=10).num_rows == 0
 
 
+@pytest.mark.parametrize("given", [OffsetAndMetadata(2, "m", -1), (2, "m", -1), (2, "m")])
+def test_offsets_of_other_clients_of_python_are_taken(store: Store, given: Any) -> None:
+    """With their -1 for no leader epoch, with which a seek began at 0, as if a crash had cut the log."""
+    store.log("t", 0).append_records([b"0", b"1", b"2"])
+    consumer = assigned(store, group_id="g", enable_auto_commit=False)
+    consumer.seek(T0, given)
+    assert consumer.position(T0) == 2
+    consumer.commit({T0: given})
+    assert consumer.committed(T0) == {T0: OffsetAndMetadata(2, "m")}
+
+
 def test_offsets_by_time_are_those_of_committed_records(store: Store) -> None:
     producer = begun(store)
     producer.send("t", b"open", partition=0, timestamp_ms=5).get()
