@@ -186,6 +186,13 @@ class OffsetsPartition:
         def remove(group_id: str) -> None:
             expired, is_over = self.table.expired(group_id, retention_ms=retention_ms, now_ms=now_ms)
             self.remove(expired, [group_id] if is_over else [])
+            if expired:
+                topics = ", ".join(sorted({key.topic for key in expired}))
+                _LOGGER.warning(
+                    "Group %s: committed offsets in %d partition(s) of %s have expired, see offsets.retention.minutes; "
+                    "its next consumer begins there by auto.offset.reset",
+                    *(group_id, len(expired), topics),
+                )
 
         with alone(GROUPS), self.lock:
             for_each_then_raise({*self.table.offsets.groups(), *self.table.groups}, remove)

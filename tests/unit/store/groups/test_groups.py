@@ -396,7 +396,7 @@ def test_a_later_commit_is_not_undone_by_an_older_transaction(store: SmallStore)
     assert committed(store) == committed(again(store)) == 9
 
 
-def test_offsets_expire_when_nobody_keeps_them_up(store: SmallStore) -> None:
+def test_offsets_expire_when_nobody_keeps_them_up(store: SmallStore, caplog: pytest.LogCaptureFixture) -> None:
     (member,) = joined(store, "m1")
     store.groups.commit(member, {PLACE: OffsetAndMetadata(7)})
     store.groups.commit(ConsumerGroupMetadata("simple"), {PLACE: OffsetAndMetadata(7)})
@@ -413,7 +413,9 @@ def test_offsets_expire_when_nobody_keeps_them_up(store: SmallStore) -> None:
     store.jobs["group-metadata-expiration"]()
     assert committed(store) == 7
     store.time_ms += 1
+    assert "Group g: " not in caplog.text
     store.jobs["group-metadata-expiration"]()
+    assert f"Group g: committed offsets in 1 partition(s) of {PLACE[0]} have expired" in caplog.text
     assert committed(store) is None
     assert group_log(store)[-2:] == [("OffsetKey", None), ("GroupKey", None)]
     with pytest.raises(GroupIdNotFoundError):
