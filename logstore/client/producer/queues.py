@@ -3,8 +3,8 @@
 All queues belong to one producer, whose mutex is held for all work on them. Partitions are chosen as by the Java
 producer (`BuiltInPartitioner`).
 
->>> partition_for_key(b"42", 12)
-4
+>>> partition_for_key(b"42", 12), partition_for_key(b"100:48069", 12)
+(4, 9)
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 import pytest
@@ -62,6 +63,34 @@ def test_a_group_is_assigned_nothing_of_a_deleted_topic(store: Store) -> None:
     assert consumer.assignment() == {OTHER}
     consumer.commit()
     assert consumer.committed(T0, OTHER) == {T0: None, OTHER: OffsetAndMetadata(1, leader_epoch=0)}
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+def test_a_listener_hears_of_a_deleted_topic_and_the_other_is_committed(store: Store, assignor: str) -> None:
+    told = list[TopicPartition]()
+
+    class Listener:
+        def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+            told.extend(revoked)
+
+        def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+            pass
+
+    fill(store, 1)
+    fill(store, 2, topic="other")
+    consumer = store.consumer(
+        group_id="g",
+        auto_offset_reset="earliest",
+        partition_assignment_strategy=[assignor],
+        auto_commit_interval_ms=60_000,
+    )
+    consumer.subscribe(pattern="t|other", listener=Listener())
+    assert len(values(consumer)) == 3
+    store.delete_topic("t")
+    fill(store, 1, topic="other")
+    assert len(values(consumer)) == 1
+    assert told == ([T0] if assignor == "cooperative-sticky" else [OTHER, T0])
+    assert consumer.committed(OTHER) == {OTHER: OffsetAndMetadata(2, leader_epoch=0)}
 
 
 def test_a_group_reads_all_of_a_topic_that_was_made_anew(store: Store) -> None:

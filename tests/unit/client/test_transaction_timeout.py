@@ -11,7 +11,7 @@ import pytest
 import logstore
 from logstore.client.producer import Producer
 from logstore.client.store import Store
-from logstore.errors import LogstoreError, Recovery, TransactionAbortableError
+from logstore.errors import InvalidPidMappingError, LogstoreError, Recovery, TransactionAbortableError
 from tests.support.stores import FEW_PARTITIONS, begun
 
 CALLS: dict[str, Callable[[Producer], Any]] = {
@@ -69,6 +69,21 @@ def test_a_newer_producer_is_named_where_there_is_one(store: Store, name: str) -
         CALLS[name](producer)
     assert "timeout" not in str(raised.value)
     assert raised.value.recovery is Recovery.CLOSE
+
+
+def test_a_producer_whose_id_has_expired_is_told_to_open_another(store: Store) -> None:
+    producer = begun(store)
+    producer.abort_transaction()
+    store.now_ms.now_ms += store.config["transactional.id.expiration.ms"] + 1  # type: ignore[attr-defined]
+    store.transactions.remove_expired()
+    with pytest.raises(InvalidPidMappingError) as raised, producer.transaction():
+        producer.send("t", b"lost")
+    assert raised.value.recovery is Recovery.CLOSE
+    assert "transactional.id.expiration.ms" in str(raised.value.advice)
+    with begun(store) as another:
+        another.send("t", b"kept")
+        another.commit_transaction()
+    assert [record.value for record in store.read("t")] == [b"kept"]
 
 
 def test_what_timed_out_is_forgotten_with_its_id(store: Store) -> None:

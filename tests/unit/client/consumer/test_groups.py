@@ -195,6 +195,25 @@ def test_cooperative_members_commit_what_they_hand_over(store: Store) -> None:
     assert second.position(PARTITIONS[3]) == 3
 
 
+def test_members_change_from_eager_to_cooperative_one_by_one(store: Store) -> None:
+    fill(store, 40)
+    both, seen, protocols = ["range", "cooperative-sticky"], list[tuple[int, int]](), list[str | None]()
+    steps = [[both, ["range"]], [both, both], [["cooperative-sticky"], both], [["cooperative-sticky"]] * 2]
+    members = [member(store, max_poll_records=3, partition_assignment_strategy=names) for names in steps[0]]
+    for names in steps:
+        for number, consumer in enumerate(members):
+            if consumer.config["partition.assignment.strategy"] != names[number]:
+                consumer.close()
+                strategy = names[number]
+                members[number] = member(store, max_poll_records=3, partition_assignment_strategy=strategy)
+        for _ in range(6 if names is not steps[-1] else 40):
+            for consumer in members:
+                seen += [(one.partition, one.offset) for records in consumer.poll().values() for one in records]
+        protocols.append(store.groups.describe("g").protocol)
+    assert protocols == ["range", "range", "cooperative-sticky", "cooperative-sticky"]
+    assert sorted(seen) == [(partition, offset) for partition in range(4) for offset in range(40)]
+
+
 def test_a_cooperative_member_that_was_silent_loses_all(store: Store, clock: Clock) -> None:
     listeners = [Listener(), Listener()]
     silent = cooperative(store, listeners[0])
