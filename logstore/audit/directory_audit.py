@@ -251,7 +251,8 @@ def read_coordinators(
         whole = partial(verify_partition, cluster=cluster, asked=Asked.NOTHING, advance=advance)
         partitions = _live(cluster.roots, cluster, whole, _is_of(transaction_state.TOPIC))
         told = _told(partitions, cluster, transaction_state.TOPIC)
-        return CoordinatorLog([one.states for one in partitions]), cluster, told
+        count = cluster.partition_count(transaction_state.TOPIC)
+        return CoordinatorLog([one.states for one in partitions], count=count), cluster, told
 
     (log, cluster, _), told = read_until_stable(path, read, lambda found: found[2], beside)
     return log, cluster, list(told)
@@ -286,9 +287,9 @@ def _transactions(
     numbers = {one.partition.files.partition for one in states if one.error is None}
     whole_from = {one.partition.files.partition: _whole_from(one.evidence) for one in states}
     whole = {one.partition.files.partition for one in states if one.evidence.is_whole}
-    log = CoordinatorLog([one.states for one in states], whole_from, whole)
-    log.is_newer = cluster.image.newer_kafka is not None
     count = cluster.partition_count(transaction_state.TOPIC)
+    log = CoordinatorLog([one.states for one in states], whole_from, whole, count)
+    log.is_newer = cluster.image.newer_kafka is not None
     expected = range(max(numbers, default=-1) + 1 if count is None else count)
     log.is_complete = cluster.is_whole_broker is Known.YES and bool(numbers) and numbers >= set(expected)
     log.bad_count, log.born_ms = sum(one.bad_count for one in states), cluster.created_ms(transaction_state.TOPIC)

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ...topics.partition_for import partition_for
 from ...topics.transaction_state import IDLE, PREPARED, TransactionState
 from .state_changes import COMPLETED, difference, difference_of_first
 from .states import CoordinatorEntry, StateRecords
@@ -48,13 +49,18 @@ class CoordinatorLog:
         parts: Sequence[StateRecords] = (),
         whole_from: Mapping[int, int] | None = None,
         whole: Collection[int] = (),
+        count: int | None = None,
     ) -> None:
         """Join the records of partitions of the topic.
+
+        A transactional id in two of them, as where partitions were added to the topic, is as it is where its
+        coordinator looks for it.
 
         Args:
             whole_from: by partition, the offset from which the only missing records are those that newer ones have
                 replaced; 0 by default.
             whole: partitions that have every record that was ever written.
+            count: of all partitions, if it is known.
         """
         self._parts, self._whole_from, self._whole = parts, whole_from or {}, whole
         self.history: dict[str, array[int]] = {}
@@ -66,21 +72,34 @@ class CoordinatorLog:
         self.bad_count = self.born_ms = 0
         self.times: dict[int, Times] = {}
         self._forgotten = set[int]()  # producer ids of transactional ids that were removed since
-        last: dict[str, CoordinatorEntry] = {}
-        known = defaultdict[str, set[int]](set)
+        self._last: dict[str, CoordinatorEntry] = {}
+        self._known = defaultdict[str, set[int]](set)
         for number, part in enumerate(parts):
             for row, (transactional_id, entry) in enumerate(part):
-                before = last.pop(transactional_id, None)
-                if entry is None:
-                    if before is not None and before.metadata.state not in IDLE and self._is_followed(before):
-                        found = "a tombstone, which forgets the transactional id"
-                        self.misfits.append(Misfit(before, before, "an end behind it", found))
-                    self.history.pop(transactional_id, None)
-                    self._forgotten |= known.pop(transactional_id, set())
-                else:
-                    known[transactional_id].add(entry.metadata.producer_id)
-                    last[transactional_id] = entry
-                    self._add(transactional_id, row * len(parts) + number, before, entry)
+                last = self._last.get(transactional_id)
+                if last is None or last.partition == part.partition:
+                    self._take(transactional_id, row * len(parts) + number, entry)
+                elif count is None or partition_for(transactional_id, count) == part.partition:
+                    del self._last[transactional_id], self.history[transactional_id]
+                    self._take(transactional_id, row * len(parts) + number, entry)
+                elif entry is not None:
+                    self._note(transactional_id, row * len(parts) + number, None, entry)
+        self._last.clear()
+        self._known.clear()
+
+    def _take(self, transactional_id: str, row: int, entry: CoordinatorEntry | None) -> None:
+        """Add the next record of a transactional id."""
+        before = self._last.pop(transactional_id, None)
+        if entry is None:
+            if before is not None and before.metadata.state not in IDLE and self._is_followed(before):
+                found = "a tombstone, which forgets the transactional id"
+                self.misfits.append(Misfit(before, before, "an end behind it", found))
+            self.history.pop(transactional_id, None)
+            self._forgotten |= self._known.pop(transactional_id, set())
+        else:
+            self._known[transactional_id].add(entry.metadata.producer_id)
+            self._last[transactional_id] = entry
+            self._add(transactional_id, row, before, entry)
 
     def _add(self, transactional_id: str, row: int, before: CoordinatorEntry | None, entry: CoordinatorEntry) -> None:
         metadata = entry.metadata
@@ -91,6 +110,10 @@ class CoordinatorLog:
             found = difference_of_first(metadata)
         self.misfits += [] if found is None else [Misfit(before, entry, *found)]
         self.history.setdefault(transactional_id, array("q")).append(row)
+        self._note(transactional_id, row, before, entry)
+
+    def _note(self, transactional_id: str, row: int, before: CoordinatorEntry | None, entry: CoordinatorEntry) -> None:
+        metadata = entry.metadata
         # one that could not be replicated is written again, and decides nothing more
         if metadata.state in PREPARED and (before is None or before.metadata.state is not metadata.state):
             self.decisions.setdefault(metadata.producer_id, array("q")).append(row)

@@ -30,7 +30,7 @@ class StateRecords:
     """
 
     def __init__(self, partition: int) -> None:
-        self._partition = partition
+        self.partition = partition
         self._rows = bytearray()
         self._ids: dict[str, int] = {}  # numbered, as the lists of partitions are: few are different
         self._partitions: dict[tuple[tuple[str, int], ...], int] = {}
@@ -61,7 +61,7 @@ class StateRecords:
             return transactional_id, None
         partitions = self._by_number[1][fields[4]]
         metadata = metadata._replace(state=_STATES[fields[2]], partitions=partitions)
-        return transactional_id, CoordinatorEntry(self._partition, offset, timestamp, metadata)
+        return transactional_id, CoordinatorEntry(self.partition, offset, timestamp, metadata)
 
 
 def _number(value: Key, numbers: dict[Key, int], by_number: list[Key]) -> int:

@@ -31,6 +31,7 @@ from logstore.audit.verify import PartitionFacts
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.model import TopicPartition
+from logstore.topics.partition_for import partition_for
 from logstore.topics.transaction_state import TransactionMetadata, TransactionState
 from logstore_tools.check_commands import audit as audit_command
 from logstore_tools.txns_command import command as txns_command
@@ -188,6 +189,20 @@ def test_decisions_of_a_transactional_id_that_was_forgotten_may_be_gone() -> Non
     assert [each and each.metadata for _, each in records] == [ended, None, begun]
     assert log.owner(7) == log.owner(77) == ("pay", (0, 2, SOME_TIME, begun))
     assert (log.knows_all_of(7), log.knows_all_of(77)) == (False, True)
+
+
+@pytest.mark.parametrize("transactional_id", ["pay", "page"])
+def test_a_transactional_id_in_two_partitions_is_as_its_coordinator_has_it(transactional_id: str) -> None:
+    """As after partitions were added to the topic: the state of the highest one was told, and every other was wrong."""
+    here = partition_for(transactional_id, 2)
+    begun = TransactionMetadata(77, 0, TransactionState.ONGOING, TIMEOUT_MS, (), SOME_TIME, SOME_TIME, -1, -1, -1, 0)
+    ended = begun._replace(producer_id=7, state=TransactionState.COMPLETE_COMMIT)
+    parts = [StateRecords(0), StateRecords(1)]
+    parts[here].append(transactional_id, 5, SOME_TIME, begun)
+    parts[1 - here].append(transactional_id, 9, SOME_TIME, ended)
+    log = CoordinatorLog(parts, count=2)
+    assert log.owner(7) == log.owner(77) == (transactional_id, (here, 5, SOME_TIME, begun))
+    assert (log.misfits, len(log.history[transactional_id])) == ([], 1)
 
 
 def test_offsets_are_labelled_by_what_became_of_them(golden: Golden, tmp_path: Path) -> None:
