@@ -31,6 +31,19 @@ def test_a_consumer_begins_at_records_of_some_age(store: Store, clock: Clock, du
     assert late.position(T0) == 5
 
 
+@pytest.mark.parametrize(("reset", "count"), [("latest", 0), ("by_duration:PT1H", 2), ("earliest", 2)])
+def test_records_that_come_before_their_partition_is_known_are_read_unless_latest_skips_them(
+    store: Store, reset: str, count: int
+) -> None:
+    consumer = store.consumer("t", group_id="g", auto_offset_reset=reset)
+    assert consumer.poll() == {}
+    store.add_partitions("t", 2)
+    with store.producer() as producer:
+        for value in (b"0", b"1"):
+            producer.send("t", value, partition=1)
+    assert sum(len(records) for _ in range(3) for records in consumer.poll().values()) == count
+
+
 @pytest.mark.parametrize(
     "duration", ["-PT1S", "P", "PT", "1000", "", "PT1D", "PT2562047788015H13M", "P" + "9" * 5000 + "D"]
 )
