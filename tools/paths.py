@@ -10,17 +10,20 @@ from pathlib import Path
 from logstore.disk import paths
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
 from logstore.disk.names import file_name, is_url, normal_path, parent, path_text
-from logstore.disk.recognition import name_of_partition, names_partition, refused_partition
+from logstore.disk.recognition import name_of_partition, names_partition, nothing_there, refused_partition
 from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError, InvalidNameError, LogstoreError, UsageError
 from logstore.layout.file_names import (
     KRAFT_SNAPSHOT_SUFFIX,
+    PRODUCER_SNAPSHOT_SUFFIX,
+    SEGMENT_SUFFIXES,
     DirectoryKind,
     PartitionDirectory,
 )
 
 Note = Callable[[LogstoreError], None]
 
+_DUMPED = (*SEGMENT_SUFFIXES, PRODUCER_SNAPSHOT_SUFFIX, KRAFT_SNAPSHOT_SUFFIX)
 _UNNAMED = PartitionDirectory("", 0, DirectoryKind.LIVE)  # stands for the name of a directory that has segments
 
 
@@ -142,6 +145,13 @@ def require_accessible(path: str, *, writes: bool) -> None:
                 raise nio_error(refused, one) from refused
 
 
+def require_named(words: Iterable[str]) -> None:
+    """Raise UsageError for a word that names nothing, but for a file that Kafka's tool would try to open."""
+    for word in words:
+        if not (word.endswith(_DUMPED) or paths.exists(word) or _is_glob(word)):
+            raise nothing_there(word, "file or directory", "a file, a partition or a data directory")
+
+
 def dump_files(words: Iterable[str], note: Note) -> list[str]:
     """Return the paths of all files that `words` name.
 
@@ -162,6 +172,8 @@ def _dump_files(word: str, note: Note) -> list[str]:
     if paths.is_directory(word):
         files = _files_of_directory(word, note)
         if not files:
+            for error in list_partition_directory(word).errors if name_of_partition(word) else ():
+                raise error
             raise DataDirectoryError(
                 "There is nothing to dump in the directory", path=word, advice="name a partition or a data directory"
             )

@@ -99,7 +99,7 @@ def names_partition(path: str) -> bool:
     Raises DataDirectoryError if it cannot be read, or is a partition by a link that leads out of its data directory.
     """
     if not paths.is_directory(path):
-        raise _no_directory(path)
+        raise nothing_there(path, "directory", "a data directory or a partition")
     if _has_files_of_a_broker(path):
         return False
     directory = list_data_directory(path)
@@ -123,7 +123,8 @@ def _has_files_of_a_broker(path: str) -> bool:
     return any(entry.name in ROOT_FILE_NAMES and entry.is_file(follow_symlinks=False) for entry in entries)
 
 
-def _no_directory(path: str) -> UsageError:
+def nothing_there(path: str, what: str, expected: str) -> UsageError:
+    """Return the error of a path that names no `what`, with the name beside it that may have been meant."""
     advice, found = None, "a file" if is_url(path) or os.path.exists(path) else "a link that leads nowhere"
     if not paths.exists(path):
         found = "nothing"
@@ -132,5 +133,4 @@ def _no_directory(path: str) -> UsageError:
         close = get_close_matches(name, names, n=1)
         advice = f"did you mean {os.path.join(os.path.dirname(path), close[0])}?" if close else None
         paths.forget(path)  # it may be there when it is asked for again
-    expected = "a data directory or a partition"
-    return UsageError("There is no such directory", path=path, expected=expected, found=found, advice=advice)
+    return UsageError(f"There is no such {what}", path=path, expected=expected, found=found, advice=advice)

@@ -56,9 +56,14 @@ def _answer(options: DumpOptions, argv: list[str], stdout: BinaryIO, stderr: Tex
         stdout.write(f"{options.kafka_version.release}\n".encode())
         return 0
     options.check_own()
-    if not options.has("files") and not options.words:
+    if options.has("files"):
+        return None
+    if not options.words:
         stderr.write(f'Missing required argument "[files]"\n{help_page("kafka_help.txt")}')
         return FAILED
+    from ..paths import require_named
+
+    require_named(options.words)
     return None
 
 
@@ -117,8 +122,8 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
         findings.immediate(f"logstore: nothing passes {asked}")
     for level in sorted(options.newer):
         findings.immediate(f"logstore: written by a newer Kafka ({level}); what is not known of it is not decoded")
-    is_missing = not options.has("files") and not all(exists(p) for p in paths if normal_path(p) in options.named)
-    return UNREADABLE if is_missing or noted or findings.is_any_left_out else 0
+    is_nothing_read = not paths and not options.has("files", "follow")
+    return UNREADABLE if is_nothing_read or noted or findings.is_any_left_out else 0
 
 
 def _table(options: DumpOptions, stdout: BinaryIO, out: Output) -> AbstractContextManager[object]:

@@ -46,9 +46,19 @@ def test_files_stay_as_they_are_named() -> None:
     assert found("b.log", "missing/a.index", "b.log", "-", "") == (["b.log", "missing/a.index", "b.log", "-", ""], [])
 
 
-def test_a_path_that_is_not_there_is_not_fine() -> None:
-    assert answer(["nosuch"]) == (3, "Dumping nosuch\n", "Ignoring unknown file nosuch\n")
-    assert answer(["--files", "nosuch"])[0] == 0  # as Kafka's tool
+@pytest.mark.parametrize("options", [[], ["--records"], ["--records", "--format", "json"], ["--key=k"]], ids=" ".join)
+def test_a_topic_for_a_partition_is_refused_with_its_name(options: list[str]) -> None:
+    make("data/orders-0")
+    told = "expected a file, a partition or a data directory, found nothing; did you mean data/orders-0?\n"
+    found = answer([*options, "data/orders-0", "data/orders"])
+    assert found == (2, "", f"logstore: There is no such file or directory; at data/orders; {told}")
+    assert answer(["--files", "data/orders"])[0] == 0  # as Kafka's tool
+
+
+def test_records_of_no_log_are_not_fine() -> None:
+    make("orders-0", SNAPSHOTS)
+    told = "logstore: there are records in logs alone, and none is named\n"
+    assert answer(["--records", "orders-0"]) == (3, "", told)
 
 
 def test_a_partition_is_its_segments_by_offset_then_its_snapshots() -> None:
