@@ -18,6 +18,7 @@ from ..layout.file_names import (
     BOOTSTRAP_SNAPSHOT_NAME,
     KRAFT_SNAPSHOT_SUFFIX,
     LOCK_FILE_NAME,
+    LOG_SUFFIX,
     METADATA_TOPIC,
     OFFSET_DIGIT_COUNT,
     PRODUCER_SNAPSHOT_SUFFIX,
@@ -28,9 +29,11 @@ from ..layout.file_names import (
     base_offset_of,
     foreign_directory_text,
     has_offset,
+    is_renamed_log,
     is_segment_name,
     parse_kraft_snapshot_name,
     parse_partition_directory,
+    segment_file_name,
 )
 from ..layout.quorum_state import FILE_NAME as QUORUM_STATE_FILE_NAME
 from .names import child, file_name, java_file, normal_path, parent
@@ -206,6 +209,15 @@ def list_partition_directory(
     no_files = [*listing.directories, *listing.others]
     sorter.refuse(no_files)
     left_overs += orphans + [entry for _, entry in no_files]
+    if not segments and (renamed := next((path for path in left_overs if is_renamed_log(file_name(path))), None)):
+        listing.errors.append(
+            InvalidNameError(
+                "A log under a name that Kafka does not know, and no other is here: the partition would begin empty",
+                path=renamed,
+                expected=segment_file_name(base_offset_of(file_name(renamed)), LOG_SUFFIX),
+                advice="unpack or rename it, and the files beside it",
+            )
+        )
     return PartitionFiles(
         topic=name.topic,
         partition=name.partition,

@@ -117,6 +117,18 @@ def is_segment_name(file_name: str) -> bool:
     return file_name.endswith(LOG_SUFFIX) and has_offset(file_name)
 
 
+def is_renamed_log(file_name: str) -> bool:
+    """Return whether somebody else has given a segment's log its name, so that no broker reads it.
+
+    >>> is_renamed_log("00000000000000000320.log.gz"), is_renamed_log("00000000000000000320.LOG")
+    (True, True)
+    >>> is_renamed_log("00000000000000000320.log"), is_renamed_log("00000000000000000320.log.deleted")
+    (False, False)
+    """
+    is_kafkas = is_segment_name(file_name) or file_name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX, DELETED_SUFFIX))
+    return has_offset(file_name) and not is_kafkas and f".{file_name.split('.', 1)[1]}".lower().startswith(LOG_SUFFIX)
+
+
 def parse_kraft_snapshot_name(file_name: str) -> KraftSnapshotName | None:
     """Parse the name of a KRaft snapshot; None if it has no suffix of one (`Snapshots.parse`).
 

@@ -15,7 +15,7 @@ from logstore.disk.directory import list_data_directory, list_partition_director
 from logstore.disk.names import absolute_path, child, file_name
 from logstore.errors import InvalidNameError
 from logstore.layout import clean_shutdown, meta_properties, partition_metadata
-from logstore.layout.file_names import DirectoryKind, directory_name
+from logstore.layout.file_names import DirectoryKind, directory_name, is_renamed_log
 from logstore.layout.meta_properties import MetaProperties
 from logstore.log.maintain.retain import RETENTION_MS
 from logstore.replay.directory_fates import Fate, FoundDirectory, directory_fates
@@ -113,10 +113,14 @@ def inspect(path: str) -> Inspection:
 
 
 def _foreign_files(found: Sequence[FoundDirectory]) -> list[str]:
-    """Return what keeps a broker from starting in a directory of any kind: a file whose name should have an offset."""
+    """Return what keeps a broker from starting, or lets it begin empty: files with names that Kafka does not give."""
     errors = [error for entry in found for error in list_partition_directory(entry.path).errors]
     names = [str(error.path) for error in errors if isinstance(error, InvalidNameError)]
-    return [f"{path} has no offset in its name: no broker starts beside it" for path in names]
+    start, empty = (
+        "has no offset in its name: no broker starts beside it",
+        "is not read: the partition would begin empty",
+    )
+    return [f"{path} {empty if is_renamed_log(file_name(path)) else start}" for path in names]
 
 
 def _startup_files(path: str) -> list[str]:

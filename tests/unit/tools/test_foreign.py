@@ -94,6 +94,20 @@ def test_files_that_a_broker_passes_over_stop_nobody(name: str, data: Path) -> N
         assert isinstance(told.exception, SystemExit | None), (verb, told.exception)
 
 
+@pytest.mark.parametrize("name", [f"{0:020d}.log.gz", f"{0:020d}.LOG", f"{0:020d}.log.zst"])
+def test_a_partition_whose_logs_were_packed_is_not_told_as_empty(name: str, data: Path) -> None:
+    """Backups pack and rename files; a broker that starts beside them begins the partition anew."""
+    (data / "orders-0" / f"{0:020d}.log").rename(data / "orders-0" / name)
+    for verb in READERS:
+        told = CliRunner().invoke(command, words_of(verb, data))
+        assert (told.exit_code in (1, 3), name in told.output) == (True, True), (verb, told.output)
+    for words in (["groups", data], ["txns", "explain", data / "orders-0"], ["promote", data, "--dry-run"]):
+        told = CliRunner().invoke(command, list(map(str, words)))
+        assert (told.exit_code in (1, 3), name in told.output) == (True, True), (words, told.output)
+    told = CliRunner().invoke(command, ["import", str(data), "--dry-run"])
+    assert f"{name} is not read: the partition would begin empty" in told.output
+
+
 FILES = (
     "fstab",
     "hosts",
