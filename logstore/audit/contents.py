@@ -43,8 +43,9 @@ def dump(path: Path, *, records: bool) -> Rows[BatchRow] | Rows[RecordRow]: ...
 def dump(path: Path, *, records: bool = False) -> Rows[BatchRow] | Rows[RecordRow]:
     """Read the batches of logs, or their records: markers and what was aborted included, as the log has them.
 
-    Nothing is read before the rows are iterated over. All that can be read is yielded, then the first damage that was
-    met on the way is raised, with a note of how much more there is. A batch that a broker is writing is no damage.
+    Nothing is read before the rows are iterated over. All that can be read is yielded, then what could not be listed,
+    or the first damage on the way, is raised, with a note of how much more there is. A batch that a broker is writing
+    is no damage.
 
     Args:
         path: a `.log`, a partition, or a data directory for all partitions in it.
@@ -53,26 +54,30 @@ def dump(path: Path, *, records: bool = False) -> Rows[BatchRow] | Rows[RecordRo
     Raises:
         UsageError: `path` is none of these.
         DataDirectoryError: it cannot be read; also while the rows are iterated over.
-        CorruptRecordError, InvalidRecordError, DecompressionError, UnsupportedCompressionTypeError: after all rows.
+        InvalidNameError, CorruptRecordError, InvalidRecordError, DecompressionError, UnsupportedCompressionTypeError:
+            after all rows.
     """
-    places = _places(absolute_path(path_text(path)))  # read later, in whatever working directory
+    places, unlisted = _places(absolute_path(path_text(path)))  # read later, in whatever working directory
     if records:
-        return Rows(RecordRow, _Contents(places, _record_rows))
-    return Rows(BatchRow, _Contents(places, _batch_rows))
+        return Rows(RecordRow, _Contents(places, unlisted, _record_rows))
+    return Rows(BatchRow, _Contents(places, unlisted, _batch_rows))
 
 
-def _places(path: str) -> list[_Place]:
-    """Return the segments that a path names."""
+def _places(path: str) -> tuple[list[_Place], list[LogstoreError]]:
+    """Return the segments that a path names, and what could not be listed of it."""
     if paths.is_file(path):
         if not path.endswith(LOG_SUFFIX):
             raise UsageError("This is no log of a partition", path=path, expected="a .log, or a directory")
         around = list_partition_directory(parent(normal_path(path)))
-        return [_Place(around, one) for one in around.segments if file_name(one.log) == file_name(path)]
+        return [_Place(around, one) for one in around.segments if file_name(one.log) == file_name(path)], []
+    unlisted: list[LogstoreError] = []
     if names_partition(path):
         partitions: Sequence[PartitionFiles] = [list_partition_directory(path)]
     else:
-        partitions = list_data_directory(path).partitions
-    return [_Place(partition, segment) for partition in partitions for segment in partition.segments]
+        directory = list_data_directory(path)
+        partitions, unlisted = directory.partitions, [*directory.errors]
+    unlisted += [error for partition in partitions for error in partition.errors]
+    return [_Place(partition, segment) for partition in partitions for segment in partition.segments], unlisted
 
 
 class _Contents(Generic[R]):
@@ -81,19 +86,20 @@ class _Contents(Generic[R]):
     def __init__(
         self,
         places: Sequence[_Place],
+        unlisted: Sequence[LogstoreError],
         make: Callable[[_Place, ByteArray, BatchTable, list[LogstoreError]], Iterator[R]],
     ) -> None:
-        self._places = places
+        self._places, self._unlisted = places, unlisted
         self._make: Callable[..., Iterator[R]] = make
 
     def __iter__(self) -> Iterator[R]:
-        damage: list[LogstoreError] = []
+        damage = [*self._unlisted]
         for place in self._places:
             with LoadedFile(place.segment.log) as log:
                 for table in _tables(log, place, damage):
                     yield from self._make(place, log.data, table, damage)
         if damage:
-            if len(damage) > 1:
+            if len(damage) > 1 and not hasattr(damage[0], "__notes__"):  # what was not listed is raised each time
                 damage[0].add_note(f"{len(damage) - 1} more could not be read.")
             raise damage[0]
 

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import logstore
-from logstore.errors import CorruptRecordError, UsageError
+from logstore.errors import CorruptRecordError, LogstoreError, UsageError
 from logstore.rows.findings import FindingRow
 from logstore.rows.places import TopicRow
 from logstore.rows.schema import Kind, fields_of, json_name, json_row
@@ -99,6 +99,20 @@ def test_a_dump_has_every_batch_and_every_record(golden: Golden) -> None:
 
 def offsets(name: str, text: str) -> list[int]:
     return list(map(int, re.findall(rf"^{name}: (\d+)", text, re.MULTILINE)))
+
+
+def test_a_dump_raises_what_could_not_be_listed_after_all_rows(golden: Golden, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(golden("demo"), data)
+    expected = [row for row in logstore.dump(data, records=True) if row.topic != "orders"]
+    shutil.move(data / "orders-0", tmp_path / "orders-0")
+    (data / "orders-0").symlink_to(tmp_path / "orders-0")
+    found = []
+    rows = logstore.dump(data, records=True)
+    for _ in range(2):
+        with pytest.raises(LogstoreError, match="leads out of the data directory"):
+            found.extend(rows)
+    assert found == expected * 2
 
 
 def test_a_damaged_log_gives_all_that_can_be_read_and_then_the_error(golden: Golden, tmp_path: Path) -> None:
