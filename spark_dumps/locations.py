@@ -39,9 +39,11 @@ def split_paths(text: str) -> list[str]:
 
 
 def readable_path(path: str) -> str:
-    """Return the absolute path, or the URL of an object store; raises as `local_path`."""
-    is_object = is_url(path) and path.partition(":")[0].lower() in objects.SCHEMES
-    return normal_path(path) if is_object else local_path(path)
+    """Return the absolute path, or the URL of an object store; raises as `local_path`, and as `root_of`."""
+    if not is_url(path) or path.partition(":")[0].lower() not in (*objects.SCHEMES, *objects.OTHER_NAMES):
+        return local_path(path)
+    objects.root_of(path)
+    return normal_path(path)
 
 
 def local_path(path: str) -> str:

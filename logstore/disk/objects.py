@@ -33,12 +33,19 @@ T = TypeVar("T")
 RETRIES: dict[str, Any] = {"max_retries": 8, "retry_timeout": timedelta(seconds=120)}
 TRY_COUNT = 4  # of a request whose body ended early, which obstore does not always try again
 CUT = "body error"  # in the text of its error
-SCHEMES = ("s3", "s3a", "gs", "abfss", "http", "https")
+_WEB = ("http", "https")
+SCHEMES = ("s3", "s3a", "gs", "abfss", *_WEB)
 _ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://[^/]*")
 _NS = 1_000_000_000
+OTHER_NAMES = {  # of stores that are read, and what to do
+    "s3n": "write s3:// instead",
+    "gcs": "write gs:// instead",
+    **dict.fromkeys(("abfs", "az", "azure", "wasb", "wasbs"), "write abfss://container@account.dfs.core.windows.net/…"),
+}
 _ADVICE = {
     "hdfs": "copy it with `hdfs dfs -get`, or mount it and name the path",
     "file": "name the path itself",
+    **OTHER_NAMES,
 }
 
 
@@ -116,8 +123,8 @@ def obstore() -> Any:
         raise UsageError("Reading URLs needs obstore", advice="pip install 'logstore-kafka[objects]'") from error
 
 
-def _root_of(url: str) -> tuple[str, str]:
-    """Return the scheme of a URL, and the URL of its bucket, container or host."""
+def root_of(url: str) -> tuple[str, str]:
+    """Return the scheme of a URL, and the URL of its bucket, container or host; raise UsageError if it is not read."""
     found = _ROOT.match(url)
     scheme = "" if found is None else found[1].lower()
     if found is None or scheme not in SCHEMES:
@@ -127,6 +134,12 @@ def _root_of(url: str) -> tuple[str, str]:
             path=url,
             expected=expected,
             advice=_ADVICE.get(scheme, "copy it to one of them"),
+        )
+    if scheme in _WEB and "?" in url:
+        raise UsageError(
+            "A query in a URL, such as the signature of a presigned one, is not sent",
+            path=url,
+            advice="download it, or name the store's own URL (s3://, gs://, abfss://) and give its credentials",
         )
     return scheme, found[0]
 
@@ -142,7 +155,7 @@ def _store(scheme: str, root: str) -> ObjectStore:
         "client_options": {"allow_http": any(endpoint.startswith("http://") for endpoint in endpoints)},
         "retry_config": RETRIES,
     }
-    if scheme in ("http", "https"):
+    if scheme in _WEB:
         return HTTPStore.from_url(root, **given)
     config: Any = dict(_options)
     store: ObjectStore = from_url(root, config=config, **given)
@@ -151,7 +164,7 @@ def _store(scheme: str, root: str) -> ObjectStore:
 
 def call(work: Callable[..., T], url: str) -> T:
     """Call `work` with the store and the key of a URL, again if a body ends early; raise OSError with the reason."""
-    exceptions, (scheme, root) = obstore().exceptions, _root_of(url)
+    exceptions, (scheme, root) = obstore().exceptions, root_of(url)
     for attempt in range(1, TRY_COUNT + 1):
         try:
             return work(_store(scheme, root), url[len(root) + 1 :])
@@ -191,6 +204,7 @@ def _status(meta: Mapping[str, Any], url: str) -> ObjectStatus:
 
 def stat(url: str) -> ObjectStatus:
     """Return the status of an object or of a prefix of some, by the last listing of its directory if there is one."""
+    url = java_file(url)  # `s3://bucket/` is its root, not an object without a name
     entry = _listed.get(parent(url), {}).get(file_name(url))
     if entry is not None:
         return entry.status
@@ -213,7 +227,7 @@ def scan(url: str) -> list[ObjectEntry]:
     """List the objects and prefixes right below a URL, by name; raise FileNotFoundError if there are none."""
     url = java_file(url)
     found = _interruptible(lambda store, key: obstore().list_with_delimiter(store, key or None), url)
-    base, directories = _root_of(url)[1], found["common_prefixes"]
+    base, directories = root_of(url)[1], found["common_prefixes"]
     markers = {url[len(base) + 1 :], *directories}  # empty objects, by which consoles make a folder
     entries = [_entry(child(base, meta["path"]), meta) for meta in found["objects"] if meta["path"] not in markers]
     for prefix in directories:
@@ -236,7 +250,7 @@ def _remember(url: str, entries: list[ObjectEntry]) -> list[ObjectEntry]:
 
 def scan_tree(url: str) -> Entries:
     """List all objects below a URL at once, and return a function that lists directories of it as `scan` does."""
-    url, base = java_file(url), _root_of(url)[1]
+    url, base = java_file(url), root_of(url)[1]
     found = _interruptible(lambda store, key: obstore().list(store, key or None, chunk_size=1000).collect(), url)
     directories: dict[str, dict[str, ObjectEntry]] = {url: {}}
     for meta in found:

@@ -17,6 +17,8 @@ import stat
 from ..errors import DataDirectoryError
 from .names import is_url
 
+_INSTANCE = "://169.254."  # where machines of a cloud ask for their credentials
+
 
 def nio_error(error: OSError, path: str) -> DataDirectoryError:
     """Convert the error of a file opened through `java.nio.file` (`sun.nio.fs.UnixException`)."""
@@ -47,6 +49,12 @@ def _object_error(error: OSError, url: str) -> DataDirectoryError:
         return DataDirectoryError(text, path=url, found="nothing", advice=advice)
     text = "The store refuses to read" if error.errno == errno.EACCES else "The store cannot be read"
     advice = "look at the bucket, the endpoint, the region and the credentials"
+    if _INSTANCE in _reason(error):  # the last place that is asked
+        text = "The store cannot be read: no credentials are in the environment, nor has this machine any"
+        advice = (
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (profiles in ~/.aws are not read), "
+            "GOOGLE_APPLICATION_CREDENTIALS, or AZURE_STORAGE_ACCOUNT_KEY"
+        )
     return DataDirectoryError(text, path=url, found=_reason(error), advice=advice)
 
 

@@ -20,6 +20,7 @@ from logstore.disk.file_range import FileRange
 from logstore.disk.loaded import LoadedFile
 from logstore.disk.object_file import PIECE_SIZE
 from logstore.disk.paths import url_matches
+from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError
 from logstore_tools.commands import logstore
 from tests.conformance.dumping import answer
@@ -144,6 +145,37 @@ def test_a_pattern_in_a_wrong_bucket_is_told(store: ObjectStore) -> None:
 def test_another_scheme_is_refused_in_one_line(verb: str, url: str) -> None:
     output = _output_of(verb, url, code=2)
     assert f"{url.partition(':')[0]}:// is not read; at {url}" in output
+
+
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        ("s3n://bucket/data", "write s3:// instead"),
+        ("gcs://bucket/data", "write gs:// instead"),
+        ("wasbs://c@a.blob.core.windows.net/data", "write abfss://container@account.dfs.core.windows.net/…"),
+        (f"https://bucket.s3.amazonaws.com/data/{LOG}?X-Amz-Signature=x", "download it, or name the store's own URL"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["topics", "dump"])
+def test_another_name_of_a_store_is_refused_with_the_one_to_write(verb: str, url: str, advice: str) -> None:
+    assert advice in _output_of(verb, url, code=2)
+
+
+def test_a_machine_without_credentials_is_told_what_to_set(store: ObjectStore) -> None:
+    def asks_the_instance(_store: object, _key: str) -> None:
+        raise ValueError("Error performing PUT http://169.254.169.254/latest/api/token in 42ms")
+
+    with pytest.raises(OSError, match=r"169\.254") as caught:
+        objects.call(asks_the_instance, "s3://logs/demo")
+    told = str(nio_error(caught.value, "s3://logs/demo"))
+    assert "no credentials are in the environment" in told
+    assert "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (profiles in ~/.aws are not read)" in told
+
+
+def test_a_bucket_is_a_directory_with_a_slash_too(store: ObjectStore, demo: str) -> None:
+    for url in ("s3://logs/", "s3://logs", "s3://logs/"):  # not listed before, and listed
+        assert paths.is_directory(url)
+        assert "demo" in [entry.name for entry in paths.scan(url)]
 
 
 def _output_of(verb: str, url: str, code: int = 3) -> str:

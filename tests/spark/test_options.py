@@ -331,6 +331,11 @@ def test_a_url_of_an_object_store_is_kept(url: str) -> None:
     assert (options.paths, options.storage) == ((url,), (("aws_region", "eu-central-1"),))
 
 
+def test_another_name_of_an_object_store_is_refused_with_the_one_to_write() -> None:
+    with pytest.raises(UsageError, match="write abfss://container@account"):
+        parse_options({"path": "wasbs://c@a.blob.core.windows.net/data"})
+
+
 def test_a_url_of_a_file_is_its_path(data: Path) -> None:
     for url in (f"file:{data}", f"file://{data}", f"FILE://{data}/"):
         assert parse_options({"path": url}).paths == (str(data),)

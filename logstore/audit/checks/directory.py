@@ -41,8 +41,8 @@ directory_entry = Rule(
     "directory-entry",
     ERROR,
     "Something in the directory is not Kafka's, or must not be followed.",
-    "a broker does not start beside it, or passes over it: move it away, or give a log that was packed or renamed its name "
-    "again; but it follows a link to a partition elsewhere: mount the partition there, or move it back",
+    "a broker does not start beside it, or passes over it: move it away, or give a log that was packed or renamed its "
+    "name again; but it follows a link to a partition elsewhere: mount the partition there, or move it back",
 )
 orphan_index = Rule(
     "orphan-index",
