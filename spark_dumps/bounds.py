@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -267,7 +267,7 @@ def require_named(bound: Bound, keys: Iterable[tuple[str, int]]) -> None:
 
 def resolve(bound: Bound, bounds: PartitionBounds, options: Options, *, is_start: bool = True) -> int | None:
     """Return the offset of a bound in a partition; None for the latest offset, at a time for that of no record."""
-    number = bound.number if isinstance(bound.number, int) else _named(bound.number, bounds.partition)
+    number = bound.number if isinstance(bound.number, int) else _named(bound, bounds.partition)
     files = bounds.partition.files
     wanted = bound.topic_ids.get(files.topic)
     if wanted is not None and (found := topic_id_of(files.path)) not in (None, wanted):
@@ -309,14 +309,16 @@ def _within(bounds: PartitionBounds, offset: int, options: Options) -> int:
     return min(max(offset, bounds.start_offset), bounds.log_end_offset)
 
 
-def _named(numbers: Mapping[tuple[str, int], int], partition: ListedPartition) -> int:
-    if partition.key not in numbers:
+def _named(bound: Bound, partition: ListedPartition) -> int:
+    assert not isinstance(bound.number, int)
+    if partition.key not in bound.number:
+        ends = "0 is before all times" if bound.is_time else "-2 is the earliest offset, -1 the latest"
         raise UsageError(
             f"the bound names no {partition.name}",
             expected="a number for each partition that is read",
-            advice="-2 is the earliest offset, -1 the latest; or choose partitions with assign",
+            advice=f"{ends}; or choose partitions with assign",
         )
-    return numbers[partition.key]
+    return bound.number[partition.key]
 
 
 def _scan_tail(last: PlannedSegment) -> _ScannedEnd:

@@ -363,7 +363,8 @@ def _json(name: str, text: str, kind: type) -> Any:
 
 def _whole_number(name: str, text: str, least: int) -> int:
     if not re.fullmatch(r"-?\d{1,19}", text.strip()) or not least <= int(text) < 2**63:
-        raise UsageError(f"{name} cannot be that", expected=f"a whole number from {least}", found=text)
+        unit = " of milliseconds since 1970" if re.fullmatch(r"\w*Timestamp|now", name) else ""
+        raise UsageError(f"{name} cannot be that", expected=f"a whole number from {least}{unit}", found=text)
     return int(text)
 
 

@@ -235,6 +235,10 @@ def test_offsets_that_are_not_there(data: Path) -> None:
     assert Planned(data, failOnDataLoss="false", **options).offsets() == []
     with pytest.raises(UsageError, match="names no orders-1"):
         Planned(data, subscribe="orders", startingOffsets='{"orders": {"0": 1}}')
+    with pytest.raises(UsageError, match=r"names no orders-1; .*; 0 is before all times"):
+        Planned(data, subscribe="orders", startingOffsetsByTimestamp='{"orders": {"0": 1}}')
+    planned = Planned(data, subscribe="orders", startingOffsetsByTimestamp='{"orders": {"0": 0, "1": 0}}')
+    assert planned.offsets() == Planned(data, subscribe="orders").offsets()
 
 
 def test_offsets_of_a_querys_progress_name_their_topic(tmp_path: Path) -> None:
@@ -304,7 +308,10 @@ def test_the_schema_prunes_columns(data: Path) -> None:
         ({"path": "/d", "startingOffsets": '{"t": {"0": -3}}'}, "from -2"),
         ({"path": "/d", "startingOffsets": '{"t": {"x": 3}}'}, "a partition in startingOffsets"),
         ({"path": "/d", "startingOffsets": '{"t": {"0": 1.5}}'}, "startingOffsets"),
-        ({"path": "/d", "endingTimestamp": "yesterday"}, "endingTimestamp"),
+        (
+            {"path": "/d", "endingTimestamp": "yesterday"},
+            "endingTimestamp cannot be that; .* of milliseconds since 1970",
+        ),
         ({"path": "/d", "minPartitions": "0"}, "minPartitions"),
         ({"path": "/d", "producerIds": "7;9"}, "producerIds"),
         ({"path": "/d", "includeHeaders": "yes"}, "includeHeaders"),
