@@ -132,12 +132,12 @@ class Options:
             yield pa.RecordBatch.from_pylist([{name: known.get(name) for name in schema.names}], schema=schema)
 
 
-def parse_options(given: Mapping[str, str], *, is_stream: bool = False) -> Options:
+def parse_options(given: Mapping[str, str], *, is_stream: bool | None = False) -> Options:
     """Parse the options of a read.
 
     Args:
         given: as Spark passes them; names in any case.
-        is_stream: starts at the latest offsets by default, and has no end.
+        is_stream: starts at the latest offsets, also by default, and has no end; None: Spark does not tell yet.
 
     Raises:
         UsageError: an unknown name, a wrong value, two options that exclude each other, or bounds of a batch that
@@ -152,7 +152,7 @@ def parse_options(given: Mapping[str, str], *, is_stream: bool = False) -> Optio
         _refuse_ranges(given, table)
     starting = reader.bound("starting", LATEST if is_stream else EARLIEST)
     ending = reader.bound("ending", LATEST)
-    if not is_stream:
+    if is_stream is False:
         _require_room(starting, ending)
     return Options(
         paths=reader.paths(),

@@ -122,7 +122,7 @@ class KafkaSegments(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns of the table without a given schema."""
-        return schema_of(parse_options(self._given))
+        return schema_of(parse_options(self._given, is_stream=None))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return TableReader(parse_options(self._given), schema)

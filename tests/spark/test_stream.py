@@ -273,6 +273,16 @@ def test_options_that_a_stream_cannot_have_are_refused(options: dict[str, str], 
         source.streamReader(source.schema())
 
 
+@pytest.mark.parametrize("starting", ["latest", '{"orders": {"0": -1}}'])
+def test_a_stream_that_is_told_to_start_at_the_latest_offsets_does(starting: str, tmp_path: Path) -> None:
+    """Spark asks for the schema before it tells whether a query is a stream; a batch is refused."""
+    write_partition(tmp_path, "orders-0", [5])
+    source = KafkaSegments({"path": str(tmp_path), "subscribe": "orders", "startingOffsets": starting})
+    assert source.streamReader(source.schema()).initialOffset()["orders"]["0"] == 50
+    with pytest.raises(UsageError, match="cannot be latest in a batch"):
+        source.reader(source.schema())
+
+
 def test_a_query_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
     path = write_partition(tmp_path / "data", "orders-0", [5])[0]
 
