@@ -14,16 +14,14 @@ from logstore.disk.recognition import name_of_partition, names_partition, nothin
 from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError, InvalidNameError, LogstoreError, UsageError
 from logstore.layout.file_names import (
+    DUMPED_SUFFIXES,
     KRAFT_SNAPSHOT_SUFFIX,
-    PRODUCER_SNAPSHOT_SUFFIX,
-    SEGMENT_SUFFIXES,
     DirectoryKind,
     PartitionDirectory,
 )
 
 Note = Callable[[LogstoreError], None]
 
-_DUMPED = (*SEGMENT_SUFFIXES, PRODUCER_SNAPSHOT_SUFFIX, KRAFT_SNAPSHOT_SUFFIX)
 _UNNAMED = PartitionDirectory("", 0, DirectoryKind.LIVE)  # stands for the name of a directory that has segments
 
 
@@ -148,7 +146,7 @@ def require_accessible(path: str, *, writes: bool) -> None:
 def require_named(words: Iterable[str]) -> None:
     """Raise UsageError for a word that names nothing, but for a file that Kafka's tool would try to open."""
     for word in words:
-        if not (word.endswith(_DUMPED) or paths.exists(word) or _is_glob(word)):
+        if not (word.endswith(DUMPED_SUFFIXES) or paths.exists(word) or _is_glob(word)):
             raise nothing_there(word, "file or directory", "a file, a partition or a data directory")
 
 

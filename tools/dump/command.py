@@ -14,7 +14,7 @@ from logstore.disk.files import file_size
 from logstore.disk.names import java_file, normal_path
 from logstore.disk.paths import exists
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
-from logstore.layout.file_names import KRAFT_SNAPSHOT_SUFFIX, LOG_SUFFIX
+from logstore.layout.file_names import DUMPED_SUFFIXES, KRAFT_SNAPSHOT_SUFFIX, LOG_SUFFIX
 
 from .options import FILTER_OPTIONS, DumpOptions
 from .output import Output
@@ -122,7 +122,7 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
         findings.immediate(f"logstore: nothing passes {asked}")
     for level in sorted(options.newer):
         findings.immediate(f"logstore: written by a newer Kafka ({level}); what is not known of it is not decoded")
-    is_nothing_read = not paths and not options.has("files", "follow")
+    is_nothing_read = not options.has("files", "follow") and not any(path.endswith(DUMPED_SUFFIXES) for path in paths)
     return UNREADABLE if is_nothing_read or noted or findings.is_any_left_out else 0
 
 

@@ -55,7 +55,10 @@ def test_a_topic_for_a_partition_is_refused_with_its_name(options: list[str]) ->
     assert answer(["--files", "data/orders"])[0] == 0  # as Kafka's tool
 
 
-def test_records_of_no_log_are_not_fine() -> None:
+def test_a_dump_of_nothing_is_not_fine() -> None:
+    Path("0.log.gz").write_bytes(b"packed")
+    assert answer(["0.log.gz"]) == (3, "Dumping 0.log.gz\n", "Ignoring unknown file 0.log.gz\n")
+    assert answer(["--files", "0.log.gz"])[0] == 0  # as Kafka's tool
     make("orders-0", SNAPSHOTS)
     told = "logstore: there are records in logs alone, and none is named\n"
     assert answer(["--records", "orders-0"]) == (3, "", told)
