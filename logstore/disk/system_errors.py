@@ -17,7 +17,14 @@ import stat
 from ..errors import DataDirectoryError
 from .names import is_url
 
-_INSTANCE = "://169.254."  # where machines of a cloud ask for their credentials
+# A part of a store's reason, and what to do; the first is where machines of a cloud ask for their credentials, last.
+_ADVICE = {
+    "://169.254.": "no credentials are in the environment, nor has this machine any: set AWS_ACCESS_KEY_ID and "
+    "AWS_SECRET_ACCESS_KEY (profiles in ~/.aws are not read), GOOGLE_APPLICATION_CREDENTIALS, or "
+    "AZURE_STORAGE_ACCOUNT_KEY",
+    "InvalidObjectState": "the object is archived: restore it first, as by `aws s3api restore-object`",
+    "": "look at the bucket, the endpoint, the region and the credentials",
+}
 
 
 def nio_error(error: OSError, path: str) -> DataDirectoryError:
@@ -48,13 +55,7 @@ def _object_error(error: OSError, url: str) -> DataDirectoryError:
         text, advice = "There is no such object", "look at the name: a directory is the beginning of names of objects"
         return DataDirectoryError(text, path=url, found="nothing", advice=advice)
     text = "The store refuses to read" if error.errno == errno.EACCES else "The store cannot be read"
-    advice = "look at the bucket, the endpoint, the region and the credentials"
-    if _INSTANCE in _reason(error):  # the last place that is asked
-        text = "The store cannot be read: no credentials are in the environment, nor has this machine any"
-        advice = (
-            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (profiles in ~/.aws are not read), "
-            "GOOGLE_APPLICATION_CREDENTIALS, or AZURE_STORAGE_ACCOUNT_KEY"
-        )
+    advice = next(advice for part, advice in _ADVICE.items() if part in _reason(error))
     return DataDirectoryError(text, path=url, found=_reason(error), advice=advice)
 
 

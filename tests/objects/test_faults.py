@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from logstore.disk import objects, paths
 from logstore.disk.directory import list_data_directory
 from logstore.disk.file_range import FileRange
+from logstore.disk.files import read_file
 from logstore.disk.loaded import LoadedFile
 from logstore.disk.object_file import PIECE_SIZE
 from logstore.disk.paths import url_matches
@@ -83,6 +84,13 @@ def test_empty_objects_that_mark_folders_are_no_files(store: ObjectStore, golden
     for folder in ("folders/demo/orders-0/", "folders/demo/"):  # as consoles make them
         store.put(folder, b"")
         assert (paths.scan(f"{url}/orders-0"), list_data_directory(url)) == before
+
+
+@pytest.mark.parametrize("prefix", ["~user", "100%", "a%20b", "a#b", "br[1]", "q?x", "a+b c", "ü/é", "curly{1}*"])
+def test_an_object_is_read_by_the_name_that_its_url_has(prefix: str, store: ObjectStore) -> None:
+    store.put(f"{prefix}/x", b"content")
+    assert [entry.path for entry in paths.scan(f"s3://logs/{prefix}")] == [f"s3://logs/{prefix}/x"]
+    assert read_file(f"s3://logs/{prefix}/x") == b"content"
 
 
 def test_listings_come_in_pages(store: ObjectStore, demo: str, golden: Golden) -> None:
@@ -161,15 +169,24 @@ def test_another_name_of_a_store_is_refused_with_the_one_to_write(verb: str, url
     assert advice in _output_of(verb, url, code=2)
 
 
-def test_a_machine_without_credentials_is_told_what_to_set(store: ObjectStore) -> None:
-    def asks_the_instance(_store: object, _key: str) -> None:
-        raise ValueError("Error performing PUT http://169.254.169.254/latest/api/token in 42ms")
+@pytest.mark.parametrize(
+    ("reason", "advice"),
+    [
+        ("Error performing PUT http://169.254.169.254/latest/api/token in 42ms", "profiles in ~/.aws are not read"),
+        (
+            "<Error><Code>InvalidObjectState</Code><Message>Not valid for its class</Message></Error>",
+            "restore it first",
+        ),
+        ("403 Forbidden", "look at the bucket, the endpoint, the region and the credentials"),
+    ],
+)
+def test_the_reason_of_a_store_decides_what_to_do(reason: str, advice: str, store: ObjectStore) -> None:
+    def refused(_store: object, _key: str) -> None:
+        raise ValueError(reason)
 
-    with pytest.raises(OSError, match=r"169\.254") as caught:
-        objects.call(asks_the_instance, "s3://logs/demo")
-    told = str(nio_error(caught.value, "s3://logs/demo"))
-    assert "no credentials are in the environment" in told
-    assert "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (profiles in ~/.aws are not read)" in told
+    with pytest.raises(OSError, match=r".") as caught:
+        objects.call(refused, "s3://logs/demo")
+    assert advice in str(nio_error(caught.value, "s3://logs/demo"))
 
 
 def test_a_bucket_is_a_directory_with_a_slash_too(store: ObjectStore, demo: str) -> None:
