@@ -10,7 +10,13 @@ from pathlib import Path
 from logstore.disk import paths
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
 from logstore.disk.names import file_name, is_url, normal_path, parent, path_text
-from logstore.disk.recognition import name_of_partition, names_partition, nothing_there, refused_partition
+from logstore.disk.recognition import (
+    name_of_partition,
+    names_partition,
+    nothing_there,
+    refused_partition,
+    require_no_parent,
+)
 from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError, InvalidNameError, LogstoreError, UsageError
 from logstore.layout.file_names import (
@@ -172,6 +178,7 @@ def _dump_files(word: str, note: Note) -> list[str]:
         if not files:
             for error in list_partition_directory(word).errors if name_of_partition(word) else ():
                 raise error
+            require_no_parent(word)
             raise DataDirectoryError(
                 "There is nothing to dump in the directory", path=word, advice="name a partition or a data directory"
             )

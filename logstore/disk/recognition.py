@@ -9,9 +9,10 @@ from ..errors import DataDirectoryError, UsageError
 from ..layout import meta_properties
 from ..layout.file_names import PartitionDirectory, is_segment_name, parse_partition_directory
 from . import paths
-from .directory import ROOT_FILE_NAMES, DataDirectoryFiles, list_data_directory
+from .directory import PARTITION_FILE_NAMES, ROOT_FILE_NAMES, DataDirectoryFiles, list_data_directory
 from .names import child, file_name, is_url, normal_path, parent
 
+_AROUND_COUNT_MAX = 100  # directories that are looked into for one that was meant
 _NOT_KAFKA = f"This is not a Kafka data directory: no {meta_properties.FILE_NAME}, no partition"
 
 
@@ -23,15 +24,18 @@ def name_of_partition(path: str) -> PartitionDirectory | None:
 def is_partition(directory: DataDirectoryFiles) -> bool:
     """Return whether a directory, listed as a data directory, is a partition's.
 
-    It is if it has segments, or a partition's name and no file or partition of a broker in it: a partition that was
-    just made is empty, and a data directory may be named `kafka-1`.
+    It is if it has segments, or a partition's name and nothing of a broker in it: a partition that was just made is
+    empty, and a data directory, or the volume `data-0` around it, may have the name too.
 
     Raises:
         DataDirectoryError: it is a partition by a link that leads out of its data directory.
     """
-    if not any(is_segment_name(file_name(left_over)) for left_over in directory.left_overs):
-        is_root = not directory.is_foreign and (directory.files or directory.partitions)
-        if is_root or name_of_partition(directory.path) is None:
+    names = [file_name(left_over) for left_over in directory.left_overs]
+    if not any(map(is_segment_name, names)):
+        has_directories = bool(directory.partitions or directory.errors)
+        is_around = has_directories and PARTITION_FILE_NAMES.isdisjoint(names)
+        is_root = not directory.is_foreign and bool(directory.files)
+        if is_root or is_around or name_of_partition(directory.path) is None:
             return False
     _require_inside(directory.path)
     return True
@@ -76,9 +80,20 @@ def require_outside(path: str) -> None:
 
 
 def _advice_below(path: str) -> str | None:
-    near = [entry.path for entry in paths.scan(path)]
-    meant = [path for path in near if paths.is_file(child(path, meta_properties.FILE_NAME))]
-    return f"did you mean {' or '.join(meant)}?" if meant else None
+    near = [path]
+    for _ in range(2):  # a volume may be mounted around each
+        near = [entry.path for around in near[:_AROUND_COUNT_MAX] for entry in _entries(around) if entry.is_dir()]
+        if meant := [path for path in near if paths.is_file(child(path, meta_properties.FILE_NAME))]:
+            return f"did you mean {' or '.join(meant)}?"
+    return None
+
+
+def _entries(path: str) -> list[paths.Entry]:
+    """Return the entries of a directory; none of what is no directory, or cannot be listed."""
+    try:
+        return paths.scan(path)
+    except OSError:
+        return []
 
 
 def require_data_directory(path: str) -> None:
@@ -114,10 +129,7 @@ def _has_files_of_a_broker(path: str) -> bool:
 
     A directory that cannot be listed has none.
     """
-    try:
-        entries = paths.scan(path)
-    except OSError:
-        return False
+    entries = _entries(path)
     if any(is_segment_name(entry.name) for entry in entries):
         return False
     return any(entry.name in ROOT_FILE_NAMES and entry.is_file(follow_symlinks=False) for entry in entries)

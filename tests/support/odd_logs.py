@@ -31,7 +31,15 @@ FOREIGN = (
     "99999999999999999999.timeindex",
     "old.txnindex",
 )
-PASSED_OVER = (".DS_Store", "00000000000000000000.log~", "notes", "backup.checkpoint", "00000000000000000000.log.bak")
+PASSED_OVER = (
+    ".DS_Store",
+    ".nfs000000000001",
+    "Thumbs.db",
+    "00000000000000000000.log~",
+    "notes",
+    "backup.checkpoint",
+    "00000000000000000000.log.bak",
+)
 
 
 def batch(offset: int, count: int = 1, *, size: int = 10, **fields: Any) -> bytes:

@@ -40,6 +40,8 @@ NEITHER = {
     "a program's log": ["data/server.log"],
     "data directories of brokers": [f"data/kafka-1/{name}" for name in ("meta.properties", "orders-0/" + LOG)],
     "directories with those of brokers": ["data/broker-1/logs/meta.properties", "data/broker-1/logs/orders-0/" + LOG],
+    "a volume of Strimzi": [f"data-0/kafka-log0/{name}" for name in ("meta.properties", "orders-0/" + LOG)],
+    "a volume around one of a container": [f"disk-1/kafka-0/{name}" for name in ("meta.properties", "orders-0/" + LOG)],
     "of the system": ["data/dbus-1/system.conf", "data/hosts", "data/apt/sources.list"],
     "one directory that ends in -1": ["data/dbus-1/system.conf", "data/fstab"],
 }
