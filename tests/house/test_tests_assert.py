@@ -1,12 +1,13 @@
-"""A test that asserts nothing proves nothing."""
+"""A test that asserts nothing proves nothing, nor does one that nobody runs."""
 
 from __future__ import annotations
 
 import ast
+import tomllib
 
 import pytest
 
-from tests.house.sources import Module, sample, test_modules
+from tests.house.sources import ROOT, Module, product_modules, sample, test_modules
 
 CHECKING_CALLS = {"raises", "warns", "check"}
 CHECKING_PREFIXES = ("assert_", "check_")
@@ -36,6 +37,11 @@ def test_every_test_asserts_something() -> None:
     modules = test_modules()
     assert len(modules) > 20
     assert [line for module in modules for line in violations(module)] == []
+
+
+def test_examples_in_docstrings_are_run_in_every_package() -> None:
+    folders = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["testpaths"]
+    assert {module.path.split("/")[0] for module in product_modules() if ">>> " in module.source} <= set(folders)
 
 
 @pytest.mark.parametrize(
