@@ -195,6 +195,8 @@ class Fetcher:
             position = moved[partition] if partition in moved else positions.get(partition)
             log = positions.log(partition)
             if positions.is_beside_writer and position is not None and log is not None:
+                if position > log.high_watermark:  # sought, and written since the last look
+                    self._arrivals.expect(partition, log)
                 reached, position = position, positions.followed(partition, position, log)
                 if position < reached:
                     moved.pop(partition, None)

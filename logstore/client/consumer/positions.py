@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from typing import cast
 
 from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...errors import (
@@ -22,6 +23,7 @@ from ...store.data_directory import DataDirectory
 from ...store.metadata.topics import TopicDescription
 from ...store.read_only import ReadOnlyDirectory
 from ...view.log_view import ReadableLog
+from ...view.partition_reader import PartitionReader
 from ..arguments import ILLEGAL_ARGUMENT
 from .config import reset_duration_ms
 from .subscription import SubscriptionState
@@ -284,7 +286,10 @@ class Positions:
         end = None
         if leader_epoch is not None:
             with suppress(UnknownTopicOrPartitionError):  # the read raises it, in the turn of the partition
-                end = self._store.log(*partition).end_offset_of_epoch(leader_epoch)
+                log = self._store.log(*partition)
+                if self.is_beside_writer and offset > log.high_watermark:
+                    cast("PartitionReader", log).refresh()  # it may have been written since
+                end = log.end_offset_of_epoch(leader_epoch)
         if end is None or end >= offset:
             return offset
         if self._reset_policy == "none":

@@ -9,6 +9,7 @@ import pytest
 
 import logstore
 from logstore.client.store import Store
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import DataDirectoryError, InconsistentTopicIdError, UnknownTopicOrPartitionError, UsageError
 from tests.support.stores import contents
 
@@ -51,6 +52,20 @@ def test_a_consumer_follows_the_writer(store: Store) -> None:
         [[record]] = consumer.poll(30_000).values()
         assert (record.partition, record.value) == (1, b"later")
         assert consumer.lag(("t", 1)).offsets == 0
+        consumer.close()
+
+
+@pytest.mark.parametrize("place", [3, OffsetAndMetadata(3, "", 0)])
+def test_a_consumer_seeks_to_what_was_written_since_it_looked(place: int | OffsetAndMetadata, store: Store) -> None:
+    log = store.log("t", 0)
+    log.append_records([b"0"])
+    with logstore.open(store.path, read_only=True) as looked_at:
+        consumer = looked_at.consumer("t", auto_offset_reset="none")
+        consumer.seek_to_beginning()
+        assert len(consumer.poll()) == 1
+        log.append_records([b"%d" % number for number in range(1, 5)])
+        consumer.seek(("t", 0), place)
+        assert [record.value for record in consumer.poll()["t", 0]] == [b"3", b"4"]
         consumer.close()
 
 
