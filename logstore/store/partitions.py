@@ -327,9 +327,8 @@ class Partitions:
         log.leader_epoch = wanted.leader_epoch
         if planned.removals:
             self.removals[planned.path] = planned.removals
-        for removal in planned.removals:
-            level = logging.WARNING if removal.batch_count else logging.INFO
-            _LOGGER.log(level, "The recovery has removed %s", removal_text(removal, planned.path))
+        for removal in planned.removals:  # no warning: it was accepted, or could not be read
+            _LOGGER.info("The recovery has removed %s", removal_text(removal, planned.path))
         self._logs[wanted.key] = log  # last: from now on other threads append to it
 
     def _put_aside(
