@@ -58,8 +58,8 @@ def page() -> str:
     return (
         f"{_HEAD}{listed}\nThese write:\n\n{writes}\n## Exit codes\n\n{codes}\n"
         "`logstore dump` keeps the codes of Kafka's tool: 0, and 1 where that ends in a usage error or an exception. "
-        "Its 3 also says that records alone were asked for and some are left out, because their batch is corrupt.\n"
-        + "".join(_sections(logstore, context, 2))
+        "Its 3 also says that records alone were asked for and some are left out, because their batch is corrupt, "
+        "or that no path names a file that it can print.\n" + "".join(_sections(logstore, context, 2))
     )
 
 
