@@ -39,6 +39,7 @@ from .versions import (
 Key = tuple[str, int]
 OffsetsJson = dict[str, dict[str, Any]]
 _LOGGER = logging.getLogger("logstore")
+_GONE = "is gone, or not chosen any more"  # by other options than those that made the checkpoint
 
 
 class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -94,7 +95,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found = self._partitions.bounds()
         ids = {**known_ids, **self._topic_ids(found)}
         for key in sorted(begins.keys() - found.keys()):
-            self._report_loss(f"{directory_name(*key)} is gone", begins.pop(key))
+            self._report_loss(f"{directory_name(*key)} {_GONE}", begins.pop(key))
         ends = dict(begins)
         for key, bounds in found.items():
             if _is_other(known_ids, ids, key) and key in begins:
@@ -124,7 +125,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begins, ends, bounds = as_offsets(start), as_offsets(end), self._partitions.bounds()
         begin_ids, end_ids, ids = ids_in(start), ids_in(end), self._topic_ids(bounds)
         for key in sorted(begins.keys() - ends.keys()):
-            self._report_loss(f"{directory_name(*key)} is gone", begins[key])
+            self._report_loss(f"{directory_name(*key)} {_GONE}", begins[key])
         ranges = []
         for key, end_offset in sorted(ends.items()):
             begin = None if _is_other(begin_ids, end_ids, key) else begins.get(key)
@@ -145,7 +146,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> list[PartitionRange]:
         """Return the part of [begin, end_offset) that the partition still has; `begin` None is its start."""
         if bounds is None:
-            self._report_loss(f"{directory_name(*key)} is gone", begin)
+            self._report_loss(f"{directory_name(*key)} {_GONE}", begin)
             return []
         if begin is not None and begin < bounds.start_offset:
             self._report_loss(f"{directory_name(*key)} starts at offset {bounds.start_offset}", begin)

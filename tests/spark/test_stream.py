@@ -103,6 +103,13 @@ def test_a_topic_that_is_deleted_ends_the_query(how: str, tmp_path: Path, caplog
         stream(tmp_path).partitions(start, end)  # a batch that is repeated after a restart
 
 
+def test_a_topic_that_other_options_leave_out_may_be_there(tmp_path: Path) -> None:
+    write_partition(tmp_path)
+    write_partition(tmp_path, "payments-0")
+    with pytest.raises(UsageError, match="orders-0 is gone, or not chosen any more"):
+        stream(tmp_path, subscribe="payments").latestOffset({"orders": {"0": 100}, "payments": {"0": 600}}, EVERYTHING)
+
+
 @pytest.mark.parametrize("numbers", [range(5), range(100)])  # fewer and more records than were read
 def test_a_topic_that_is_made_anew_is_another(numbers: range, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_partition(tmp_path)
