@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -136,16 +137,12 @@ def command(
     from logstore.disk.seam import SEAM
     from logstore.log.load.loader import LoadSettings
     from logstore.log.load.recover import plan_recovery, recover_partition
-    from logstore.model import TopicPartition
     from logstore.store.checkpoints import take_clean_shutdown
-    from logstore.store.partitions import naming
 
     from .topic_config import topic_config
 
     path = absolute_path(directory)
-    partition = open_partition(path)
-    around, (log_config, problems) = partition.surroundings, topic_config(path, config)
-    advised = naming(TopicPartition(*partition.key))
+    around, (log_config, problems) = open_partition(path).surroundings, topic_config(path, config)
     settings = LoadSettings(
         was_clean=around.was_closed if was_clean is None else was_clean,
         recovery_point=(around.recovery_point or 0) if recovery_point is None else recovery_point,
@@ -157,16 +154,25 @@ def command(
     )
     if dry_run:
         require_not_held(parent(path))
-        with Progress("recover"), advised:
+        with Progress("recover"), _advised(path):
             plan = plan_recovery(path, settings)
         row = one_row(PLAN, _planned(plan, was_clean=settings.was_clean))
         code = max(code_of_problems(problems), FINDINGS if plan.readable else 0)
         return VerbAnswer([row], code, notes=problems)
-    with data_directory_lock(parent(path)), Progress("recover"), advised:
+    with data_directory_lock(parent(path)), Progress("recover"), _advised(path):
         # the next opening then begins a leader epoch, by which groups know what is gone
         unmark = partial(take_clean_shutdown, SEAM, parent(path))
         recovered = _recovered(*recover_partition(path, settings, before_cut=unmark))
     return VerbAnswer([one_row(RECOVERED, recovered)], code_of_problems(problems), notes=problems)
+
+
+def _advised(path: str) -> AbstractContextManager[None]:
+    """Return what adds a way on to an error of the recovery."""
+    from logstore.audit.partition import open_partition
+    from logstore.model import TopicPartition
+    from logstore.store.partitions import naming
+
+    return naming(TopicPartition(*open_partition(path).key))
 
 
 def _planned(plan: RecoveryPlan, *, was_clean: bool) -> Row:

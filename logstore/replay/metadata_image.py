@@ -18,6 +18,11 @@ BROKER_RESOURCE, TOPIC_RESOURCE = 4, 2  # of a ConfigRecord
 NO_LEADER_CHANGE = -2
 
 _NO_OP = bytes.fromhex("01140000")  # a broker writes two a second
+#: the fields with the id and the epoch of a broker that is registered
+_OF_REGISTRATION = {
+    **dict.fromkeys(("BrokerRegistrationChangeRecord", "UnregisterBrokerRecord"), ("brokerId", "brokerEpoch")),
+    **dict.fromkeys(("FenceBrokerRecord", "UnfenceBrokerRecord"), ("id", "epoch")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +193,7 @@ class MetadataImage:
     def _apply(self, record: DecodedValue, offset: int, timestamp_ms: int) -> None:
         kind = record.message.name
         try:
+            self._require_registered(kind, record.fields)
             self._change(kind, record.fields, timestamp_ms)
         except KeyError as error:
             if not self.is_partial and not self.newer_offsets:  # what it is of may have been left out
@@ -195,12 +201,13 @@ class MetadataImage:
                 advice = f"no broker starts on it: put {METADATA_TOPIC}-0 back from a copy"
                 raise SchemaError(text, offset=offset, found=error.args[0], advice=advice) from error
 
-    def _registered(self, broker_id: int, epoch: int) -> BrokerImage:
-        """Return the registration of a broker that a record changes (`ClusterDelta.getBrokerOrThrow`)."""
-        broker = self.brokers[broker_id]
-        if broker.broker_epoch != epoch:
-            raise KeyError(f"epoch {epoch} of broker {broker_id}, which is registered with {broker.broker_epoch}")
-        return broker
+    def _require_registered(self, kind: str, fields: Value) -> None:
+        """Raise KeyError unless a broker is registered as its record says (`ClusterDelta.getBrokerOrThrow`)."""
+        if kind in _OF_REGISTRATION:
+            broker_id, epoch = (fields[name] for name in _OF_REGISTRATION[kind])
+            known = self.brokers[broker_id].broker_epoch
+            if known != epoch:
+                raise KeyError(f"epoch {epoch} of broker {broker_id}, which is registered with {known}")
 
     def _change(self, kind: str, fields: Value, timestamp_ms: int) -> None:
         match kind:
@@ -232,13 +239,10 @@ class MetadataImage:
                 self.brokers[fields["brokerId"]] = BrokerImage(fields, directories)
                 self.log_directories |= {(fields["brokerId"], directory) for directory in directories or ("",)}
             case "BrokerRegistrationChangeRecord":
-                broker = self._registered(fields["brokerId"], fields["brokerEpoch"])
+                broker = self.brokers[fields["brokerId"]]
                 broker.directories = tuple(fields.get("logDirs") or broker.directories)
                 self.log_directories |= {(fields["brokerId"], directory) for directory in broker.directories}
-            case "FenceBrokerRecord" | "UnfenceBrokerRecord":
-                self._registered(fields["id"], fields["epoch"])
             case "UnregisterBrokerRecord":
-                self._registered(fields["brokerId"], fields["brokerEpoch"])
                 del self.brokers[fields["brokerId"]]
             case "AccessControlEntryRecord":
                 self.acls.add(fields["id"])
