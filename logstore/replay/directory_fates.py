@@ -73,7 +73,11 @@ class FoundDirectory(NamedTuple):
     @property
     def text(self) -> str:
         """The directory and its fate in words."""
-        return f"{file_name(self.path)} {self.fate.value}"
+        fate = self.fate.value
+        if self.fate is Fate.STRAY and self.known is not None:  # of another cluster, or of an earlier topic
+            fate = f"has topic id {self.topic_id}, and {self.known.name} is {self.known.topic_id}: a broker sets it "
+            fate += "aside as -stray, and begins the partition empty"
+        return f"{file_name(self.path)} {fate}"
 
 
 def directory_fates(

@@ -122,6 +122,12 @@ def test_a_log_that_ends_before_what_was_flushed_is_told(root: Path, words: list
         assert text in call(*words, str(root)).output
 
 
+def test_a_partition_of_another_cluster_in_the_place_of_one_is_told_by_both_ids(root: Path) -> None:
+    write_id(root / "orders-1", f"version: 0\ntopic_id: {OTHER_ID}".encode())
+    told = f"orders-1 has topic id {OTHER_ID}, and orders is {ids(root)['orders-0']}: a broker sets it aside as -stray"
+    assert told in call("import", "--dry-run", str(root)).output
+
+
 @BAD_IDS
 def test_an_opening_writes_it_too(root: Path, content: bytes | None) -> None:
     whole = ids(root)
