@@ -32,13 +32,15 @@ FOREIGN = (
     "old.txnindex",
 )
 PASSED_OVER = (
-    ".DS_Store",
-    ".nfs000000000001",
-    "Thumbs.db",
-    "00000000000000000000.log~",
-    "notes",
-    "backup.checkpoint",
-    "00000000000000000000.log.bak",
+    *(
+        ".DS_Store",
+        "Thumbs.db",
+        "00000000000000000000.log~",
+        "notes",
+        "backup.checkpoint",
+        "00000000000000000000.log.bak",
+    ),
+    *(".nfs000000000000123400000001", ".00000000000000000000.log.Ab3dEf"),  # of NFS, and of an rsync that was ended
 )
 
 

@@ -272,16 +272,25 @@ def test_the_command_asks_for_what_it_would_remove(name: str, options: list[str]
 
 
 @pytest.mark.parametrize("options", [["--dry-run"], []])
-def test_what_keeps_the_command_from_a_recovery_is_told_with_a_way_on(options: list[str], tmp_path: Path) -> None:
-    """As a power failure leaves it, of zeros."""
+@pytest.mark.parametrize("name", ["leader-epoch-checkpoint", f"{0:020d}.log"])
+def test_zeros_that_keep_the_command_from_a_recovery_are_told_with_a_way_on(
+    name: str, options: list[str], tmp_path: Path
+) -> None:
+    """As a power failure leaves them; behind a clean shutdown nobody cuts them off."""
     directory = tmp_path / "orders-0"
     directory.mkdir()
-    (directory / f"{0:020d}.log").write_bytes(batches(0, 1))
-    (directory / "leader-epoch-checkpoint").write_bytes(bytes(8))
-    refused = CliRunner().invoke(command, [str(directory), *options])
+    log, arguments = directory / f"{0:020d}.log", [str(directory), *options]
+    log.write_bytes(batches(0, 1))
+    for suffix in (".index", ".timeindex"):  # without one a segment is recovered
+        log.with_suffix(suffix).touch()
+    with (directory / name).open("ab") as file:
+        file.write(bytes(4096))
+    refused = CliRunner().invoke(command, [*arguments, "--clean"])
     assert refused.exit_code == 1
     assert "of partition orders-0" in refused.stderr
     assert "`logstore repair` copies a log that has lost no batch" in refused.stderr
+    after_crash = CliRunner().invoke(command, [*arguments, "--unclean"])
+    assert after_crash.exit_code == (0 if name == log.name else 1)
 
 
 def test_a_dry_run_needs_no_right_to_write(tmp_path: Path) -> None:

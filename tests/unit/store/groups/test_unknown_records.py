@@ -92,6 +92,19 @@ def test_groups_of_a_type_that_a_newer_kafka_wrote_are_passed_over(
     assert [message for message in caplog.messages if told in message and "__consumer_offsets-0" in message]
 
 
+def test_a_group_that_was_upgraded_keeps_its_offsets(tmp_path: Path) -> None:
+    """Its old kind ends behind them, and the cleaner has left only a part of its new one (KAFKA-19862, KAFKA-20254)."""
+    name, member = b"\x00\x05group", b"\x00\x02m1"
+    written(tmp_path, OFFSETS, b"\x00\x02" + name, None)  # GroupMetadataKey
+    with logstore.open(tmp_path) as store:
+        log = store.log(OFFSETS, 0)
+        log.append_records([None], [b"\x00\x08" + name + member])  # ConsumerGroupCurrentMemberAssignmentKey
+        log.append_records([b"\x00\x00\x00\x00\x00\x05\x00"], [b"\x00\x03" + name])  # ConsumerGroupMetadataKey
+    with logstore.open(tmp_path) as store:
+        assert store.groups.fetch("group")[("t", 0)].offset == 17
+    assert [(row.group_id, row.offset) for row in logstore.groups(tmp_path)] == [("group", 17)]
+
+
 @pytest.mark.parametrize("value", [b"\x00\x63newer", b"\x00\x04damaged"], ids=["newer", "damaged"])
 def test_an_offset_that_cannot_be_read_says_where_it_is(tmp_path: Path, value: bytes) -> None:
     written(tmp_path, OFFSETS, OFFSET_KEY, value)
