@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -110,9 +111,10 @@ def timestamps_ms(values: Any) -> Int64Array:
     if np.ma.is_masked(array):
         raise UsageError("A timestamp is masked", advice="give -1 for no timestamp")
     if array.ndim == 1 and array.dtype.kind == "M":
-        times = array.astype("datetime64[ms]")
-        if (times.astype("datetime64[Y]") == array.astype("datetime64[Y]")).all():  # neither NaT, nor wrapped around
-            return times.astype(np.int64)
+        with suppress(OverflowError):  # from numpy 2.5 on; older ones wrap around
+            times = array.astype("datetime64[ms]")
+            if (times.astype("datetime64[Y]") == array.astype("datetime64[Y]")).all():  # neither NaT, nor wrapped
+                return times.astype(np.int64)
     elif array.ndim == 1 and array.dtype.kind in "iu" and not (array.dtype == np.uint64 and (array >> 63).any()):
         return np.ascontiguousarray(array, np.int64)
     raise UsageError(
