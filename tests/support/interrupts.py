@@ -29,6 +29,11 @@ PRODUCT = str(Path(logstore.__file__).parent) + os.sep
 # What the part of a `with` line begins with that calls `__exit__`, in order or after an exception.
 _EXIT_OPCODES = {opcode.opmap[name] for name in ("LOAD_CONST", "PUSH_EXC_INFO", "SWAP", "COPY", "POP_TOP", "NOP")}
 
+# What is being executed when the tracer is told of the line that a loop goes back to, from Python 3.12 on.
+_BACK_OPCODE = {(3, 11): None, (3, 12): opcode.opmap["FOR_ITER"]}.get(
+    sys.version_info[:2], opcode.opmap["JUMP_BACKWARD"]
+)
+
 PLACE_DEPTH = 4
 AGAIN_S = 20e-6  # after a signal that came to no code of the product; twice as long each time, or a busy machine
 AGAIN_S_MAX = 0.01  # would do nothing but take signals
@@ -105,7 +110,7 @@ class LineTracer(Interrupt):
         return traced(self._on_line)
 
     def _on_line(self, frame: FrameType) -> None:
-        if _is_left_out(frame):
+        if is_left_out(frame):
             return
         if not self.place and self._at is not None and self.line_count >= self._at and not _is_finalizer(frame):
             self.place = place_of(frame)
@@ -189,7 +194,14 @@ def _is_finalizer(frame: FrameType | None) -> bool:
     return frame is not None
 
 
-def _is_left_out(frame: FrameType) -> bool:
+def is_left_out(frame: FrameType) -> bool:
+    """Whether no signal is delivered at the line: a `try:`, or the end of a `with` block, before `__exit__`.
+
+    Nor at the line that a loop goes back to, from Python 3.12 on: what the tracer raises there ends no block of the
+    function if the loop is a comprehension, where the exception of a signal does.
+    """
+    if _instructions(frame.f_code)[frame.f_lasti] == _BACK_OPCODE:
+        return True
     line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
     if line.startswith("try:"):
         return True

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
 import logging
 import sys
 import threading
 import weakref
-from collections import Counter
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -24,6 +22,7 @@ from logstore.errors import (
     ReentrantCallError,
     RequestTimedOutError,
 )
+from tests.support.interrupts import is_left_out
 from tests.support.stores import LONG_MS, begun, values_of
 
 TOPICS = {"t": 1}
@@ -43,7 +42,6 @@ class Interrupter:
     def __init__(self, line_number: int) -> None:
         self.has_raised = False
         self._left_count = line_number
-        self._with_counts: Counter[tuple[FrameType, int]] = Counter()
 
     def run(self, call: Callable[[], object]) -> None:
         """Run the call up to that line."""
@@ -63,10 +61,7 @@ class Interrupter:
     def _ran(self, frame: FrameType, event: str, _: Any) -> Any:
         if event != "line" or self.has_raised:
             return self._ran
-        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-        if line.startswith("with "):  # at its end, before `__exit__`, no signal is delivered
-            self._with_counts[frame, frame.f_lineno] += 1
-        if line != "try:" and self._with_counts[frame, frame.f_lineno] % 2 == line.startswith("with "):
+        if not is_left_out(frame):
             self._left_count -= 1
             if not self._left_count:
                 self.has_raised = True
