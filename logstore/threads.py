@@ -149,6 +149,6 @@ def start_thread(thread: Thread) -> None:
         RuntimeError: there are too many threads.
     """
     with closing(each_done(Thread.start, [thread], 1)) as started:
-        for _, error in started:
-            if error is not None:
-                raise error
+        ((_, error),) = started
+    if error is not None:
+        raise error

@@ -169,7 +169,9 @@ class _Shares:
     def _take(self, asked_count: int = 0) -> Group:
         with self._lock:
             group, room = Group(), self._cost // ((len(self._processes) + 1) * _GROUP_COUNT)
-            while self._waiting and (room > 0 or not group):
+            while True:
+                if not self._waiting or (group and room <= 0):
+                    break
                 cost, share = self._waiting.popleft()
                 self._cost, room = self._cost - cost, room - cost
                 group.append(share)

@@ -72,7 +72,7 @@ class Checkpoints:
             logs, waiting = partitions()
             offsets = {key: self.get(name, key) for key in waiting}
             offsets |= {key: _OFFSET_OF[name](log) for key, log in logs.items()}
-            self._replace(name, {key: offset for key, offset in offsets.items() if offset is not None})
+            self._replace(name, offsets)
 
     def keep_only(self, keys: Collection[TopicPartition]) -> None:
         """Forget partitions that no longer exist, before any log is open: a new one of the same name starts at 0."""
@@ -81,8 +81,9 @@ class Checkpoints:
                 gone = offsets.keys() - keys
                 for key in gone:
                     del offsets[key]
-                if gone:
-                    self._replace(name, offsets)
+                if not gone:
+                    continue
+                self._replace(name, offsets)
 
     def begin(self, key: TopicPartition) -> None:
         """Note a new log, which has its entries before it is opened."""
@@ -107,8 +108,10 @@ class Checkpoints:
                 offsets[key] = offset
             self._replace(CLEANER_OFFSET_FILE_NAME, offsets)
 
-    def _replace(self, name: str, offsets: Offsets) -> None:
-        replace_file(self._seam, child(self._root, name), offset_checkpoint_bytes(offsets))
+    def _replace(self, name: str, offsets: Mapping[TopicPartition, int | None]) -> None:
+        """Write a file; logs without an offset are left out."""
+        known = {key: offset for key, offset in offsets.items() if offset is not None}
+        replace_file(self._seam, child(self._root, name), offset_checkpoint_bytes(known))
 
     def _read(self, name: str) -> Offsets:
         path = child(self._root, name)

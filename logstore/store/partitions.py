@@ -200,8 +200,9 @@ class Partitions:
                     with naming(partition.key):
                         if error is not None:
                             raise error
-                    if partition.key not in planned:
-                        tell()
+                    if partition.key in planned:
+                        continue
+                    tell()
         except BaseException:
             for partition in wanted:
                 log = self._logs.pop(partition.key, None)
@@ -226,10 +227,11 @@ class Partitions:
         errors: list[LogstoreError] = []
         with closing(each_done(PartitionLog.close, logs, self._thread_count)) as closed:
             for _, error in closed:
-                if isinstance(error, LogstoreError):
-                    errors.append(error)
-                elif error is not None:
+                if error is None:
+                    continue
+                if not isinstance(error, LogstoreError):
                     raise error
+                errors.append(error)
         return errors
 
     def put_aside(
@@ -266,8 +268,9 @@ class Partitions:
                     )
                     continue
                 log.leader_epoch = partition.leader_epoch
-                if log.config != partition.config:
-                    log.update_config(partition.config)
+                if log.config == partition.config:
+                    continue
+                log.update_config(partition.config)
 
     def keep_only(self, wanted: Iterable[WantedPartition]) -> LogstoreError | None:
         """Keep exactly these partitions; returns as `put_aside`."""

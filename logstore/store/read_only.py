@@ -127,12 +127,15 @@ class ReadOnlyDirectory(ClosedInWith):
                 self._state.image = self._listed()
             image = self._image
             self._topics = {name: describe(image, topic) for name, topic in image.topics.items()}
-            # not those of a deleted topic whose name another one has now
-            self._readers = {
-                key: reader
-                for key, reader in self._readers.items()
-                if key[0] in self._topics and self._topics[key[0]].topic_id == (reader.topic_id or "")
-            }
+            self._drop_readers()
+
+    def _drop_readers(self) -> None:
+        """Drop readers of deleted topics, also of one whose name another topic has now."""
+        self._readers = {
+            key: reader
+            for key, reader in self._readers.items()
+            if key[0] in self._topics and self._topics[key[0]].topic_id == (reader.topic_id or "")
+        }
 
     def close(self) -> None:
         """Do nothing, as nothing is held; for symmetry with a store that is written."""

@@ -163,7 +163,9 @@ class Timers:
     def _next_due(self, now_ms: int) -> _Timer | None:
         """Return the first due timer, rescheduled if it is periodic; None if none is due."""
         with alone(SHORT), self._lock:
-            while self._added:
+            while True:
+                if not self._added:
+                    break
                 _, number, timer = entry = self._added[0]
                 heappush(self._heap, entry)
                 self._current[_key(timer, number)] = number

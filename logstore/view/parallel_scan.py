@@ -90,14 +90,18 @@ def in_order(make_next: Callable[[], T | None], work: Callable[[T], R]) -> Gener
     try:
         start_threads(work, waiting, helper_count)
         item = make_next()
-        while item is not None or ahead:
-            while item is not None and len(ahead) < helper_count + AHEAD_COUNT:
+        while True:
+            while True:
+                if item is None or len(ahead) == helper_count + AHEAD_COUNT:
+                    break
                 ahead.append(WorkItem(item))
                 waiting.put(ahead[-1])
                 try:
                     item = make_next()
                 except Exception as error:  # raised when its turn has come
                     failure, item = error, None
+            if not ahead:
+                break
             yield _result(ahead, work)
     finally:
         # a reader that stops early may cut the file next: no helper may still touch the mapping

@@ -21,6 +21,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "tests" / "golden" / "demo"  # a real broker wrote it
 PYTHONS = ["python3.11", "python3.12", "python3.13", "python3.14"]
+PYENV = Path(
+    os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv"
+)  # its programs on the PATH are those of one version
 OTHER_USER = 4242
 SIZE_MAX = 140 << 20  # bytes, of all that pip installs for the wheel
 SECONDS = 600  # only a fault takes longer
@@ -60,9 +63,9 @@ class Tried(NamedTuple):
 
 
 def interpreters() -> list[str]:
-    """Return this Python and the others on the PATH that answer, one a version."""
+    """Return this Python and the others on the PATH or of pyenv that answer, one a version."""
     found = {version_of(sys.executable): sys.executable}
-    for name in PYTHONS:
+    for name in [*PYTHONS, *map(str, sorted(PYENV.glob("versions/3.1[1-9].*/bin/python")))]:
         version = version_of(name)
         if version is not None:
             found.setdefault(version, name)

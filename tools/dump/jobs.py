@@ -96,11 +96,12 @@ def run_jobs(paths: list[str], dump: Dump, advance: Callable[[int], None]) -> Ge
             for path in paths:
                 under_way.append(Job(path))
                 pool.submit(under_way[-1].run, dump, advance)
-                if len(under_way) == JOB_COUNT:
-                    yield under_way[0]  # it stays in the queue meanwhile, so that closing cancels it too
-                    under_way.popleft()
-            while under_way:
-                yield under_way[0]
+                if len(under_way) < JOB_COUNT:
+                    continue
+                yield under_way[0]  # it stays in the queue meanwhile, so that closing cancels it too
+                under_way.popleft()
+            for job in list(under_way):
+                yield job
                 under_way.popleft()
         finally:
             for job in under_way:

@@ -149,8 +149,9 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
         try:
             begin(path, metadata, node)
             for topic in topics:
-                if topic.name not in metadata.image.topics:
-                    metadata.append(_records(metadata.image, node, topic, highest[topic.name].leader_epochs))
+                if topic.name in metadata.image.topics:
+                    continue
+                metadata.append(_records(metadata.image, node, topic, highest[topic.name].leader_epochs))
             metadata.skip_producer_ids(max((known.producer_id for known in highest.values()), default=-1))
         finally:
             metadata.close()

@@ -129,7 +129,10 @@ class Buffer:
                 queue = queues.queue(record[0], partition)
                 if self.transactions is not None:
                     self.transactions.require_sendable(queue.topic_partition)
-                while (batch := queue.open) is not None and batch.room < size:
+                while True:
+                    batch = queue.open
+                    if batch is None or batch.room >= size:
+                        break
                     self._seal(queue)
                     self._write(queue, now_s)
                     queue = queues.queue(record[0], partition)
@@ -191,8 +194,7 @@ class Buffer:
         with alone(SENDING), self.mutex:
             for queue in list(self._active):
                 self._seal(queue)
-                while queue.batches:
-                    batch = queue.batches[0]
+                for batch in list(queue.batches):
                     if batch.left_count and is_expected:
                         batch.set_outcome(batch.left_count, error)
                     elif batch.left_count:
@@ -321,13 +323,16 @@ class Buffer:
     def _write(self, queue: PartitionQueue, now_s: float) -> None:
         """Write the sealed batches, up to one that waits for a retry."""
         try:
-            while queue.batches and queue.batches[0] is not queue.open:
+            while True:
+                if not queue.batches or queue.batches[0] is queue.open:
+                    break
                 batch = queue.batches[0]
                 if batch.retry_s > now_s and batch.left_count:
                     self.background.ensure(batch.retry_s)
                     break
-                if self._sender.append(queue, batch, now_s):
-                    self._finish(queue, batch)
+                if not self._sender.append(queue, batch, now_s):
+                    continue
+                self._finish(queue, batch)
         except BaseException:
             self.background.wake()  # it writes what was interrupted
             raise

@@ -68,7 +68,7 @@ def flush_closed(state: LogState, end_offset: int) -> None:
                 state.directory.sync()
                 with state.lock:
                     # a truncation may have come first, and appends in place of what it removed
-                    below = [segment for segment in state.segments if segment.base_offset < end_offset]
+                    below = (segment for segment in state.segments if segment.base_offset < end_offset)
                     if end_offset > state.recovery_point and all(segment.is_synced for segment in below):
                         _mark(state, end_offset)
         except KafkaStorageError:

@@ -124,7 +124,7 @@ class LogSegment(Segment):
         Readers that have the bytes of the `.log` keep them, and others may still map them through this segment.
         """
         with self._keeping_bytes():
-            names = {kind: self.file_name(kind) for kind in SEGMENT_SUFFIXES if self.has(kind)}
+            names = {kind: self.file_name(kind) for kind in filter(self.has, SEGMENT_SUFFIXES)}
             for kind, name in names.items():
                 self.directory.rename(name, segment_file_name(self.base_offset, kind + suffix), reason)
             self._suffix = suffix

@@ -35,6 +35,7 @@ from ...errors import (
     UnknownMemberIdError,
 )
 from ...folds.verification import VerificationGuard
+from ...log.partition_log import PartitionLog
 from ...model import OfOneProcess, TopicPartition, name_of, topic_partitions
 from ...topics.consumer_offsets import TOPIC, CommittedOffset
 from ..host import Host
@@ -93,7 +94,7 @@ class GroupCoordinator(OfOneProcess):
             now_ms = self._host.now_ms()
             partition.table.check_commit(member, is_transactional=False, ticks_ms=self._host.ticks_ms())
             logs = {topic_partition: log_or_none(self._host, *topic_partition) for topic_partition in offsets}
-            known = {partition: log.topic_id for partition, log in logs.items() if log is not None}
+            known = _topic_ids(logs)
             commits = {topic_partition: offsets[topic_partition] for topic_partition in known}
             # with topic ids, as the Java client sends them
             if records := partition.records(member.group_id, commits, known, now_ms):
@@ -118,9 +119,7 @@ class GroupCoordinator(OfOneProcess):
             partition.table.check_commit(member, is_transactional=True, ticks_ms=self._host.ticks_ms())
             logs = {topic_partition: log_or_none(self._host, *topic_partition) for topic_partition in offsets}
             _require_known(logs)
-            topic_ids = {
-                partition: log.topic_id for partition, log in logs.items() if log is not None and has_topic_ids
-            }
+            topic_ids = _topic_ids(logs) if has_topic_ids else {}
             records = partition.records(member.group_id, offsets, topic_ids, now_ms)
             partition.write_undecided(records, identity, guard=guard, now_ms=now_ms)
 
@@ -238,10 +237,11 @@ class GroupCoordinator(OfOneProcess):
             partition = self._partition(number)
             with alone(GROUPS), partition.lock:
                 for known in list(partition.table.groups.values()):
-                    if known.is_subscribed(topic):
-                        group = known.copied()
-                        group.request_rebalance(ticks_ms=self._host.ticks_ms())
-                        partition.table.groups[group.group_id] = group
+                    if not known.is_subscribed(topic):
+                        continue
+                    group = known.copied()
+                    group.request_rebalance(ticks_ms=self._host.ticks_ms())
+                    partition.table.groups[group.group_id] = group
 
     def group_ids(self) -> Iterator[str]:
         """Iterate over all groups that have offsets, members or a record."""
@@ -332,15 +332,15 @@ class GroupCoordinator(OfOneProcess):
         partition = self._partition(number)
 
         def remove(known: GroupMembership) -> None:
+            if known.state is GroupState.EMPTY:
+                return
             group = known.copied()
             if group.remove_silent(ticks_ms=self._host.ticks_ms()):
                 partition.table.groups[group.group_id] = group
             self._rebalanced(partition, group)
 
         with alone(GROUPS), partition.lock:
-            for_each_then_raise(
-                [group for group in partition.table.groups.values() if group.state is not GroupState.EMPTY], remove
-            )
+            for_each_then_raise(list(partition.table.groups.values()), remove)
 
     def _rebalanced(self, partition: OffsetsPartition, group: GroupMembership) -> GroupMembership:
         """Begin the next generation if it is due, logging it first; return the group."""
@@ -353,6 +353,10 @@ class GroupCoordinator(OfOneProcess):
         following.complete_rebalance(counts, now_ms=self._host.now_ms())
         partition.write_group(following)
         return following
+
+
+def _topic_ids(logs: Mapping[TopicPartition, PartitionLog | None]) -> dict[TopicPartition, str | None]:
+    return {partition: log.topic_id for partition, log in logs.items() if log is not None}
 
 
 def _require_known(logs: Mapping[TopicPartition, object]) -> None:

@@ -171,9 +171,8 @@ class OffsetsPartition:
                 raise GroupSubscribedToTopicError
             if others.has_members(group_id, ticks_ms=self._host.ticks_ms()):
                 raise NonEmptyGroupError
-            self.remove(
-                [key for key in self.table.offsets.tombstones(group_id) if (key.topic, key.partition) in partitions]
-            )
+            offsets = self.table.offsets.tombstones(group_id)
+            self.remove(tuple(key for key in offsets if (key.topic, key.partition) in partitions))
 
     def remove_topic(self, topic: str, topic_id: str | None) -> None:
         """Forget the offsets of a deleted topic in all groups."""
