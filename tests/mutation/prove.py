@@ -34,7 +34,19 @@ from tests.mutation.mutants import Mutant, mutants_of, sampled
 from tests.mutation.programs import lines_that_run
 from tests.mutation.recording import KERNELS, PYTHON, ROOT, Recorded, Suite, record
 
-FOLDERS = ("coordinator", "folds", "client", "log", "disk")
+#: folders that changes are drawn from
+DRAWN = (
+    "logstore/audit",
+    "logstore/client",
+    "logstore/coordinator",
+    "logstore/disk",
+    "logstore/folds",
+    "logstore/log",
+    "logstore/replay",
+    "logstore/rows",
+    "logstore/view",
+    "tools",
+)
 RULES = "logstore/kernels/rules.py"
 ACCEPTED = Path(__file__).parent / "accepted.tsv"  # path, change and reason of those that no test need notice
 FALLEN_SHARE_MIN = 0.95
@@ -98,6 +110,7 @@ def _copied(copy: Path) -> Path:
         if name and source.exists():
             (copy / name.decode()).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, copy / name.decode())
+    (copy / "logstore_tools").symlink_to("tools")  # its installed name, which would be that of the checkout
     built = Path("logstore/native/lib")
     shutil.copytree(ROOT / built, copy / built, dirs_exist_ok=True)
     return copy
@@ -161,7 +174,7 @@ def chosen(arguments: list[str]) -> list[Mutant]:
         sources = {path: (ROOT / path).read_text() for path, _ in sorted(wanted)}
         found = [mutant for path, source in sources.items() for mutant in mutants_of(path, source)]
         return [mutant for mutant in found if mutant[:2] in wanted and mutant.is_other_program(sources[mutant.path])]
-    paths = [path for folder in FOLDERS for path in (ROOT / "logstore" / folder).rglob("*.py")] + [ROOT / RULES]
+    paths = [path for folder in DRAWN for path in (ROOT / folder).rglob("*.py")] + [ROOT / RULES]
     seed = os.environ.get("LOGSTORE_MUTATION_SEED") or secrets.token_hex(4)
     print(f"LOGSTORE_MUTATION_SEED={seed}", flush=True)
     names = sorted(str(path.relative_to(ROOT)) for path in paths)

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -43,7 +44,7 @@ class Suite(NamedTuple):
 _SAMPLE = ("-m", "not slow and not long")
 _FOLDERS = ("unit", "properties", "conformance", "recovery", "crash", "objects", "stories", "kafka")
 #: what judges Python, and what judges kernels
-PYTHON = Suite("python", (*(f"tests/{name}" for name in _FOLDERS), "logstore", *_SAMPLE), interprets=False)
+PYTHON = Suite("python", (*(f"tests/{name}" for name in _FOLDERS), "logstore", "tools", *_SAMPLE), interprets=False)
 KERNELS = Suite("kernels", ("tests/unit", "tests/properties", "-k", "kernel", *_SAMPLE), interprets=True)
 
 
@@ -53,7 +54,7 @@ class Recorded:
     def __init__(self, data: Path, durations: Path) -> None:
         import coverage
 
-        self._durations = {}
+        self._durations = dict[str, float]()
         for line in durations.read_text().splitlines():
             name, seconds = line.rsplit("\t", 1)
             self._durations[name] = float(seconds)
@@ -65,28 +66,31 @@ class Recorded:
         """Return the tests that run any of these lines, and their seconds, the quickest first.
 
         Lines that run at the import alone, in other processes or in threads that coverage.py does not see, are run by
-        all tests that run anything of the file, and those that start programs.
+        all tests that run anything of the file, and those that start programs. Behind the tests that run a line of a
+        command come those that start programs too.
         """
         if path not in self._lines:
             self._lines[path] = self._data.contexts_by_lineno(path)
         by_line = self._lines[path]
-        found = {name for line in lines for name in by_line.get(line, ())}
-        tests = {_test_of(name) for name in found if name} & self._durations.keys()
-        if not tests:
-            tests = {_test_of(name) for names in by_line.values() for name in names if name} & self._durations.keys()
-            tests |= {name for name in self._durations if _starts_programs(name.partition("::")[0])}
-        return sorted(((name, self._durations[name]) for name in tests), key=lambda test: test[1])
+        seen = self._tests(name for line in lines for name in by_line.get(line, ()))
+        others = set() if seen else self._tests(name for names in by_line.values() for name in names)
+        if not seen or path.startswith("tools/"):
+            others |= {name for name in self._durations if _starts_programs(name.partition("::")[0])}
+        return [
+            (name, self._durations[name])
+            for tests in (seen, others - seen)
+            for name in sorted(tests, key=self._durations.__getitem__)
+        ]
+
+    def _tests(self, contexts: Iterable[str]) -> set[str]:
+        """Return the tests of contexts, which pytest-cov writes as `test|phase`."""
+        return {context.rsplit("|", 1)[0] for context in contexts} & self._durations.keys()
 
 
 @cache
 def _starts_programs(path: str) -> bool:
     file = ROOT / path
     return file.is_file() and re.search(r"import .*\bsubprocess|os\.fork", file.read_text()) is not None
-
-
-def _test_of(context: str) -> str:
-    """Return the test of a context, which pytest-cov writes as `test|phase`."""
-    return context.rsplit("|", 1)[0]
 
 
 def record(suite: Suite, root: Path, folder: Path, process_count: int) -> Recorded:
@@ -98,7 +102,7 @@ def record(suite: Suite, root: Path, folder: Path, process_count: int) -> Record
         options = ["-q", "-p", "no:cacheprovider", "-p", "tests.mutation.recording", "-n", str(process_count)]
         settings = folder / "coveragerc"
         settings.write_text("[run]\nrelative_files = true\n")
-        covering = ["--cov=logstore", "--cov-context=test", "--cov-report=", f"--cov-config={settings}"]
+        covering = ["--cov=logstore", "--cov=tools", "--cov-context=test", "--cov-report=", f"--cov-config={settings}"]
         subprocess.run(
             [sys.executable, "-m", "pytest", *options, *covering, *suite.arguments],
             cwd=root,
