@@ -19,7 +19,7 @@ from logstore.disk.names import absolute_path, file_name, parent, sibling
 from logstore.errors import UsageError
 from logstore.kernels.scan import batches as scan
 from logstore.layout import offset_index
-from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, MAGIC_V2, NO_PRODUCER_ID
+from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, MAGIC_V2
 from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, LOG_SUFFIX, OFFSET_INDEX_SUFFIX, base_offset_of
 from logstore.view.walk import batch_at
 
@@ -194,11 +194,9 @@ class RecordFilter:
         return passes
 
     def passes(self, record: LegacyRecord) -> bool:
-        """Return whether a v0/v1 record passes; raise InvalidRecordError if its key is needed and cannot be read."""
+        """Return whether a record of a v0/v1 entry that passes does too; raise InvalidRecordError for a bad key."""
         return (
-            self.producer_id in (None, NO_PRODUCER_ID)
-            and self.producer_ids is None
-            and self.offsets[0] <= record.offset <= self.offsets[1]
+            self.offsets[0] <= record.offset <= self.offsets[1]
             and self.timestamps_ms[0] <= record.timestamp <= self.timestamps_ms[1]
             and (self.key is None or record.key == memoryview(self.key))
         )

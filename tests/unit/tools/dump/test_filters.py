@@ -244,6 +244,7 @@ def test_old_entries_are_asked_record_by_record(magic: int) -> None:
     assert offsets_of("--offset", "2:5") == [2, 3, 4, 5]
     assert offsets_of("--key", "3") == [3]
     assert offsets_of("--producer-id=-1", "--offset", "7:") == [7]
+    assert offsets_of("--producer-id=5") == []
     assert offsets_of("--time=-1") == ([] if magic else list(range(8)))
     shallow = answer(["--files", LOG, "--offset", "1:2"])[1]
     assert re.findall(r"^offset: (\d+)", shallow, re.MULTILINE) == ["3"]
