@@ -113,15 +113,33 @@ def test_offsets_below_zero_count_from_the_end_at_the_first_look(
     assert offsets_of(printed) == [[1, 2], [3, 4, 5]]
 
 
+@pytest.mark.parametrize("is_named", [False, True])
 def test_a_log_that_was_deleted_and_comes_back_is_dumped_from_its_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / FIRST
     path.write_bytes(batch(0) + batch(1))
-    printed = Looks(monkeypatch).run(lambda: [str(path)], path.unlink, lambda: path.write_bytes(batch(7)))
+    looks = Looks(monkeypatch, *([str(path)] if is_named else []))
+    printed = looks.run(lambda: [str(path)], path.unlink, lambda: None, lambda: path.write_bytes(batch(7)))
     lines = [line for look in printed for line in look]
     assert [line.split(" ")[1] for line in lines if line.startswith("baseOffset: ")] == ["0", "1", "7"]
     assert lines[-2] == "Log starting offset: 0"
+
+
+def test_a_partition_that_is_made_anew_is_dumped_from_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory, gone = tmp_path / "orders-0", tmp_path / "gone"
+    directory.mkdir()
+    (directory / FIRST).write_bytes(batch(0) + batch(1))
+
+    def make_anew() -> None:
+        directory.mkdir()
+        (directory / FIRST).write_bytes(batch(0))
+
+    looks = Looks(monkeypatch, "--deep-iteration")
+    printed = looks.run(lambda: [str(directory / FIRST)], lambda: directory.rename(gone), make_anew)
+    assert offsets_of(printed) == [[0, 1], [], [0]]
 
 
 def test_a_parquet_file_has_an_end() -> None:

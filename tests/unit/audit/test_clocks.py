@@ -264,6 +264,9 @@ def test_audit_report_and_txns_count_the_same_that_hold_partitions_back(tmp_path
     )
     row = json.loads(CliRunner().invoke(audit_command, [str(root), *now, "--format", "jsonl"]).output.splitlines()[0])
     assert (row["openCount"], row["overdueCount"], row["heldBackCount"]) == (2, 2, 2)
+    soon = CliRunner().invoke(audit_command, [str(root), "--now", str(story.now_ms + 1000)])
+    assert "2 open transactions hold back 2 partitions" in soon.output
+    assert "; none of them overdue" in soon.output
     assert "hold back" not in CliRunner().invoke(audit_command, [str(clean().write(tmp_path / "clean")), *now]).output
 
 

@@ -220,6 +220,9 @@ def test_segments_are_counted(golden: Golden) -> None:
     assert [row["abortedEntries"] for row in rows] == [2, 2, 2, 2, 1]
     assert sum(row["batchCount"] for row in rows) == 52
     assert sum(row["recordCount"] for row in rows) == 76
+    assert sum(row["controlCount"] for row in rows) == 26
+    (mixed,) = asked(listing_commands.segments, "--contents", golden("demo") / "orders-0")
+    assert (mixed["batchCount"], mixed["controlCount"], mixed["transactionalCount"]) == (33, 12, 29)
     assert all(row["damagedSize"] == 0 for row in rows)
     text = printed(listing_commands.segments, "--contents", golden("compacted"), golden("transactions") / ROLLED)
     assert "gzip lz4 none" in text
@@ -298,12 +301,14 @@ def test_a_data_directory_is_no_partition(words: list[str], golden: Golden) -> N
     assert f"did you mean {golden('demo') / 'orders-0'}?" in result.stderr
 
 
-def test_two_partitions_are_compared_only_if_told_so(golden: Golden) -> None:
+def test_two_partitions_are_compared_only_if_told_so(golden: Golden, tmp_path: Path) -> None:
     one, other = golden("demo") / "orders-0", golden("demo") / "payments-0"
     refused = CliRunner().invoke(diff_command.command, [str(one), str(other)])
     assert refused.exit_code == 2
     assert "two partitions" in refused.output
     assert asked(diff_command.command, one, other, "--force")[0]["isSame"] is False
+    stray = shutil.copytree(one, tmp_path / f"orders-0.{'0' * 32}-stray")
+    assert asked(diff_command.command, one, stray)[0]["isSame"] is True
 
 
 def test_replicas_are_compared_up_to_the_first_divergent_batch(golden: Golden, tmp_path: Path) -> None:

@@ -48,8 +48,11 @@ from tests.support.audit_story_faults import (
     B,
     begin,
     clean,
+    group_ahead,
+    group_behind,
     hanging_unknown,
     late,
+    marker_missing,
     timed_out,
 )
 from tests.support.audit_twenty_faults import twenty_faults
@@ -237,6 +240,11 @@ def test_there_is_no_lag_behind_a_negative_offset(tmp_path: Path) -> None:
     assert found.findings == ()
 
 
+@pytest.mark.parametrize(("story", "found"), [(group_behind(), "-1"), (group_ahead(), "99")])
+def test_a_group_is_judged_by_its_last_commit(story: Story, found: str, tmp_path: Path) -> None:
+    assert [finding.found for finding in audited(story, tmp_path).findings] == [found]
+
+
 def test_lag_in_a_thinned_batch_is_the_least_it_can_be(golden: Golden) -> None:
     view = audit_directory(str(golden("compacted")), SOME_TIME).groups.view("tombstones-kept", 0)
     thin = next(one for one in each_range(view.ranges) if 0 < one.record_count < one.end - one.start)
@@ -276,6 +284,39 @@ def test_txns_prints_lists_and_explanations(tmp_path: Path) -> None:
     free = runner.invoke(txns_command, ["explain", str(root / "orders-1"), *now])
     assert (free.exit_code, "no transaction is open" in free.output) == (0, True)
     assert runner.invoke(txns_command, ["explain", str(root), *now]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("story", "verdicts"), [(marker_missing(), ["marker is missing"]), (begin(Story()).data(A, PAY, 0), [])]
+)
+def test_what_no_coordinator_is_going_to_end_is_listed_as_hanging(
+    story: Story, verdicts: list[str], tmp_path: Path
+) -> None:
+    now = ["--now", str(story.now_ms + SOON_MS), "--format", "jsonl"]
+    listed = CliRunner().invoke(txns_command, ["hanging", str(story.write(tmp_path)), *now])
+    assert [json.loads(line)["verdict"] for line in listed.output.splitlines()] == verdicts
+    assert listed.exit_code == len(verdicts)
+
+
+def test_an_explanation_tells_what_is_open_behind_it_and_what_could_not_be_read(tmp_path: Path) -> None:
+    story = begin(Story()).data(A, PAY, 0).data(A, (55, 0), 0).plain("orders-1")
+    root = story.write(tmp_path)
+    now = ["--now", str(story.now_ms + SOON_MS)]
+    explained = CliRunner().invoke(txns_command, ["explain", str(root / A), *now])
+    assert "Open behind it: 1 transaction, see `logstore txns list`." in explained.output
+    with (root / STATE / f"{0:020}.log").open("r+b") as log:
+        log.seek(70)
+        log.write(b"!")
+    explained = CliRunner().invoke(txns_command, ["explain", str(root / "orders-1"), *now])
+    assert "no transaction is open" in explained.stdout
+    assert (explained.exit_code, "log-crc" in explained.stderr) == (1, True)
+
+
+def test_a_marker_is_late_by_the_clock_of_its_coordinator(tmp_path: Path) -> None:
+    story = late()
+    now = ["--now", str(story.now_ms + SOON_MS)]
+    explained = CliRunner().invoke(txns_command, ["explain", str(story.write(tmp_path) / B), *now])
+    assert "judged            by its coordinator's clock" in explained.output
 
 
 def test_audit_prints_and_exits_with_what_it_found(tmp_path: Path) -> None:

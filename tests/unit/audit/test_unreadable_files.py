@@ -106,6 +106,7 @@ def test_open_transactions_of_a_log_that_is_not_read_to_its_end_are_judged(golde
     plant, *_ = FAULTS["log-size"]
     plant(root)
     assert "log-size" in {finding.rule for finding in audit_directory(str(root), 0).findings}
+    assert CliRunner().invoke(verify, [str(root)]).exit_code == UNREADABLE
 
 
 VERBS = ("audit", "verify", "segments", "topics", "groups", "producers", "txns list", "report -o {page}")

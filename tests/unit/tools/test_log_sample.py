@@ -140,3 +140,5 @@ def test_a_damaged_batch_among_the_sampled_ones_is_counted(first_offset: int, tm
     copy.parent.mkdir()
     taken = sample(str(source), str(copy), SETTINGS, first_offset=first_offset, batch_count=2)
     assert (taken.batch_count, taken.skipped_count) == (2, 1)
+    told = CliRunner().invoke(command, [str(source), str(tmp_path / "redacted"), "--redact", "--batches", "2"])
+    assert "1 batch left out, which cannot be read or redacted" in told.output

@@ -287,6 +287,21 @@ def test_the_command_takes_what_it_is_not_told_from_the_data_directory(rolled: P
     assert json.loads(done.stdout)["recoveryPoint"] == 76
 
 
+def test_offsets_that_are_told_win_over_the_checkpoints_also_0(rolled: Path) -> None:
+    (rolled.parent / "log-start-offset-checkpoint").write_text("0\n1\nrolled 0 20\n")
+    (rolled.parent / "recovery-point-offset-checkpoint").write_text("0\n1\nrolled 0 65\n")
+    told = ["--log-start", "0", "--recovery-point", "0", "--now", str(NOW_MS), "--format", "jsonl"]
+    found = json.loads(CliRunner().invoke(command, [str(rolled), *told]).stdout)
+    assert (found["logStartOffset"], found["recoveryPoint"]) == (0, 0)
+
+
+def test_a_dry_run_says_how_much_it_read(rolled: Path) -> None:
+    arguments = [str(rolled), "--now", str(NOW_MS), "--format", "jsonl"]
+    CliRunner().invoke(command, [*arguments, "--unclean"])
+    done = CliRunner().invoke(command, [*arguments, "--clean", "--dry-run"])
+    assert json.loads(done.stdout)["verdict"].startswith("nothing would be changed; closed in order, so only its end")
+
+
 def test_the_command_prints_text(rolled: Path) -> None:
     done = CliRunner().invoke(command, [str(rolled), "--unclean", "--now", str(NOW_MS)])
     lines = done.stdout.splitlines()

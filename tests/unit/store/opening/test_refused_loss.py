@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 import logstore
 from logstore.errors import LogstoreError, RecoveryLossError
 from logstore.layout.clean_shutdown import FILE_NAME
-from logstore_tools import takeover_commands
+from logstore_tools import recover_command, takeover_commands
 from tests.support.stores import FEW_PARTITIONS, values_of
 
 LOG = f"{0:020}.log"
@@ -122,6 +122,8 @@ def test_a_swap_of_cleaned_segments_is_no_loss_after_the_policy_has_changed(tmp_
     (root / "t-0" / f"{LOG}.swap").write_bytes(content[len(content) // 3 * 2 :])
     steps = told("import", root, "--dry-run")["steps"]
     assert steps[-1].endswith("t-0: was replaced by cleaned segments of offsets 0 to 3"), steps
+    recovered = CliRunner().invoke(recover_command.command, [str(root / "t-0"), "--dry-run"])
+    assert (recovered.exit_code, "removedBatches: 0" in recovered.stdout) == (0, True)
     with logstore.open(root) as store:
         assert values_of(store, "t") == [b"2"]
 
