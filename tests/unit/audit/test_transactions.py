@@ -35,6 +35,7 @@ from logstore.topics.partition_for import partition_for
 from logstore.topics.transaction_state import TransactionMetadata, TransactionState
 from logstore_tools.check_commands import audit as audit_command
 from logstore_tools.txns_command import command as txns_command
+from tests.naive.legacy import Message, message_set, wrapped
 from tests.support.audit_faults import FAULTS as SIDE_FILE_FAULTS
 from tests.support.audit_faults import PLAIN_FAULTS
 from tests.support.audit_story import COMPLETE_ABORT, ONGOING, PREPARE_ABORT, SOME_TIME, STATE, TIMEOUT_MS, Story
@@ -206,6 +207,23 @@ def test_a_transactional_id_in_two_partitions_is_as_its_coordinator_has_it(trans
     log = CoordinatorLog(parts, count=2)
     assert log.owner(7) == log.owner(77) == (transactional_id, (here, 5, SOME_TIME, begun))
     assert (log.misfits, len(log.history[transactional_id])) == ([], 1)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_messages_are_missed_but_where_a_wrapper_may_hold_them(magic: int, tmp_path: Path) -> None:
+    """A wrapper has the offset of its last message alone."""
+    story = Story()
+    story.make_topic("orders")
+    log = story.plain(A).write(tmp_path) / A / f"{0:020}.log"
+    first, last = (
+        [Message(offset, SOME_TIME if magic else -1, None, b"v") for offset in some] for some in ((0, 1), (5,))
+    )
+    found = []
+    for content in (message_set(magic, first + last), message_set(magic, first) + wrapped(magic, last)):
+        log.write_bytes(content)
+        findings = audit_directory(str(tmp_path), story.now_ms + SOON_MS).findings
+        found.append([(finding.rule, finding.where.offset) for finding in findings])
+    assert found == [[("offsets-lost", 2)], []]
 
 
 def test_offsets_are_labelled_by_what_became_of_them(golden: Golden, tmp_path: Path) -> None:
