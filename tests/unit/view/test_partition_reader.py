@@ -24,6 +24,7 @@ from logstore.view.folder import PartitionFolder
 from logstore.view.follower import settled_names
 from logstore.view.live_segment import DirectoryChangedError
 from logstore.view.partition_reader import PartitionReader
+from tests.naive.legacy import Message, wrapped
 from tests.naive.transactional_log import TransactionalLog, transactional_log
 from tests.support.encoder import TRANSACTIONAL, Batch, Rec
 
@@ -387,6 +388,15 @@ def test_a_time_index_of_another_cleaning_is_not_believed(directory: Path, log: 
     path.with_suffix(".timeindex").write_bytes(struct.pack(">qi", 1, 0))
     found = reader.offset_for_timestamp(2**42)
     assert found.offset == base_offset
+
+
+def test_a_time_is_looked_for_in_old_messages(tmp_path: Path) -> None:
+    (tmp_path / "made-0").mkdir()
+    messages = [Message(offset, 10 * offset, None, b"v") for offset in range(4)]
+    (tmp_path / "made-0" / f"{0:020}.log").write_bytes(wrapped(1, messages))
+    found = PartitionReader(str(tmp_path / "made-0")).offset_for_timestamp(15)
+    assert found is not None
+    assert found[:2] == (20, 2)
 
 
 CUT = """
