@@ -13,7 +13,6 @@ left. So the log is cleaned up to the checkpoint, and beyond it only a topic tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from ..layout.batch import CODEC_MASK, CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID, T
 from ..layout.file_names import METADATA_TOPIC
 from ..layout.offset_checkpoint import CLEANER_OFFSET_FILE_NAME as _CLEANER
 from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME as _LOG_START
+from ..threads import cached_property
 from ..view.walk import OFFSET_SPAN, Damage, Run
 from .cluster import MINUTE_MS, Cluster, Known
 from .finding import Broken, Place, Report, Rule, Silence, Where

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..columns.batch_table import BoolArray, Int64Array
+from ..threads import cached_property
 from ..topics.transaction_state import PREPARED, TransactionState
 from .cluster import Known
 from .facts.coordinators import CoordinatorLog

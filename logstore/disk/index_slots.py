@@ -6,11 +6,11 @@ The index of an active segment is preallocated: 10 MiB, nearly all of them zeros
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..threads import cached_property
 from .file_range import FileRange
 from .names import is_url
 from .paths import real_path

@@ -11,9 +11,10 @@ import errno
 import os
 import sys
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 
 from ..errors import DataDirectoryError
+from ..threads import cached_property
 from .open_files import opened
 from .system_errors import io_error, nio_error
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Concatenate, ParamSpec, TypeVar, Unpack
 from weakref import ref
 
@@ -19,6 +18,7 @@ from ..folds.verification import VerificationGuard
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE
 from ..layout.record import EncodedHeaders, Headers, bytes_column, encode_headers
 from ..model import Codec, whole_number
+from ..threads import cached_property
 from .append.columns import COLUMNS_BATCH_SIZE, answer_to_all, column_requests
 from .append.fast import FastPath
 from .append.records import new_records_request

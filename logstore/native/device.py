@@ -8,8 +8,9 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..threads import cached_property
 
 if TYPE_CHECKING:
     import numpy as np

@@ -22,6 +22,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from ..threads import cached_property
 from .structs import Struct, address_of, interpreted_array, interpreted_struct
 
 ArgumentType = str | type[Struct]
@@ -36,13 +37,7 @@ class Kernel:
     """Callable kernel, which takes C-contiguous arrays, structs and ints and returns an int64.
 
     A call releases the GIL; a `bound` one keeps it, unless the kernel `waits` for the system.
-
-    Attributes:
-        with_gil: the C function, which takes addresses and ints and keeps the GIL, unless the kernel `waits`.
     """
-
-    _without_gil: Callable[..., int]
-    with_gil: Callable[..., int]
 
     def __init__(self, function: Callable[..., int], *types: ArgumentType, waits: bool = False) -> None:
         self.function = function
@@ -65,16 +60,14 @@ class Kernel:
         """Run the Python source, with bounds-checked buffers."""
         return int(self.function(*map(_interpreted, self.argument_types, arguments)))
 
-    def __getattr__(self, name: str) -> Callable[..., int]:
-        """Load a C function when it is first called; not a `cached_property`, which locks all kernels (Python 3.11).
+    @cached_property
+    def _without_gil(self) -> Callable[..., int]:
+        return self._loaded(ctypes.CFUNCTYPE)
 
-        A thread that loads one may run the garbage collection, which ends a reader whose helper needs another.
-        """
-        if name not in ("_without_gil", "with_gil"):
-            raise AttributeError(name)
-        keeps_gil = name == "with_gil" and not self.waits
-        function = self.__dict__[name] = self._loaded(ctypes.PYFUNCTYPE if keeps_gil else ctypes.CFUNCTYPE)
-        return function
+    @cached_property
+    def with_gil(self) -> Callable[..., int]:
+        """The C function, which takes addresses and ints and keeps the GIL, unless the kernel `waits`."""
+        return self._without_gil if self.waits else self._loaded(ctypes.PYFUNCTYPE)
 
     def _loaded(self, new_type: Callable[..., Any]) -> Callable[..., int]:
         from .library import function_address

@@ -12,7 +12,7 @@ import pytest
 
 import logstore
 from logstore import threads
-from logstore.threads import each_done
+from logstore.threads import cached_property, each_done
 
 
 @pytest.mark.parametrize("can_start", [True, False])
@@ -53,6 +53,27 @@ def test_no_thread_is_started_where_a_signal_interrupts(tmp_path: Path, monkeypa
         store.producer(linger_ms=1).send("orders", value=b"a").result(30)
     assert len(starters) == 2
     assert threading.get_ident() not in starters
+
+
+class _Lazy:
+    other: _Lazy | None = None
+
+    @cached_property
+    def number(self) -> int:
+        if self.other is not None:
+            thread = threading.Thread(target=getattr, args=[self.other, "number"], daemon=True)
+            thread.start()
+            thread.join(30)
+            assert not thread.is_alive()
+            assert self.other.number == 7
+        return 7
+
+
+def test_a_property_is_computed_while_another_thread_computes_that_of_another_object() -> None:
+    """A kernel's loading may end a reader, by the garbage collection, whose helper loads another one."""
+    lazy = _Lazy()
+    lazy.other = _Lazy()
+    assert lazy.number == vars(lazy)["number"] == 7
 
 
 _A_HELPER_WORKS = """

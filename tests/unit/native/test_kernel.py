@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -191,19 +190,3 @@ def test_a_kernel_is_called_with_as_many_arguments_as_it_has() -> None:
     assert isinstance(crc32c_range, Kernel)
     with pytest.raises(TypeError):
         crc32c_range(np.zeros(4, np.uint8), 0)
-
-
-def test_a_kernel_is_loaded_while_another_thread_loads_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That may wait for this thread: its garbage collection ends a reader whose helper this is."""
-    first, second = (Kernel(function, "i64") for function in (int, abs))
-
-    def load(kernel: Kernel, _: object) -> Any:
-        if kernel is first:
-            other = threading.Thread(target=getattr, args=[second, "with_gil"], daemon=True)
-            other.start()
-            other.join(30)
-            assert not other.is_alive()
-        return kernel.function
-
-    monkeypatch.setattr(Kernel, "_loaded", load)
-    assert first.with_gil(-7) == -7
