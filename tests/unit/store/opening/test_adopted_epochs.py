@@ -14,6 +14,7 @@ from logstore.coordinator.transactions.transitions import COMPLETE_COMMIT
 from logstore.disk.seam import SEAM
 from logstore.errors import LogstoreError
 from logstore.layout.file_names import PRODUCER_SNAPSHOT_SUFFIX
+from logstore.topics.transaction_state import TransactionMetadata, TransactionState, encode_key, encode_value
 from logstore_tools.takeover.adoption import adopt
 from logstore_tools.takeover.highest_in_logs import HighestInLogs
 from tests.golden.archive import unpack
@@ -84,6 +85,15 @@ def test_a_marker_of_an_odd_form_counts_as_well(tmp_path: Path) -> None:
     (partition / f"{0:020d}.log").write_bytes(batch.tobytes())
     found = HighestInLogs.of("t", 1, {0: str(partition)})
     assert (found.coordinator_epoch, found.producer_id, found.leader_epochs) == (EPOCH, 3, {0: 0})
+
+
+def test_a_producer_id_that_a_transaction_goes_on_with_counts_as_well(tmp_path: Path) -> None:
+    """Its epochs are used up, so that the next one is given out, and in no batch yet."""
+    path = tmp_path / "__transaction_state-0" / f"{0:020d}.log"
+    path.parent.mkdir()
+    state = TransactionMetadata(3, 32767, TransactionState.PREPARE_COMMIT, 1000, (("t", 0),), 1, 1, -1, 9, 0, 2)
+    path.write_bytes(build_batch_from_records([(encode_key("x"), encode_value(state), START_MS, ())]).tobytes())
+    assert HighestInLogs.of("__transaction_state", 1, {0: str(path.parent)}).producer_id == 9
 
 
 def test_leader_epochs_go_on_behind_those_that_only_a_commit_has(tmp_path: Path) -> None:
