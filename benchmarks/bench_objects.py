@@ -20,7 +20,7 @@ from benchmarks.support.data import MIB, SEGMENT, scaled
 from benchmarks.support.measure import Floor, Measured, Side, timed
 from logstore.audit.verify import verify_partition_directory
 from logstore.disk import objects
-from logstore.disk.object_file import PIECE_SIZE, THREAD_COUNT
+from logstore.disk.object_file import PIECE_COUNT_MAX, PIECE_SIZE
 from logstore.view.partition_reader import PartitionReader
 from tests.support.object_store import BUCKET, ObjectStore, store_or_skip
 
@@ -80,7 +80,7 @@ def test_full_read(way: str, local: Path, measured: Measured) -> None:
         size=size,
         peers={
             "obstore, a range after the other": ranged_reads(size, 1),
-            f"obstore, {THREAD_COUNT} ranges at once": ranged_reads(size, THREAD_COUNT),
+            f"obstore, {PIECE_COUNT_MAX} ranges at once": ranged_reads(size, PIECE_COUNT_MAX),
         },
         floor=Floor("the same of a local file", timed(WAYS[way](str(local)))),
     )

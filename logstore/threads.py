@@ -18,11 +18,11 @@ the interpreter has begun to end: there nobody is waited for, and what others ha
 
 from __future__ import annotations
 
+from _queue import SimpleQueue  # that of `queue`, whose import a dump of a small log does without
 from _thread import allocate_lock, get_ident, start_new_thread  # those of `threading` are more than one C call
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import closing, suppress
 from os import getpid
-from queue import SimpleQueue
 from sys import is_finalizing
 from threading import Thread
 from typing import Any, Generic, TypeVar

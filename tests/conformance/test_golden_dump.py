@@ -62,12 +62,10 @@ def test_calls_without_files_get_kafkas_answer_to_the_byte(argv: list[str]) -> N
 def test_words_that_are_no_options_are_paths_when_files_is_absent(
     golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(golden("demo"))
-    assert answer(["files", "0.log"]) == (
-        1,
-        "Dumping files\nDumping 0.log\nLog starting offset: 0\n",
-        'Ignoring unknown file files\nException in thread "main" java.nio.file.NoSuchFileException: 0.log\n',
-    )
+    monkeypatch.chdir(golden("demo") / "orders-0")
+    log = "00000000000000000000.log"
+    assert answer([log]) == answer(["--files", log])
+    assert answer([log, "nosuch"])[:2] == (2, "")  # before anything is written
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def test_an_error_in_one_file_drops_the_files_behind_it_and_all_findings(
 ) -> None:
     monkeypatch.chdir(golden("demo") / "orders-0")
     log = "00000000000000000000.log"
-    rc, stdout, stderr = answer(["meta", log, "x", "missing/0.log", log, "y"])
+    rc, stdout, stderr = answer(["--files", f"meta,{log},x,missing/0.log,{log},y"])
     assert rc == 1
     assert stdout.endswith("Dumping x\nDumping missing/0.log\nLog starting offset: 0\n")
     assert stdout.count(f"Dumping {log}\n") == 1

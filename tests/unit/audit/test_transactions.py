@@ -258,7 +258,7 @@ def test_there_is_no_lag_behind_a_negative_offset(tmp_path: Path) -> None:
     assert found.findings == ()
 
 
-@pytest.mark.parametrize(("story", "found"), [(group_behind(), "-1"), (group_ahead(), "99")])
+@pytest.mark.parametrize(("story", "found"), [(group_behind(), "-2"), (group_ahead(), "99")])
 def test_a_group_is_judged_by_its_last_commit(story: Story, found: str, tmp_path: Path) -> None:
     assert [finding.found for finding in audited(story, tmp_path).findings] == [found]
 
