@@ -184,7 +184,7 @@ class Polling(OneThread):
         transaction holds an offset for which `ask` has raised UnstableOffsetCommitError.
         """
         timeout_ms = self._config["default.api.timeout.ms"]
-        end_s, held = clock.monotonic_s() + timeout_ms / 1000, UnstableOffsetCommitError()
+        end_s, held = clock.monotonic_s() + timeout_ms / 1000, dict[str, Any]()
         with self._marked():
             while True:
                 self.raise_if_closing()
@@ -193,11 +193,11 @@ class Polling(OneThread):
                     answer = ask()
                     if answer is not None:
                         return answer
-                except UnstableOffsetCommitError as error:
-                    held = error
+                except UnstableOffsetCommitError as error:  # whose frames would keep a consumer that is dropped
+                    held = {"found": error.found, "advice": error.given_advice}
                 if not self._has_waited(end_s):
                     message = f"Timeout of {timeout_ms}ms expired before the {text}"
-                    raise RequestTimedOutError(message, found=held.found, advice=held.given_advice)
+                    raise RequestTimedOutError(message, **held)
 
     def find_positions(self, partitions: list[TopicPartition]) -> None:
         """Set positions to the group's committed offsets, else by `auto.offset.reset`; raises as `Positions.reset`."""

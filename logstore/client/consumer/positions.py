@@ -144,7 +144,7 @@ class Positions:
             except UnstableOffsetCommitError:
                 continue
             except OffsetOutOfRangeError as error:
-                self._cut[partition] = error
+                self._cut[partition] = error.with_traceback(None)  # its frames would keep a consumer that is dropped
                 continue
             if offset is None:
                 uncommitted.append(partition)

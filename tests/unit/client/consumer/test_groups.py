@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Iterable
+from contextlib import suppress
 
 import pytest
 
@@ -279,6 +281,19 @@ def test_who_assigns_itself_partitions_beside_members_is_told_why_it_cannot_comm
         assigned.commit({PARTITIONS[0]: 1})
     subscribed.close()
     assigned.commit({PARTITIONS[0]: 1})
+
+
+def test_a_consumer_that_waited_for_a_transaction_is_gone_once_it_is_dropped(store: Store) -> None:
+    """Else the close of the store commits its positions, though its group has gone on."""
+    producer = begun(store, "w")
+    producer.send_offsets_to_transaction({PARTITIONS[0]: 1}, group_id="g")
+    consumer = store.consumer(group_id="g", isolation_level="read_committed", default_api_timeout_ms=5)
+    consumer.assign([PARTITIONS[0]])
+    with suppress(RequestTimedOutError):
+        consumer.position(PARTITIONS[0])
+    dropped = weakref.ref(consumer)
+    del consumer
+    assert dropped() is None
 
 
 def test_offsets_of_an_open_transaction_are_waited_for(store: Store) -> None:
