@@ -156,11 +156,16 @@ class Housekeeping:
         try:
             if log is None and not self._partitions.is_idle(key):
                 log = self._partitions.get(key)
+        except Exception as error:
+            self._failed(task, key, error)
+            yield None
+            return
+        try:
             yield log if log is not None and log.is_writable else None
         except LogCleaningAbortedError:
             return
         except Exception as error:
-            if log is None or self._partitions.logs.get(key) is log:
+            if self._partitions.logs.get(key) is log:
                 self._failed(task, key, error)
                 return
         self._failures.pop((task, key), None)

@@ -163,6 +163,20 @@ def test_a_partition_that_fails_is_told_and_the_others_have_their_turn(
         again.log("bad", 0).append_records([b"a"])
 
 
+def test_a_partition_that_cannot_be_opened_leaves_the_others_their_turn(tmp_path: Path, clock: Clock) -> None:
+    """After a close in order partitions are opened when they are asked for, here by their retention."""
+    with open_store(tmp_path, now_ms=clock) as store:
+        for name in ("bad", "good"):
+            store.create_topic(name, 1, {"retention.ms": 1000})
+            append_segments(store, name, 3)
+    (tmp_path / "bad-0" / "._00000000000000000000.log").write_bytes(b"of another system")
+    with open_store(tmp_path, now_ms=clock) as store:
+        run_later(store, clock, 400_000)
+        assert isinstance(store.failures["retention of bad-0"], LogstoreError)
+        assert "retention" not in store.failures
+        assert len(store.log("good", 0).state.segments) == 1
+
+
 def test_producers_that_are_silent_are_forgotten(store: Store, clock: Clock) -> None:
     store.create_topic("orders")
     log = store.log("orders", 0)
