@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logstore.disk.names import absolute_path, path_text
+from logstore.disk.names import absolute_path
 from logstore.errors import UsageError
 from logstore.rows.findings import AuditedRow, FindingRow, VerifiedRow
 
-from .paths import data_directory
+from .paths import data_directory, is_in_directory
 from .progress import Progress, log_size
 from .rows import PATH, Cells, Column, JsonField, Row, RowType, TypedRows, VerbAnswer
 from .tables import count_of, print_lines
@@ -224,7 +224,7 @@ def _require_page(output: str, directory: str) -> None:
             advice=advice,
         )
     is_link = os.path.islink(output)
-    if is_link or not os.path.isdir(os.path.dirname(path_text(output)) or os.curdir):
+    if is_link or not is_in_directory(output):
         raise UsageError(
             "No page can be written here",
             path=output,

@@ -149,6 +149,11 @@ def require_accessible(path: str, *, writes: bool) -> None:
                 raise nio_error(refused, one) from refused
 
 
+def is_in_directory(path: str) -> bool:
+    """Return whether there is a directory for a file at `path`; raise UsageError for an empty path."""
+    return os.path.isdir(os.path.dirname(path_text(path)) or os.curdir)
+
+
 def require_named(words: Iterable[str]) -> None:
     """Raise UsageError for a word that names nothing, but for a file that Kafka's tool would try to open."""
     for word in words:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from logstore.disk.names import path_text
 from logstore.errors import DataDirectoryError, UsageError
 from logstore.layout.java_properties import escaped_value
+
+from .paths import is_in_directory
 
 if TYPE_CHECKING:
     from .takeover.inspection import Inspection
@@ -64,7 +65,7 @@ def require_startable(found: Inspection) -> None:
 def require_new_file(path: str) -> None:
     """Raise UsageError if something exists at `path`, or if its directory does not."""
     exists = os.path.lexists(path)
-    if exists or not os.path.isdir(os.path.dirname(path_text(path)) or os.curdir):
+    if exists or not is_in_directory(path):
         raise UsageError(
             "The configuration is written to a new file only",
             path=path,
