@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from contextlib import nullcontext
 from enum import Enum
 
+from ..cached_property import cached_property
 from ..clock import now_ms
 from ..config.kafka_version import level_of_release
 from ..disk import paths
@@ -24,7 +25,6 @@ from ..layout.meta_properties import MetaProperties
 from ..layout.offset_checkpoint import CLEANER_OFFSET_FILE_NAME
 from ..replay.internal_topic import ReplayedRecord, replayed_rows
 from ..replay.metadata_image import MetadataImage, TopicImage
-from ..threads import cached_property
 from ..topics import INTERNAL_TOPICS
 from ..view.walk import Damage, Run, walk
 from .finding import Where

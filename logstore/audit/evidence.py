@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from ..cached_property import cached_property
 from ..columns.batch_table import BatchTable, BoolArray, Int64Array
 from ..disk import paths
 from ..disk.directory import SegmentFiles
@@ -25,7 +26,6 @@ from ..layout.batch import CODEC_MASK, CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID, T
 from ..layout.file_names import METADATA_TOPIC
 from ..layout.offset_checkpoint import CLEANER_OFFSET_FILE_NAME as _CLEANER
 from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME as _LOG_START
-from ..threads import cached_property
 from ..view.walk import OFFSET_SPAN, Damage, Run
 from .cluster import MINUTE_MS, Cluster, Known
 from .finding import Broken, Place, Report, Rule, Silence, Where

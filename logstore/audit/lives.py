@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..cached_property import cached_property
 from ..columns.batch_table import BoolArray, Int64Array
-from ..threads import cached_property
 from ..topics.transaction_state import PREPARED, TransactionState
 from .cluster import Known
 from .facts.coordinators import CoordinatorLog

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..threads import cached_property
+from ..cached_property import cached_property
 from .file_range import FileRange
 from .names import is_url
 from .paths import real_path

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable
 from functools import cache
 
+from ..cached_property import cached_property
 from ..errors import DataDirectoryError
-from ..threads import cached_property
 from .open_files import opened
 from .system_errors import io_error, nio_error
 

@@ -8,6 +8,7 @@ from weakref import ref
 
 import numpy as np
 
+from ..cached_property import cached_property
 from ..calls import alone_in_log
 from ..columns.batch_fields import SentFieldArguments
 from ..columns.batch_table import ByteArray
@@ -18,7 +19,6 @@ from ..folds.verification import VerificationGuard
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE
 from ..layout.record import EncodedHeaders, Headers, bytes_column, encode_headers
 from ..model import Codec, whole_number
-from ..threads import cached_property
 from .append.columns import COLUMNS_BATCH_SIZE, answer_to_all, column_requests
 from .append.fast import FastPath
 from .append.records import new_records_request

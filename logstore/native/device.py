@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..threads import cached_property
+from ..cached_property import cached_property
 
 if TYPE_CHECKING:
     import numpy as np

@@ -22,7 +22,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from ..threads import cached_property
+from ..cached_property import cached_property
 from .structs import Struct, address_of, interpreted_array, interpreted_struct
 
 ArgumentType = str | type[Struct]

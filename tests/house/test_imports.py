@@ -12,21 +12,9 @@ from tests.house.sources import Module, product_modules, sample
 
 # A layer of logstore may import itself and what stands to its left.
 LAYERS = [
-    *(
-        "errors",
-        "model",
-        "clock",
-        "calls",
-        "threads",
-        "called_packages",
-        "rows",
-        "layout",
-        "config",
-        "native",
-        "kernels",
-    ),
-    *("codec", "columns", "folds", "disk", "messages", "topics", "view", "replay", "log", "coordinator", "store"),
-    "client",
+    *("errors", "model", "clock", "calls", "cached_property", "threads", "called_packages", "rows", "layout", "config"),
+    *("native", "kernels", "codec", "columns", "folds", "disk", "messages", "topics", "view", "replay", "log"),
+    *("coordinator", "store", "client"),
 ]
 MAY_IMPORT = {layer: set(LAYERS[: index + 1]) for index, layer in enumerate(LAYERS)}
 MAY_IMPORT["audit"] = {*LAYERS[: LAYERS.index("replay") + 1], "audit"}

@@ -12,7 +12,8 @@ import pytest
 
 import logstore
 from logstore import threads
-from logstore.threads import cached_property, each_done
+from logstore.cached_property import cached_property
+from logstore.threads import each_done
 
 
 @pytest.mark.parametrize("can_start", [True, False])
